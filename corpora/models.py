@@ -1,0 +1,69 @@
+"""What the database knows of corpora: which there are, what was drawn from them, and the drawn posts.
+
+The posts themselves stay in Parquet parts on disk (store.py); only what was drawn becomes rows here.
+"""
+
+from django.db import models
+
+
+class Corpus(models.Model):
+    """An imported collection. Its licence, sources and counts stand in its manifest on disk, not here."""
+
+    name = models.SlugField(unique=True, max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "corpora"
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Draw(models.Model):
+    """A seeded sample and its record; never changed. A larger draw is a new row that extends the smaller."""
+
+    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="draws")
+    design = models.CharField(max_length=16, choices=[("uniform", "uniform")])
+    seed = models.CharField(max_length=64)
+    size = models.PositiveBigIntegerField(help_text="posts drawn; fewer than asked where the frame is smaller")
+    parts = models.PositiveIntegerField(help_text="the frame is this many first parts of the corpus")
+    frame_size = models.PositiveBigIntegerField(help_text="posts in the frame")
+    frame_digest = models.CharField(max_length=64, help_text="SHA-256 over the digests of the frame's parts")
+    extends = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(size__lte=models.F("frame_size")), name="draw_within_frame"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.design} draw of {self.size:,} from {self.corpus}, seed {self.seed}"
+
+    @property
+    def chance(self) -> float:
+        """The chance that a post of the frame had of being drawn."""
+        return self.size / self.frame_size
+
+
+class Item(models.Model):
+    """One drawn post with what the detectors say of it."""
+
+    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items")
+    key = models.CharField("id", max_length=200, help_text="the post's id in its source")
+    text = models.TextField(help_text="as people see it: mentions are @xzy")
+    author = models.CharField(max_length=64, blank=True, help_text="hashed with the installation's key")
+    posted_at = models.DateTimeField(null=True, blank=True)
+    url = models.CharField(max_length=2000, blank=True)
+    # {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, best first, codes normalised
+    votes = models.JSONField()
+    letters = models.PositiveIntegerField(help_text="letters in the text as the detectors read it")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["corpus", "key"], name="item_once_in_corpus")]
+
+    def __str__(self) -> str:
+        return self.key

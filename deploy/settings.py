@@ -1,0 +1,199 @@
+"""Settings, the same file everywhere; what differs between installations comes from the environment.
+
+Every variable is listed with its meaning in deploy/env.example. With none set this is a safe single-machine
+installation: debug off, SQLite, all state under var/, answering on localhost only.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+# Corpora, the embedded database and the installation's keys.
+DATA_DIR = Path(os.environ.get("ASSAY_DATA_DIR", BASE_DIR / "var")).resolve()
+
+
+def installation_key(name: str) -> str:
+    """The environment's NAME, else a key made once and kept in the data directory, readable by its owner."""
+    if value := os.environ.get(f"ASSAY_{name}"):
+        return value
+    path = DATA_DIR / name.lower()
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Written aside and linked into place: of two processes that start together, one wins and both read it.
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(50))
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text()
+
+
+def flag(name: str) -> bool:
+    value = os.environ.get(name, "").lower()
+    if value not in ("", "0", "1", "true", "false"):
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to 1 or 0.")
+    return value in ("1", "true")
+
+
+SECRET_KEY = installation_key("SECRET_KEY")
+# Author ids are hashed with this key, so that they cannot be found by hashing every known account.
+AUTHOR_KEY = installation_key("AUTHOR_KEY")
+
+DEBUG = flag("ASSAY_DEBUG")
+ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+HTTPS = flag("ASSAY_HTTPS")
+
+INSTALLED_APPS = [
+    "corpora",
+    "annotate",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "rest_framework",
+    "knox",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "annotate.middleware.RefusalMiddleware",
+]
+
+ROOT_URLCONF = "deploy.urls"
+WSGI_APPLICATION = "deploy.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def database() -> dict:
+    url = os.environ.get("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'assay.sqlite3'}"
+    schemes = ("sqlite:///", "postgres://", "postgresql://")
+    if not url.startswith(schemes):
+        raise ImproperlyConfigured(
+            "DATABASE_URL must begin with postgresql:// or sqlite:/// "
+            "(for example postgresql://user:password@localhost/assay)."
+        )
+    try:
+        config = dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)
+    except (ValueError, dj_database_url.ParseError) as error:
+        raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
+    if url.startswith("sqlite"):
+        # Writers queue on one file lock (deploy/sqlite/base.py says why); readers are never held up (WAL).
+        config["ENGINE"] = "deploy.sqlite"
+        config["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 30,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+        }
+        # A file, as in life: threads of a test share it as workers do.
+        config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+    return config
+
+
+DATABASES = {"default": database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = True
+TIME_ZONE = os.environ.get("ASSAY_TIME_ZONE", "UTC")
+USE_TZ = True
+
+STATIC_URL = "static/"
+# Served from the packages themselves: no collectstatic step that could be forgotten.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0
+if HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host != "*"]
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "annotate.errors.api_exception_handler",
+}
+REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Token"}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Assay",
+    "DESCRIPTION": "The annotator's queue: take a unit, judge or skip it, undo, and see how far the queue is.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+}
