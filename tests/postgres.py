@@ -1,0 +1,118 @@
+"""Run a command against a PostgreSQL server made for it: `python -m tests.postgres pytest`.
+
+The server lives in a temporary folder, listens on a socket there and nowhere else, and is gone when the command
+ends, however it ends. It trades safety for speed; keep nothing in it.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from pwd import getpwnam
+from urllib.parse import quote
+
+CONFIG = """
+listen_addresses = ''
+unix_socket_directories = '{folder}'
+max_connections = 200
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+"""
+
+
+def find_binaries() -> Path | None:
+    """The folder of initdb and pg_ctl. Debian keeps them by version, outside PATH; the newest is taken."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    folders = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    return max(folders, key=lambda path: int(re.sub(r"\D", "", path.parent.name) or 0), default=None)
+
+
+def server_account() -> str | None:
+    """PostgreSQL refuses to run as root, so there another account runs it; None stands for our own."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            return getpwnam(name).pw_name
+        except KeyError:
+            continue
+    raise SystemExit("PostgreSQL cannot run as root, and there is no account postgres or nobody to run it.")
+
+
+@contextmanager
+def server(binaries: Path):
+    """A running server; yields the URL of its database."""
+    account = server_account()
+    # A socket's name is at most 107 bytes, and a URL's host is read in lower case: so not in TMPDIR.
+    folder = Path(tempfile.mkdtemp(prefix="assay-pg-", dir="/tmp"))
+    data, log = folder / "data", folder / "log"
+
+    def run(program: str, *arguments: str) -> None:
+        command = [binaries / program, "-D", data, *arguments]
+        done = subprocess.run(
+            command, user=account, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        if done.returncode:
+            detail = log.read_text() if log.exists() else ""
+            raise SystemExit(f"{program} failed: {done.stdout}{done.stderr}{detail}")
+
+    try:
+        if account:
+            shutil.chown(folder, account)
+        run(
+            "initdb",
+            "--auth=trust",
+            "--username=postgres",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        )
+        with open(data / "postgresql.conf", "a") as file:
+            file.write(CONFIG.format(folder=folder))
+        try:
+            # pg_ctl gives the server a session of its own: Ctrl-C in the terminal reaches us, not it.
+            run("pg_ctl", "start", "-w", "-l", str(log))
+            yield f"postgresql://postgres@{quote(str(folder), safe='')}/postgres"
+        finally:
+            if (data / "postmaster.pid").exists():
+                run("pg_ctl", "stop", "-w", "-m", "immediate")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_to_the_end(command: list[str], url: str) -> int:
+    child = subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url})
+    try:
+        return child.wait()
+    except BaseException:
+        child.terminate()
+        child.wait()
+        raise
+
+
+def main(command: list[str]) -> int:
+    if not command:
+        raise SystemExit("Usage: python -m tests.postgres COMMAND...")
+    binaries = find_binaries()
+    if binaries is None:
+        print("PostgreSQL tests skipped: no initdb was found; install the Debian package postgresql.")
+        return int(os.environ.get("ASSAY_REQUIRE_ALL") == "1")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # As an exception, so that the server is stopped on the way out.
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    with server(binaries) as url:
+        return run_to_the_end(command, url)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
