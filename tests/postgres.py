@@ -1,7 +1,7 @@
 """Run a command against a PostgreSQL server made for it: `python -m tests.postgres pytest`.
 
-The server lives in a temporary folder, listens on a socket there and nowhere else, and is gone when the command
-ends, however it ends. It trades safety for speed; keep nothing in it.
+The server lives in a temporary folder, listens on a socket there and nowhere else, and is gone when the
+command ends, however it ends. It trades safety for speed; keep nothing in it.
 """
 
 import os
