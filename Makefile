@@ -1,0 +1,60 @@
+# `make demo` shows Assay with a small corpus, `make test` checks everything. Both make .venv first, where needed.
+
+PYTHON = .venv/bin/python
+# Asked for only when a list of requirements has changed: a stamp in .venv is as new as the list it stands for.
+INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes
+
+.PHONY: demo test bench lock clean
+
+demo: .venv/.requirements
+	$(PYTHON) manage.py demo
+
+# The tests run twice, since SQLite and PostgreSQL lock differently; and never see the data of this checkout.
+test: export ASSAY_DATA_DIR = .venv/test-data
+test: .venv/.requirements-test
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	env -u DATABASE_URL $(PYTHON) manage.py makemigrations --check --dry-run
+	env -u DATABASE_URL $(PYTHON) -m pytest
+	$(PYTHON) -m tests.postgres $(PYTHON) -m pytest
+
+# make bench DATA=folder
+bench: .venv/.requirements-test
+	$(PYTHON) -m tests.benchmarks $(DATA)
+
+# After a change of the dependencies in pyproject.toml; needs uv.
+lock:
+	uv pip compile -q --universal --generate-hashes --no-header pyproject.toml -o requirements.txt
+	uv pip compile -q --universal --generate-hashes --no-header --extra test -c requirements.txt pyproject.toml -o requirements-test.txt
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A name that is found may still not run (a version manager's shim), be too old, or lack ensurepip, which Debian
+# packs apart: so each is asked.
+.venv/bin/python:
+	@old=; bare=; \
+	for python in python3.11 python3.12 python3.13 python3; do \
+		$$python -c '' 2>/dev/null || continue; \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { old=$$python; continue; }; \
+		$$python -c 'import ensurepip, venv' 2>/dev/null || { bare=$$python; continue; }; \
+		echo "Making .venv with $$($$python --version)."; exec $$python -m venv .venv; \
+	done; \
+	if [ -n "$$bare" ]; then \
+		echo "$$($$bare --version) cannot make virtual environments here: install the package python3-venv." >&2; \
+	elif [ -n "$$old" ]; then \
+		echo "Assay needs Python 3.11 or newer; here is only $$($$old --version)." >&2; \
+	else \
+		echo "Assay needs Python 3.11 or newer; none was found." >&2; \
+	fi; exit 1
+
+# Order-only: the interpreter is often older than everything, or a link to something newer.
+.venv/.requirements: requirements.txt | .venv/bin/python
+	$(INSTALL) -r requirements.txt
+	@touch $@
+
+.venv/.requirements-test: requirements-test.txt .venv/.requirements
+	$(INSTALL) -r requirements-test.txt
+	@touch $@
