@@ -1,0 +1,146 @@
+"""The rules of the house that no single room can hold."""
+
+import ast
+import csv
+import json
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FIXTURES = ROOT / "fixtures"
+# Rows of one source file that may stand here; the rest of the file is not ours to copy.
+CAPS = {"lingua_sentences": 30, "lingua_single_words": 10, "afrisenti_tweets": 20}
+# Written so that this file does not name what it forbids.
+FORBIDDEN = re.compile(r"/(?:work|root|farm)/|://[a-z.]*(?:pypi|pythonhosted|npmjs|debian)\.", re.IGNORECASE)
+
+
+def imported(path):
+    """Every module a file imports, anywhere in it; relative names made absolute."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module
+            # `from .. import annotate` names the module only here
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def imports_from(folder, *rooms):
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert files, f"{folder} has no modules"
+    return [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in files
+        for name in imported(path)
+        if name.split(".")[0] in rooms
+    ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "rooms"),
+    [
+        ("corpora", ("annotate", "deploy", "tests")),
+        ("annotate", ("deploy", "tests")),
+        ("corpora/core", ("django", "rest_framework")),
+        ("annotate/core", ("django", "rest_framework")),
+    ],
+)
+def test_a_room_does_not_import_the_rooms_above_it(folder, rooms):
+    assert imports_from(folder, *rooms) == []
+
+
+@pytest.mark.parametrize("folder", ["corpora/core", "annotate/core"])
+def test_core_imports_of_the_rooms_only_core(folder):
+    """Else Django would come in by way of a neighbour."""
+    found = imports_from(folder, "corpora", "annotate")
+    assert [line for line in found if not re.search(r"imports (corpora|annotate)\.core(\.|$)", line)] == []
+
+
+def committed_files():
+    listing = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return [ROOT / name for name in listing.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_file_names_a_path_of_a_machine_or_a_registry():
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in committed_files()
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1)
+        if FORBIDDEN.search(line)
+    ]
+    assert found == []
+
+
+@pytest.fixture(scope="module")
+def posts():
+    with open(FIXTURES / "demo_posts.jsonl", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+@pytest.fixture(scope="module")
+def truth():
+    with open(FIXTURES / "demo_truth.tsv", encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split("\t") for line in file)
+
+
+def test_demo_posts_stay_within_what_their_sources_allow(posts):
+    rows = Counter(post["origin"] for post in posts)
+    over = {origin: n for origin, n in rows.items() if n > CAPS.get(origin.split("/")[0], n)}
+    assert over == {}
+    assert {origin.split("/")[0] for origin in rows} == {*CAPS, "cld2_unittest"}
+
+
+def test_demo_posts_say_what_is_invented(posts):
+    assert all(post["invented"] == ["id", "author", "posted_at", "url"] for post in posts)
+    assert all(post["url"] == f"https://example.org/invented/{post['id']}" for post in posts)
+    assert all(post["author"].startswith("invented_author_") for post in posts)
+
+
+def test_every_demo_post_has_one_id_and_one_true_label(posts, truth):
+    assert [post["id"] for post in posts] == list(truth)
+    assert len(set(truth.values())) >= 40
+
+
+def test_the_fixtures_readme_counts_right(posts, truth):
+    readme = (FIXTURES / "README.md").read_text(encoding="utf-8")
+    sources = Counter(post["origin"].split("/")[0] for post in posts)
+    for source, rows in sources.items():
+        assert re.search(rf"^\| `{source}/` .*\| {rows:,} \|$", readme, re.MULTILINE), (source, rows)
+    assert f"{len(set(truth.values()))} languages" in readme
+    assert f"({len({post['author'] for post in posts})} of" in readme.replace("\n", " ")
+
+
+def test_every_listed_language_of_the_demo_has_a_reader(truth):
+    with open(FIXTURES / "annotators.csv", encoding="utf-8", newline="") as file:
+        people = list(csv.DictReader(file))
+    levels = {}
+    for person in people:
+        assert person["name"].endswith(" Invented")
+        for pair in person["languages"].split():
+            code, level = pair.split(":")
+            assert 0 <= int(level) <= 5
+            levels[code] = max(levels.get(code, 0), int(level))
+    # Languages that are not on the 2015 list; the answer to them is "und".
+    off_list = "af az be eo ga ha kk la lg mi mk mn pcm sn so sq st sw tn ts xh yo zu"
+    assert " ".join(sorted(code for code in set(truth.values()) if levels.get(code, 0) < 4)) == off_list
+
+
+def test_every_variable_that_the_settings_read_is_explained():
+    settings = (ROOT / "deploy" / "settings.py").read_text(encoding="utf-8")
+    names = {"DATABASE_URL", *re.findall(r"\bASSAY_[A-Z_]+[A-Z]\b", settings)}
+    names |= {f"ASSAY_{name}" for name in re.findall(r'installation_key\("(\w+)"\)', settings)}
+    example = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
+    assert names == {"DATABASE_URL", *re.findall(r"^#?(ASSAY_[A-Z_]+)=", example, re.MULTILINE)}
