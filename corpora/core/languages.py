@@ -1,0 +1,330 @@
+"""Languages: label codes, names, and which of each detector's codes means which of them.
+
+Here and nowhere else is it decided what a detector's code stands for. Label codes follow the 2015 Twitter
+evaluation (tl, zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. Who reads a language and which
+queue a unit waits in is no matter of this module.
+"""
+
+from dataclasses import dataclass
+
+UND = "und"  # the label of a text that is in no one language; no detector names it
+
+
+@dataclass(frozen=True)
+class Language:
+    """One language or, where `labels` is filled, one coarse code that stands for several labels."""
+
+    code: str
+    name: str  # in English
+    autonym: str  # in the language itself
+    langid: str = ""  # each detector's own codes for it, separated by spaces; empty where it has none
+    cld2: str = ""
+    fasttext: str = ""
+    rtl: bool = False
+    labels: tuple[str, ...] = ()
+
+
+LANGUAGES: dict[str, Language] = {
+    language.code: language
+    for language in (
+        Language("ab", "Abkhazian", "аԥсшәа", "", "ab", ""),
+        Language("aa", "Afar", "Qafar af", "", "aa", ""),
+        Language("af", "Afrikaans", "Afrikaans", "af", "af", "af"),
+        Language("ak", "Akan", "Akan", "", "ak", ""),
+        Language("am", "Amharic", "አማርኛ", "am", "am", "am"),
+        Language("an", "Aragonese", "aragonés", "an", "", "an"),
+        Language("ar", "Arabic", "العربية", "ar", "ar", "ar arz", rtl=True),
+        Language("as", "Assamese", "অসমীয়া", "as", "as", "as"),
+        Language("ast", "Asturian", "asturianu", "", "", "ast"),
+        Language("av", "Avaric", "авар мацӀ", "", "", "av"),
+        Language("ay", "Aymara", "aymar aru", "", "ay", ""),
+        Language("az", "Azerbaijani", "azərbaycanca", "az", "az", "az"),
+        Language("azb", "South Azerbaijani", "تۆرکجه", "", "", "azb", rtl=True),
+        Language("ba", "Bashkir", "башҡортса", "", "ba", "ba"),
+        Language("bar", "Bavarian", "Boarisch", "", "", "bar"),
+        Language("bcl", "Central Bikol", "Bikol Sentral", "", "", "bcl"),
+        Language("be", "Belarusian", "беларуская", "be", "be", "be"),
+        Language("bg", "Bulgarian", "български", "bg", "bg", "bg"),
+        Language("bho", "Bhojpuri", "भोजपुरी", "", "", "bh"),
+        Language("bi", "Bislama", "Bislama", "", "bi", ""),
+        Language("bn", "Bengali", "বাংলা", "bn", "bn", "bn"),
+        Language("bo", "Tibetan", "བོད་སྐད་", "", "bo", "bo"),
+        Language("bpy", "Bishnupriya", "বিষ্ণুপ্রিয়া মণিপুরী", "", "", "bpy"),
+        Language("br", "Breton", "brezhoneg", "br", "br", "br"),
+        Language("bs", "Bosnian", "bosanski", "bs", "bs", "bs"),
+        Language("bxr", "Buryat", "буряад", "", "", "bxr"),
+        Language("ca", "Catalan", "català", "ca", "ca", "ca"),
+        Language("cbk", "Chavacano", "Chavacano", "", "", "cbk"),
+        Language("ce", "Chechen", "нохчийн", "", "", "ce"),
+        Language("ceb", "Cebuano", "Cebuano", "", "ceb", "ceb"),
+        Language("chr", "Cherokee", "ᏣᎳᎩ", "", "chr", ""),
+        Language("ckb", "Sorani Kurdish", "کوردیی ناوەندی", "", "", "ckb", rtl=True),
+        Language("co", "Corsican", "corsu", "", "co", "co"),
+        Language("crs", "Seselwa Creole", "kreol seselwa", "", "crs", ""),
+        Language("cs", "Czech", "čeština", "cs", "cs", "cs"),
+        Language("cv", "Chuvash", "чӑвашла", "", "", "cv"),
+        Language("cy", "Welsh", "Cymraeg", "cy", "cy", "cy"),
+        Language("da", "Danish", "dansk", "da", "da", "da"),
+        Language("de", "German", "Deutsch", "de", "de", "de"),
+        Language("diq", "Dimli", "Dımıli", "", "", "diq"),
+        Language("dsb", "Lower Sorbian", "dolnoserbšćina", "", "", "dsb"),
+        Language("dty", "Dotyali", "डोटेली", "", "", "dty"),
+        Language("dv", "Maldivian", "ދިވެހި", "", "dv", "dv", rtl=True),
+        Language("dz", "Dzongkha", "རྫོང་ཁ་", "dz", "dz", ""),
+        Language("el", "Greek", "Ελληνικά", "el", "el", "el"),
+        Language("en", "English", "English", "en", "en", "en"),
+        Language("eo", "Esperanto", "Esperanto", "eo", "eo", "eo"),
+        Language("es", "Spanish", "español", "es", "es", "es"),
+        Language("et", "Estonian", "eesti", "et", "et", "et"),
+        Language("eu", "Basque", "euskara", "eu", "eu", "eu"),
+        Language("fa", "Persian", "فارسی", "fa", "fa", "fa", rtl=True),
+        Language("fi", "Finnish", "suomi", "fi", "fi", "fi"),
+        Language("fj", "Fijian", "Na Vosa Vakaviti", "", "fj", ""),
+        Language("fo", "Faroese", "føroyskt", "fo", "fo", ""),
+        Language("fr", "French", "français", "fr", "fr", "fr"),
+        Language("frr", "Northern Frisian", "Nordfriisk", "", "", "frr"),
+        Language("fy", "Western Frisian", "Frysk", "", "fy", "fy"),
+        Language("ga", "Irish", "Gaeilge", "ga", "ga", "ga"),
+        Language("gd", "Scottish Gaelic", "Gàidhlig", "", "gd", "gd"),
+        Language("gl", "Galician", "galego", "gl", "gl", "gl"),
+        Language("gn", "Guarani", "avañe'ẽ", "", "gn", "gn"),
+        Language("gom", "Goan Konkani", "कोंकणी", "", "", "gom"),
+        Language("gsw", "Swiss German", "Alemannisch", "", "", "als"),
+        Language("gu", "Gujarati", "ગુજરાતી", "gu", "gu", "gu"),
+        Language("gv", "Manx", "Gaelg", "", "gv", "gv"),
+        Language("ha", "Hausa", "Hausa", "", "ha", ""),
+        Language("haw", "Hawaiian", "ʻŌlelo Hawaiʻi", "", "haw", ""),
+        Language("he", "Hebrew", "עברית", "he", "iw", "he", rtl=True),
+        Language("hi", "Hindi", "हिन्दी", "hi", "hi", "hi"),
+        Language("hi-Latn", "Latinized Hindi", "Hindi (Roman)", "", "", ""),
+        Language("hif", "Fiji Hindi", "Fiji Hindi", "", "", "hif"),
+        Language("hmn", "Hmong", "Hmoob", "", "hmn", ""),
+        Language("hr", "Croatian", "hrvatski", "hr", "hr", "hr"),
+        Language("hsb", "Upper Sorbian", "hornjoserbšćina", "", "", "hsb"),
+        Language("ht", "Haitian Creole", "kreyòl ayisyen", "ht", "ht", "ht"),
+        Language("hu", "Hungarian", "magyar", "hu", "hu", "hu"),
+        Language("hy", "Armenian", "հայերեն", "hy", "hy", "hy"),
+        Language("ia", "Interlingua", "interlingua", "", "ia", "ia"),
+        Language("id", "Indonesian", "Bahasa Indonesia", "id", "id", "id"),
+        Language("ie", "Interlingue", "Interlingue", "", "ie", "ie"),
+        Language("ig", "Igbo", "Igbo", "", "ig", ""),
+        Language("ik", "Inupiaq", "Iñupiaq", "", "ik", ""),
+        Language("ilo", "Iloko", "Ilokano", "", "", "ilo"),
+        Language("io", "Ido", "Ido", "", "", "io"),
+        Language("is", "Icelandic", "íslenska", "is", "is", "is"),
+        Language("it", "Italian", "italiano", "it", "it", "it"),
+        Language("iu", "Inuktitut", "ᐃᓄᒃᑎᑐᑦ", "", "iu", ""),
+        Language("ja", "Japanese", "日本語", "ja", "ja", "ja"),
+        Language("jbo", "Lojban", "la .lojban.", "", "", "jbo"),
+        Language("jv", "Javanese", "Jawa", "jv", "jw", "jv"),
+        Language("ka", "Georgian", "ქართული", "ka", "ka", "ka"),
+        Language("kha", "Khasi", "Ka Ktien Khasi", "", "kha", ""),
+        Language("kk", "Kazakh", "қазақ тілі", "kk", "kk", "kk"),
+        Language("kl", "Greenlandic", "kalaallisut", "", "kl", ""),
+        Language("km", "Khmer", "ខ្មែរ", "km", "km", "km"),
+        Language("kn", "Kannada", "ಕನ್ನಡ", "kn", "kn", "kn"),
+        Language("ko", "Korean", "한국어", "ko", "ko", "ko"),
+        Language("krc", "Karachay-Balkar", "къарачай-малкъар", "", "", "krc"),
+        Language("ks", "Kashmiri", "کٲشُر", "", "ks", "", rtl=True),
+        Language("ku", "Kurdish", "kurdî", "ku", "ku", "ku"),
+        Language("kv", "Komi", "коми кыв", "", "", "kv"),
+        Language("kw", "Cornish", "kernewek", "", "", "kw"),
+        Language("ky", "Kyrgyz", "кыргызча", "ky", "ky", "ky"),
+        Language("la", "Latin", "Latina", "la", "la", "la"),
+        Language("lb", "Luxembourgish", "Lëtzebuergesch", "lb", "lb", "lb"),
+        Language("lez", "Lezghian", "лезги", "", "", "lez"),
+        Language("lg", "Ganda", "Luganda", "", "lg", ""),
+        Language("li", "Limburgish", "Limburgs", "", "", "li"),
+        Language("lif", "Limbu", "ᤕᤰᤌᤢᤱ ᤐᤠᤴ", "", "lif", ""),
+        Language("lmo", "Lombard", "lombard", "", "", "lmo"),
+        Language("ln", "Lingala", "lingála", "", "ln", ""),
+        Language("lo", "Lao", "ລາວ", "lo", "lo", "lo"),
+        Language("lrc", "Northern Luri", "لۊری شومالی", "", "", "lrc", rtl=True),
+        Language("lt", "Lithuanian", "lietuvių", "lt", "lt", "lt"),
+        Language("lv", "Latvian", "latviešu", "lv", "lv", "lv"),
+        Language("mai", "Maithili", "मैथिली", "", "", "mai"),
+        Language("mfe", "Mauritian Creole", "kreol morisien", "", "mfe", ""),
+        Language("mg", "Malagasy", "Malagasy", "mg", "mg", "mg"),
+        Language("mhr", "Meadow Mari", "олык марий", "", "", "mhr"),
+        Language("mi", "Maori", "te reo Māori", "", "mi", ""),
+        Language("min", "Minangkabau", "Minangkabau", "", "", "min"),
+        Language("mk", "Macedonian", "македонски", "mk", "mk", "mk"),
+        Language("ml", "Malayalam", "മലയാളം", "ml", "ml", "ml"),
+        Language("mn", "Mongolian", "монгол", "mn", "mn", "mn"),
+        Language("mr", "Marathi", "मराठी", "mr", "mr", "mr"),
+        Language("mrj", "Hill Mari", "кырык мары", "", "", "mrj"),
+        Language("ms", "Malay", "Bahasa Melayu", "ms", "ms", "ms"),
+        Language("mt", "Maltese", "Malti", "mt", "mt", "mt"),
+        Language("mwl", "Mirandese", "mirandés", "", "", "mwl"),
+        Language("my", "Burmese", "မြန်မာ", "", "my", "my"),
+        Language("myv", "Erzya", "эрзянь", "", "", "myv"),
+        Language("mzn", "Mazanderani", "مازِرونی", "", "", "mzn", rtl=True),
+        Language("na", "Nauru", "dorerin Naoero", "", "na", ""),
+        Language("nah", "Nahuatl", "nāhuatl", "", "", "nah"),
+        Language("nap", "Neapolitan", "napulitano", "", "", "nap"),
+        Language("nds", "Low German", "Plattdüütsch", "", "", "nds"),
+        Language("ne", "Nepali", "नेपाली", "ne", "ne", "ne"),
+        Language("new", "Newari", "नेपाल भाषा", "", "", "new"),
+        Language("nl", "Dutch", "Nederlands", "nl", "nl", "nl"),
+        Language("no", "Norwegian", "norsk", "no nb nn", "no nn", "no nn"),
+        Language("nr", "South Ndebele", "isiNdebele", "", "nr", ""),
+        Language("nso", "Northern Sotho", "Sesotho sa Leboa", "", "nso", ""),
+        Language("ny", "Nyanja", "Chichewa", "", "ny", ""),
+        Language("oc", "Occitan", "occitan", "oc", "oc", "oc"),
+        Language("om", "Oromo", "Oromoo", "", "om", ""),
+        Language("or", "Odia", "ଓଡ଼ିଆ", "or", "or", "or"),
+        Language("os", "Ossetic", "ирон", "", "", "os"),
+        Language("pa", "Panjabi", "ਪੰਜਾਬੀ", "pa", "pa", "pa"),
+        Language("pam", "Pampanga", "Kapampangan", "", "", "pam"),
+        Language("pfl", "Palatine German", "Pälzisch", "", "", "pfl"),
+        Language("pl", "Polish", "polski", "pl", "pl", "pl"),
+        Language("pms", "Piedmontese", "piemontèis", "", "", "pms"),
+        Language("pnb", "Western Panjabi", "پنجابی", "", "", "pnb", rtl=True),
+        Language("ps", "Pashto", "پښتو", "ps", "ps", "ps", rtl=True),
+        Language("pt", "Portuguese", "português", "pt", "pt", "pt"),
+        Language("qu", "Quechua", "Runasimi", "qu", "qu", "qu"),
+        Language("rm", "Romansh", "rumantsch", "", "rm", "rm"),
+        Language("rn", "Rundi", "Ikirundi", "", "rn", ""),
+        Language("ro", "Romanian", "română", "ro", "ro", "ro"),
+        Language("ru", "Russian", "русский", "ru", "ru", "ru"),
+        Language("rue", "Rusyn", "русиньскый", "", "", "rue"),
+        Language("rw", "Kinyarwanda", "Ikinyarwanda", "rw", "rw", ""),
+        Language("sa", "Sanskrit", "संस्कृतम्", "", "sa", "sa"),
+        Language("sah", "Yakut", "саха тыла", "", "", "sah"),
+        Language("sc", "Sardinian", "sardu", "", "", "sc"),
+        Language("scn", "Sicilian", "sicilianu", "", "", "scn"),
+        Language("sco", "Scots", "Scots", "", "sco", "sco"),
+        Language("sd", "Sindhi", "سنڌي", "", "sd", "sd", rtl=True),
+        Language("se", "Northern Sami", "davvisámegiella", "se", "", ""),
+        Language("sg", "Sango", "Sängö", "", "sg", ""),
+        Language("sh", "Serbo-Croatian", "srpskohrvatski", "", "", "sh", labels=("bs", "hr", "sr")),
+        Language("si", "Sinhala", "සිංහල", "si", "si", "si"),
+        Language("sk", "Slovak", "slovenčina", "sk", "sk", "sk"),
+        Language("sl", "Slovenian", "slovenščina", "sl", "sl", "sl"),
+        Language("sm", "Samoan", "Gagana fa'a Sāmoa", "", "sm", ""),
+        Language("sn", "Shona", "chiShona", "", "sn", ""),
+        Language("so", "Somali", "Soomaali", "", "so", "so"),
+        Language("sq", "Albanian", "shqip", "sq", "sq", "sq"),
+        Language("sr", "Serbian", "српски", "sr", "sr", "sr"),
+        Language("ss", "Swati", "siSwati", "", "ss", ""),
+        Language("st", "Southern Sotho", "Sesotho", "", "st", ""),
+        Language("su", "Sundanese", "Basa Sunda", "", "su", "su"),
+        Language("sv", "Swedish", "svenska", "sv", "sv", "sv"),
+        Language("sw", "Swahili", "Kiswahili", "sw", "sw", "sw"),
+        Language("syr", "Syriac", "ܣܘܪܝܝܐ", "", "syr", "", rtl=True),
+        Language("ta", "Tamil", "தமிழ்", "ta", "ta", "ta"),
+        Language("te", "Telugu", "తెలుగు", "te", "te", "te"),
+        Language("tg", "Tajik", "тоҷикӣ", "", "tg", "tg"),
+        Language("th", "Thai", "ไทย", "th", "th", "th"),
+        Language("ti", "Tigrinya", "ትግርኛ", "", "ti", ""),
+        Language("tk", "Turkmen", "türkmençe", "", "tk", "tk"),
+        Language("tl", "Tagalog", "Tagalog", "tl", "tl", "tl"),
+        Language("tn", "Tswana", "Setswana", "", "tn", ""),
+        Language("to", "Tongan", "lea fakatonga", "", "to", ""),
+        Language("tr", "Turkish", "Türkçe", "tr", "tr", "tr"),
+        Language("ts", "Tsonga", "Xitsonga", "", "ts", ""),
+        Language("tt", "Tatar", "татар", "", "tt", "tt"),
+        Language("tyv", "Tuvinian", "тыва дыл", "", "", "tyv"),
+        Language("ug", "Uyghur", "ئۇيغۇرچە", "ug", "ug", "ug", rtl=True),
+        Language("uk", "Ukrainian", "українська", "uk", "uk", "uk"),
+        Language("ur", "Urdu", "اردو", "ur", "ur", "ur", rtl=True),
+        Language("uz", "Uzbek", "oʻzbekcha", "", "uz", "uz"),
+        Language("ve", "Venda", "Tshivenḓa", "", "ve", ""),
+        Language("vec", "Venetian", "veneto", "", "", "vec"),
+        Language("vep", "Veps", "vepsän kel'", "", "", "vep"),
+        Language("vi", "Vietnamese", "Tiếng Việt", "vi", "vi", "vi"),
+        Language("vls", "West Flemish", "West-Vlams", "", "", "vls"),
+        Language("vo", "Volapük", "Volapük", "vo", "vo", "vo"),
+        Language("wa", "Walloon", "walon", "wa", "", "wa"),
+        Language("war", "Waray", "Winaray", "", "war", "war"),
+        Language("wo", "Wolof", "Wolof", "", "wo", ""),
+        Language("wuu", "Wu Chinese", "吴语", "", "", "wuu"),
+        Language("xal", "Kalmyk", "хальмг", "", "", "xal"),
+        Language("xh", "Xhosa", "isiXhosa", "xh", "xh", ""),
+        Language("xmf", "Mingrelian", "მარგალური", "", "", "xmf"),
+        Language("yi", "Yiddish", "ייִדיש", "", "yi", "yi", rtl=True),
+        Language("yo", "Yoruba", "Yorùbá", "", "yo", "yo"),
+        Language("yue", "Cantonese", "粵語", "", "", "yue"),
+        Language("za", "Zhuang", "Vahcuengh", "", "za", ""),
+        Language("zh", "Chinese", "中文", "zh", "zh zh-Hant", "zh", labels=("zh-CN", "zh-TW")),
+        Language("zh-CN", "Simplified Chinese", "简体中文", "", "", ""),
+        Language("zh-TW", "Traditional Chinese", "繁體中文", "", "", ""),
+        Language("zu", "Zulu", "isiZulu", "zu", "zu", ""),
+    )
+}
+
+_ARTICLE = (
+    "am ar bg bn bo bs ca ckb cs cy da de dv el en es et eu fa fi fr gu he hi hi-Latn hr ht hu hy id is it "
+    "ja ka km kn ko lo lt lv ml mr ms my ne nl no pa pl ps pt ro ru sd si sk sl sr sv ta te th tl tr ug uk "
+    "ur vi zh-CN zh-TW"
+)
+# The 70 labels of the 2015 article, and the default label list of a task.
+ARTICLE_LABELS: tuple[str, ...] = tuple(_ARTICLE.split())
+
+# Codes that are no vote, and why. A code stands either here or in a line of LANGUAGES, never in both.
+NO_VOTE: dict[tuple[str, str], str] = {
+    ("cld2", "un"): "unknown",
+    ("cld2", "xxx"): "text that CLD2 was told to ignore",
+    ("cld2", "xx-*"): "a script, not a language",
+    ("cld2", "tlh"): "Klingon: a joke class, set off by noise in posts",
+    ("cld2", "zzb"): "Bork, bork, bork: a joke class",
+    ("cld2", "zze"): "Elmer Fudd: a joke class",
+    ("cld2", "zzh"): "hacker spelling: a joke class",
+    ("cld2", "zzp"): "Pig Latin: a joke class",
+    ("cld2", "bh"): "Bihari: a group of languages (Bhojpuri, Magahi, Maithili)",
+    ("cld2", "sr-ME"): "Montenegrin: listed, but no table of CLD2 holds it",
+    ("cld2", "ee"): "Ewe: listed, but no table of CLD2 holds it",
+    ("cld2", "gaa"): "Ga: listed, but no table of CLD2 holds it",
+    ("cld2", "kri"): "Krio: listed, but no table of CLD2 holds it",
+    ("cld2", "loz"): "Lozi: listed, but no table of CLD2 holds it",
+    ("cld2", "lua"): "Luba-Lulua: listed, but no table of CLD2 holds it",
+    ("cld2", "luo"): "Luo: listed, but no table of CLD2 holds it",
+    ("cld2", "new"): "Newari: listed, but no table of CLD2 holds it",
+    ("cld2", "os"): "Ossetic: listed, but no table of CLD2 holds it",
+    ("cld2", "pam"): "Pampanga: listed, but no table of CLD2 holds it",
+    ("cld2", "raj"): "Rajasthani: listed, but no table of CLD2 holds it",
+    ("cld2", "tum"): "Tumbuka: listed, but no table of CLD2 holds it",
+    ("cld2", "tw"): "Twi: listed, but no table of CLD2 holds it",
+    ("fasttext", "eml"): "Emiliano-Romagnolo: retired in 2009, split into two languages",
+}
+
+# Where a detector's code is not what the standard means by it, the line of LANGUAGES says what it is read as:
+#   no <- nb, nn       the article has one label for Norwegian
+#   he <- iw           the code of Hebrew until 1989
+#   jv <- jw           a misprint in the first ISO 639, kept by CLD2
+#   zh <- zh-Hant      coarse: only CLD2 tells the scripts apart, so zh-CN and zh-TW are for people
+#   sh                 coarse: fastText's Serbo-Croatian stands for bs, hr and sr
+#   ar <- arz          Egyptian Arabic is part of the macrolanguage, and the other two can say only ar
+#   gsw <- als         fastText's label is that of the Alemannic Wikipedia; in ISO 639-3 als is Tosk Albanian
+#   bho <- bh          fastText's label is that of the Bihari Wikipedia, which is written in Bhojpuri
+
+
+def _own_codes(language: Language) -> dict[str, tuple[str, ...]]:
+    return {
+        "langid": tuple(language.langid.split()),
+        "cld2": tuple(language.cld2.split()),
+        "fasttext": tuple(language.fasttext.split()),
+    }
+
+
+_READ_AS: dict[tuple[str, str], str] = {
+    (detector, own): code
+    for code, language in LANGUAGES.items()
+    for detector, codes in _own_codes(language).items()
+    for own in codes
+}
+
+# Which of our codes each detector can name.
+COVERAGE: dict[str, frozenset[str]] = {
+    detector: frozenset(code for (by, _), code in _READ_AS.items() if by == detector)
+    for detector in ("langid", "cld2", "fasttext")
+}
+
+
+def normalise(detector: str, code: str) -> str | None:
+    """Our code for a detector's own; None where it is no vote. KeyError for an undecided code."""
+    if detector == "cld2" and code.startswith("xx-"):
+        code = "xx-*"
+    if (detector, code) in NO_VOTE:
+        return None
+    return _READ_AS[detector, code]

@@ -1,0 +1,154 @@
+"""One record of a source: which values it must have and how they are written in a corpus. Reads no files.
+
+A record that breaks a rule is refused with a sentence for the person who has to mend the source.
+"""
+
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+
+from corpora.core.masking import mask_mentions
+
+FIELDS = ("id", "text", "author", "posted_at", "url")
+OBLIGATORY = ("id", "text")
+
+MAX_ID = 200
+MAX_URL = 2000
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]{9,}(?:\.[0-9]+)?")
+_TWITTER_TIME = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d\d) (\d\d:\d\d:\d\d) ([+-]\d{4}) (\d{4})")
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905
+
+
+class RecordError(ValueError):
+    """Why a record cannot be taken, as one clear sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A post as a corpus holds it: mentions masked, author hashed, time in UTC. Absent values are "" or None."""
+
+    id: str
+    text: str
+    author: str
+    posted_at: datetime | None
+    url: str
+
+
+def read_record(raw: Mapping[str, object], author_key: bytes) -> Record:
+    """The record of one source row, its keys being FIELDS. Raises RecordError for the first rule that it breaks."""
+    text = _text(raw.get("text"))
+    return Record(
+        id=_id(raw.get("id")),
+        text=mask_mentions(text),
+        author=_author(raw.get("author"), author_key),
+        posted_at=read_time(raw.get("posted_at")),
+        url=_url(raw.get("url")),
+    )
+
+
+def _checked(field: str, value: str) -> str:
+    if value.isascii():
+        if "\0" in value:
+            raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
+        return value
+    if "\0" in value:
+        raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
+    if _SURROGATE.search(value):
+        raise RecordError(f"The {field} holds half of a surrogate pair, which is no character.")
+    return value
+
+
+def _id(value: object) -> str:
+    if value is None:
+        raise RecordError("The id is missing.")
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise RecordError(f"The id is {_kind(value)}; it must be a string or an integer.")
+    key = _checked("id", str(value)).strip()
+    if not key:
+        raise RecordError("The id is empty.")
+    if len(key) > MAX_ID:
+        raise RecordError(f"The id has {len(key):,} characters; {MAX_ID} are the most.")
+    if not key.isprintable():
+        raise RecordError("The id holds a tab, a newline or another character that cannot be seen.")
+    return key
+
+
+def _text(value: object) -> str:
+    if value is None:
+        raise RecordError("The text is missing.")
+    if not isinstance(value, str):
+        raise RecordError(f"The text is {_kind(value)}; it must be a string.")
+    text = _checked("text", value)
+    if not any(character.isprintable() and not character.isspace() for character in text):
+        raise RecordError("The text is empty.")
+    return text
+
+
+def _author(value: object, key: bytes) -> str:
+    """HMAC-SHA256 of the author under the installation's key, 32 hex digits, so that accounts cannot be guessed."""
+    if value is None or value == "":
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise RecordError(f"The author is {_kind(value)}; it must be a string or an integer.")
+    return hmac.digest(key, _checked("author", str(value)).encode(), "sha256").hex()[:32]
+
+
+def _url(value: object) -> str:
+    if value is None or value == "":
+        return ""
+    if not isinstance(value, str) or not _URL.fullmatch(_checked("url", value)):
+        raise RecordError("The url is none: it must begin with http:// or https:// and hold no spaces.")
+    if len(value) > MAX_URL:
+        raise RecordError(f"The url has {len(value):,} characters; {MAX_URL:,} are the most.")
+    return value
+
+
+def read_time(value: object) -> datetime | None:
+    """A time in UTC from ISO 8601, epoch seconds (a number, or nine digits and more) or Twitter's own format.
+
+    A time without an offset is UTC; a day without a time is its midnight. None and "" are no time.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        moment = _moment(value)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        shown = str(value)[:40]
+        raise RecordError(
+            f"The time {shown!r} cannot be read; write 2014-07-01T12:00:00Z or epoch seconds."
+        ) from None
+
+
+def _moment(value: object) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return datetime.fromtimestamp(value, UTC)
+    if not isinstance(value, str):
+        raise ValueError
+    written = value.strip()
+    if _DIGITS.fullmatch(written):
+        return datetime.fromtimestamp(float(written), UTC)
+    if found := _TWITTER_TIME.fullmatch(written):
+        month, day, clock, offset, year = found.groups()
+        return datetime.fromisoformat(f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{offset}")
+    return datetime.fromisoformat(written)
+
+
+def _kind(value: object) -> str:
+    """How a JSON value that is of the wrong kind is called."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    return {str: "a string", list: "a list", dict: "an object"}.get(type(value), "of another kind")

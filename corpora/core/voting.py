@@ -1,0 +1,63 @@
+"""What the votes of the detectors mean together: candidates in order, unanimity, agreement. Pure functions.
+
+Votes have the shape in which they are stored: {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext":
+[...]}, each list best first, codes normalised.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
+
+from corpora.core.languages import COVERAGE
+
+Votes = Mapping[str, Sequence[Sequence[str | float]]]
+
+DETECTOR_NAMES = ("langid", "cld2", "fasttext")
+# Whose higher place decides between candidates that are otherwise equal, as when no two detectors agree. On
+# disputed sentences in 75 languages CLD2 first put the true language first on 77%, either of the others first
+# on 46%.
+_TIE_ORDER = ("cld2", "fasttext", "langid")
+
+
+def _codes(votes: Votes, detector: str) -> list[str]:
+    return [str(vote[0]) for vote in votes.get(detector, ())]
+
+
+def rank_candidates(votes: Votes) -> list[str]:
+    """Every language that a detector names, the likeliest first.
+
+    A language's weight is the sum of 1/place over the detectors' lists (reciprocal rank). Ties: named by more
+    detectors, then by its place with CLD2, then fastText, then langid.py (not named is last), then by code.
+    """
+    places: dict[str, dict[str, int]] = {}
+    for detector in DETECTOR_NAMES:
+        for place, code in enumerate(_codes(votes, detector), start=1):
+            places.setdefault(code, {}).setdefault(detector, place)
+
+    def order(code: str) -> tuple[Fraction, int, list[float], str]:
+        by = places[code]
+        weight = sum((Fraction(1, place) for place in by.values()), Fraction(0))
+        return -weight, -len(by), [by.get(detector, float("inf")) for detector in _TIE_ORDER], code
+
+    return sorted(places, key=order)
+
+
+def unanimous(votes: Votes) -> str | None:
+    """The language that all three detectors name first; None where they differ or one names none."""
+    first = {codes[0] if (codes := _codes(votes, detector)) else None for detector in DETECTOR_NAMES}
+    return first.pop() if len(first) == 1 else None
+
+
+def agreed_label(
+    votes: Votes, letters: int, *, labels: Collection[str], never_agree: Collection[str], least_letters: int
+) -> str | None:
+    """The label that the detectors' agreement settles, or None: then people are asked.
+
+    `letters` are those of the text as detectors read it. Agreement counts only for a language that all three
+    know, since a detector that does not know a text's language names its nearest neighbour, and so may the
+    others; that is in the task's `labels` (a coarse code never is) and not in `never_agree`; on
+    `least_letters` or more.
+    """
+    code = unanimous(votes)
+    if code is None or letters < least_letters or code not in labels or code in never_agree:
+        return None
+    return code if all(code in known for known in COVERAGE.values()) else None
