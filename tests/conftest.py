@@ -131,6 +131,10 @@ def new_page(browser, live_server, console_errors):
     """
     contexts = []
 
+    def note(message):
+        if message.type == "error":
+            console_errors.append(f"{message.text} ({message.location['url']})")
+
     def make(user=None, **options):
         context = browser.new_context(base_url=live_server.url, **options)
         contexts.append(context)
@@ -140,7 +144,7 @@ def new_page(browser, live_server, console_errors):
             name = django_settings.SESSION_COOKIE_NAME
             context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
         page = context.new_page()
-        page.on("console", lambda message: message.type == "error" and console_errors.append(message.text))
+        page.on("console", note)
         page.on("pageerror", lambda error: console_errors.append(str(error)))
         return page
 
