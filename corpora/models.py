@@ -26,9 +26,7 @@ class Draw(models.Model):
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="draws")
     design = models.CharField(max_length=16, choices=[("uniform", "uniform")])
     seed = models.CharField(max_length=64)
-    size = models.PositiveBigIntegerField(
-        help_text="posts drawn; fewer than asked where the frame is smaller"
-    )
+    size = models.PositiveBigIntegerField(help_text="posts drawn; fewer than asked where the frame is smaller")
     parts = models.PositiveIntegerField(help_text="the frame is this many first parts of the corpus")
     frame_size = models.PositiveBigIntegerField(help_text="posts in the frame")
     frame_digest = models.CharField(max_length=64, help_text="SHA-256 over the digests of the frame's parts")
@@ -38,9 +36,7 @@ class Draw(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(size__lte=models.F("frame_size")), name="draw_within_frame"
-            ),
+            models.CheckConstraint(condition=models.Q(size__lte=models.F("frame_size")), name="draw_within_frame"),
         ]
 
     def __str__(self) -> str:

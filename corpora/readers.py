@@ -87,7 +87,7 @@ def _packing(path: Path, start: bytes) -> str | None:
 
 @contextmanager
 def opened(path: Path, progress: Callable[[int], object]) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked. `progress` hears how many bytes of the file itself were read since last time."""
+    """The file's bytes, unpacked. `progress` hears of each read how many bytes of the file itself it took."""
     with path.open("rb") as raw:
         packing = _packing(path, raw.peek(4)[:4])
         counted = _Counted(raw, progress)
@@ -114,7 +114,7 @@ class _Counted(io.RawIOBase):
 def read_rows(
     path: Path, format: str, columns: Columns, max_line: int, progress: Callable[[int], object]
 ) -> Iterator[Row]:
-    """Every row of a file. Blank lines are none. CorpusError where the file as a whole cannot be read."""
+    """Every row of a file; blank lines are none. CorpusError where the file as a whole cannot be read."""
     try:
         if format == "parquet":
             yield from _parquet(path, columns, max_line, progress)
@@ -164,12 +164,10 @@ def _jsonl(path: Path, lines: Lines, columns: Columns) -> Iterator[Row]:
                 yield lines.number, Fault('The line is no JSON object, such as {"id": "1", "text": "..."}.')
 
 
-def _places(path: Path, header: list[str], columns: Columns, mapped: bool = True) -> list[tuple[str, int]]:
-    """(field, place in the header) of what the file has. CorpusError where a column that is needed is missing."""
+def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
+    """(field, place in the header) of what there is. CorpusError where a needed column is missing."""
     missing = [
-        column
-        for field, column in columns.items()
-        if column not in header and (field in OBLIGATORY or column != field)
+        column for field, column in columns.items() if column not in header and (field in OBLIGATORY or column != field)
     ]
     if missing:
         have = ", ".join(header) or "none"

@@ -30,7 +30,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A post as a corpus holds it: mentions masked, author hashed, time in UTC. Absent values are "" or None."""
+    """A post as a corpus holds it: mentions masked, author hashed, time in UTC; "" or None where absent."""
 
     id: str
     text: str
@@ -40,7 +40,7 @@ class Record:
 
 
 def read_record(raw: Mapping[str, object], author_key: bytes) -> Record:
-    """The record of one source row, its keys being FIELDS. Raises RecordError for the first rule that it breaks."""
+    """The record of one source row, keyed by FIELDS. RecordError for the first rule that it breaks."""
     text = _text(raw.get("text"))
     return Record(
         id=_id(raw.get("id")),
@@ -52,13 +52,9 @@ def read_record(raw: Mapping[str, object], author_key: bytes) -> Record:
 
 
 def _checked(field: str, value: str) -> str:
-    if value.isascii():
-        if "\0" in value:
-            raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
-        return value
     if "\0" in value:
         raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
-    if _SURROGATE.search(value):
+    if not value.isascii() and _SURROGATE.search(value):
         raise RecordError(f"The {field} holds half of a surrogate pair, which is no character.")
     return value
 
@@ -90,7 +86,7 @@ def _text(value: object) -> str:
 
 
 def _author(value: object, key: bytes) -> str:
-    """HMAC-SHA256 of the author under the installation's key, 32 hex digits, so that accounts cannot be guessed."""
+    """HMAC-SHA256 under the installation's key, 32 hex digits: no account is found by guessing."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -120,9 +116,7 @@ def read_time(value: object) -> datetime | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         shown = str(value)[:40]
-        raise RecordError(
-            f"The time {shown!r} cannot be read; write 2014-07-01T12:00:00Z or epoch seconds."
-        ) from None
+        raise RecordError(f"The time {shown!r} cannot be read; write 2014-07-01T12:00:00Z or epoch seconds.") from None
 
 
 def _moment(value: object) -> datetime:
@@ -143,12 +137,8 @@ def _moment(value: object) -> datetime:
     return datetime.fromisoformat(written)
 
 
+_KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
+
+
 def _kind(value: object) -> str:
-    """How a JSON value that is of the wrong kind is called."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, int | float):
-        return "a number"
-    return {str: "a string", list: "a list", dict: "an object"}.get(type(value), "of another kind")
+    return _KINDS.get(type(value), "an object")

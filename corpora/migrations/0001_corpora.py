@@ -15,9 +15,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("name", models.SlugField(max_length=64, unique=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -32,9 +30,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("design", models.CharField(choices=[("uniform", "uniform")], max_length=16)),
                 ("seed", models.CharField(max_length=64)),
@@ -51,9 +47,7 @@ class Migration(migrations.Migration):
                 ("frame_size", models.PositiveBigIntegerField(help_text="posts in the frame")),
                 (
                     "frame_digest",
-                    models.CharField(
-                        help_text="SHA-256 over the digests of the frame's parts", max_length=64
-                    ),
+                    models.CharField(help_text="SHA-256 over the digests of the frame's parts", max_length=64),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
@@ -83,22 +77,16 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 (
                     "key",
-                    models.CharField(
-                        help_text="the post's id in its source", max_length=200, verbose_name="id"
-                    ),
+                    models.CharField(help_text="the post's id in its source", max_length=200, verbose_name="id"),
                 ),
                 ("text", models.TextField(help_text="as people see it: mentions are @xzy")),
                 (
                     "author",
-                    models.CharField(
-                        blank=True, help_text="hashed with the installation's key", max_length=64
-                    ),
+                    models.CharField(blank=True, help_text="hashed with the installation's key", max_length=64),
                 ),
                 ("posted_at", models.DateTimeField(blank=True, null=True)),
                 ("url", models.CharField(blank=True, max_length=2000)),
@@ -116,9 +104,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["pk"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("corpus", "key"), name="item_once_in_corpus")
-                ],
+                "constraints": [models.UniqueConstraint(fields=("corpus", "key"), name="item_once_in_corpus")],
             },
         ),
     ]

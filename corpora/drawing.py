@@ -1,0 +1,108 @@
+"""Draws: a seeded sample of a corpus, made items in the database.
+
+The order of a draw is that of a hash of seed and id, so the same seed draws the same posts on any engine and a larger
+draw contains the smaller. What is asked about the items is no matter of this room.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.errors import CorpusError
+from corpora.models import Corpus, Draw, Item
+from corpora.store import Manifest, asking, manifest_of
+
+_BATCH_ROWS = 1_000
+
+
+def draw_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> tuple[Draw, list[Item]]:
+    """Draw `size` posts of the corpus, each with the same chance; all where there are fewer.
+
+    Returns the draw and its items in the order of the draw. With `extends` the frame is that draw's own, even where
+    the corpus has grown since, and only the items that are added to it are returned; the new draw's size counts both.
+    CorpusError where posts have no votes yet, or the frame is no longer the one that was drawn from.
+    """
+    if size < 1:
+        raise CorpusError(f"A draw of {size:,} posts is none; draw at least one.")
+    if not 0 < len(seed) <= 64:
+        raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
+    manifest = manifest_of(corpus.name)
+    parts = extends.parts if extends else len(manifest.parts)
+    frame_size = sum(part.rows for part in manifest.parts[:parts])
+    if len(manifest.votes) < parts:
+        raise CorpusError(f"Corpus {corpus.name} has posts without votes; run: prelabel {corpus.name}")
+    if not frame_size:
+        raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
+    digest = frame_digest(manifest, parts)
+    size = min(size, frame_size)
+    with transaction.atomic():
+        # Two draws at a time would make the same items; the second waits here.
+        Corpus.objects.select_for_update().get(pk=corpus.pk)
+        if extends:
+            _check_extension(corpus, extends, size=size, seed=seed, digest=digest)
+        draw = Draw.objects.create(
+            corpus=corpus,
+            design="uniform",
+            seed=seed,
+            size=size,
+            parts=parts,
+            frame_size=frame_size,
+            frame_digest=digest,
+            extends=extends,
+        )
+        items: list[Item] = []
+        with asking(corpus.name, parts) as store:
+            before = extends.size if extends else 0
+            for batch in store.query("draw_uniform", seed, size - before, before):
+                for start in range(0, batch.num_rows, _BATCH_ROWS):
+                    items += _items(corpus, batch.slice(start, _BATCH_ROWS).to_pylist())
+    return draw, items
+
+
+def frame_digest(manifest: Manifest, parts: int) -> str:
+    """SHA-256 over the digests of the first `parts` parts and of the votes on them, as lines of hex."""
+    lines = [part.sha256 for part in manifest.parts[:parts]] + [votes.sha256 for votes in manifest.votes[:parts]]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _check_extension(corpus: Corpus, extends: Draw, *, size: int, seed: str, digest: str) -> None:
+    if extends.corpus_id != corpus.pk:
+        raise CorpusError(f"The draw to extend is from corpus {extends.corpus}, not {corpus}.")
+    if extends.seed != seed:
+        raise CorpusError(f"The draw to extend has the seed {extends.seed!r}; a larger one must have it too.")
+    if Draw.objects.filter(extends=extends).exists():
+        raise CorpusError("This draw has been extended before; extend the larger one.")
+    if extends.frame_digest != digest:
+        raise CorpusError(
+            f"The posts or votes of corpus {corpus} that were drawn from have changed since; make a new draw."
+        )
+    if size <= extends.size:
+        raise CorpusError(
+            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already; ask for more than that, "
+            "or make a new draw where the frame has no more."
+        )
+
+
+def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> Iterable[Item]:
+    """The items of these rows in their order: those that an earlier draw made, and new ones."""
+    known = {item.key: item for item in Item.objects.filter(corpus=corpus, key__in=[row["id"] for row in rows])}
+    new = [_item(corpus, row) for row in rows if row["id"] not in known]
+    known |= {item.key: item for item in Item.objects.bulk_create(new)}
+    return [known[row["id"]] for row in rows]
+
+
+def _item(corpus: Corpus, row: dict[str, Any]) -> Item:
+    votes = {detector: [[vote["language"], vote["score"]] for vote in row[detector]] for detector in DETECTOR_NAMES}
+    return Item(
+        corpus=corpus,
+        key=row["id"],
+        text=row["text"],
+        author=row["author"],
+        posted_at=row["posted_at"],
+        url=row["url"],
+        votes=votes,
+        letters=row["letters"],
+    )

@@ -1,0 +1,181 @@
+"""From files of posts to a corpus: the terms of the corpus, and each file committed as a whole or not at all.
+
+Nothing here depends on the clock or on chance, so an import that was killed and is run again ends with the
+very bytes that it would have had. Rows are read by readers.py, judged by core/records.py and written by
+staging.py.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpora.core.records import FIELDS
+from corpora.errors import CorpusError
+from corpora.models import Corpus
+from corpora.readers import FORMATS, format_of, read_rows
+from corpora.staging import RejectLog, deduplicate, stage
+from corpora.store import (
+    Manifest,
+    Source,
+    changing,
+    digest_of,
+    full_disk_explained,
+    read_manifest,
+    reject_name,
+    sync,
+    with_source,
+    write_manifest,
+)
+
+MAX_LINE = 1 << 20  # bytes
+
+# Licences that allow passing the text on, by SPDX name without its version. Those with NC or ND are left out:
+# whether they do is for a person to say.
+FREE_LICENCES = ("CC0", "CC-BY", "CC-BY-SA", "PDDL", "ODC-BY", "ODBL", "PUBLIC-DOMAIN")
+
+Progress = Callable[[int], object]
+
+
+def is_free(licence: str) -> bool:
+    """Whether a licence is known to let the text leave; `CC BY 4.0` and `cc-by-4.0` are the same."""
+    name = re.sub(r"[\s_]+", "-", licence.strip().upper())
+    return re.sub(r"-\d+(\.\d+)*$", "", name) in FREE_LICENCES
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one file. `source` is as in the manifest; `rejects` is the file that lists them."""
+
+    source: Source
+    rejects: Path
+    already: bool = False
+
+
+def open_corpus(name: str, *, licence: str, text_may_leave: bool | None, source: str) -> Manifest:
+    """The corpus's manifest, or a new one's. CorpusError where the terms are missing or contradict it.
+
+    `text_may_leave` None is no answer: then a free licence answers yes, and any other must be answered for.
+    """
+    known = read_manifest(name)
+    if known is None:
+        if not licence.strip():
+            raise CorpusError("A corpus needs a licence; say which with --licence, for example CC-BY-4.0.")
+        if text_may_leave is None and not is_free(licence):
+            raise CorpusError(
+                f"May texts under the licence {licence!r} leave this installation in an export? "
+                "Answer with --text-may-leave or --text-stays."
+            )
+        leaves = is_free(licence) if text_may_leave is None else text_may_leave
+        return Manifest(licence=licence.strip(), text_may_leave=leaves, source=source)
+    if licence.strip() != known.licence:
+        raise CorpusError(
+            f"Corpus {name} is under {known.licence!r}, not {licence!r}; import the files into another corpus."
+        )
+    if text_may_leave is not None and text_may_leave != known.text_may_leave:
+        was = "may leave" if known.text_may_leave else "stays"
+        raise CorpusError(f"Corpus {name} was imported as one whose text {was}; import the files into another corpus.")
+    if source and source != known.source:
+        raise CorpusError(f"Corpus {name} has the source {known.source!r}, not {source!r}; import into another corpus.")
+    return known
+
+
+def import_files(
+    name: str,
+    paths: list[Path],
+    *,
+    licence: str,
+    text_may_leave: bool | None = None,
+    source: str = "",
+    columns: dict[str, str] | None = None,
+    format: str | None = None,
+    max_line: int = MAX_LINE,
+    progress: Progress = lambda count: None,
+) -> Iterator[Outcome]:
+    """Import each file into the corpus, committing after each; yields what became of it.
+
+    `progress` hears of bytes read. CorpusError for a file that cannot be imported: the files before it stay.
+    """
+    mapping = {field: field for field in FIELDS} | (columns or {})
+    for path in paths:
+        _check(path, format)
+    with changing(name) as directory:
+        manifest = open_corpus(name, licence=licence, text_may_leave=text_may_leave, source=source)
+        for path in paths:
+            with full_disk_explained(f"nothing of {path} was imported"):
+                outcome, manifest = _import(
+                    name,
+                    directory,
+                    manifest,
+                    path,
+                    format or format_of(path) or "",
+                    mapping,
+                    max_line,
+                    progress,
+                )
+            yield outcome
+    if manifest.sources:
+        Corpus.objects.get_or_create(name=name)
+
+
+def _check(path: Path, format: str | None) -> None:
+    """CorpusError where it is plain before reading that a path cannot be imported."""
+    try:
+        if path.is_dir():
+            raise CorpusError(f"{path} is a directory; name the files in it.")
+        if not path.is_file():
+            raise CorpusError(f"{path} does not exist, or is no ordinary file.")
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise CorpusError(f"{path} is empty.")
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+    if not (format or format_of(path)):
+        raise CorpusError(f"The name of {path} does not tell its format; say --format {'|'.join(FORMATS)}.")
+
+
+def _import(
+    name: str,
+    directory: Path,
+    manifest: Manifest,
+    path: Path,
+    format: str,
+    columns: dict[str, str],
+    max_line: int,
+    progress: Progress,
+) -> tuple[Outcome, Manifest]:
+    digest = digest_of(path)
+    for number, known in enumerate(manifest.sources, start=1):
+        if (known.sha256, known.format, known.columns) == (digest, format, columns):
+            progress(path.stat().st_size)
+            return Outcome(known, directory / "rejects" / reject_name(number), already=True), manifest
+    rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
+    with rejects.open("w", encoding="utf-8") as file:
+        log = RejectLog(path.name, file)
+        rows = stage(directory, read_rows(path, format, columns, max_line, progress), log)
+        parts, duplicates = deduplicate(name, directory, len(manifest.parts), log)
+    accepted = sum(part.rows for part in parts)
+    if not rows:
+        raise CorpusError(f"{path} holds no rows.")
+    if not accepted and not duplicates:
+        raise CorpusError(
+            f"Nothing was accepted of {path}: all of its {rows:,} rows were rejected, the first at line "
+            f"{log.first[0]:,}: {log.first[1]} All are in {rejects}."
+        )
+    source = Source(
+        name=path.name,
+        sha256=digest,
+        bytes=path.stat().st_size,
+        format=format,
+        columns=columns,
+        rows=rows,
+        accepted=accepted,
+        duplicates=duplicates,
+        rejects=log.count,
+    )
+    manifest = with_source(manifest, source, parts)
+    for folder in ("parts", "rejects"):
+        sync(directory / folder)
+    sync(rejects)
+    write_manifest(name, manifest)
+    return Outcome(source, rejects), manifest

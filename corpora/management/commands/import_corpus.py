@@ -1,0 +1,107 @@
+"""import_corpus: files of posts into a corpus."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from corpora.core.records import FIELDS
+from corpora.errors import CorpusError
+from corpora.ingest import FREE_LICENCES, MAX_LINE, Outcome, import_files
+from corpora.readers import FORMATS
+
+
+class Command(BaseCommand):
+    help = (
+        "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or packed by "
+        "gzip or zstd, of any size. Each needs an id and a text; author, posted_at and url are taken where there "
+        "are any. Mentions are masked, authors hashed. A file is taken as a whole or not at all; run again after "
+        "a crash, or to add files."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("corpus", help="the corpus's name; it is made if there is none")
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+        parser.add_argument("--licence", required=True, help="of the texts, for example CC-BY-4.0")
+        parser.add_argument(
+            "--text-may-leave",
+            action="store_true",
+            default=None,
+            dest="text_may_leave",
+            help=f"exports may hold the text (so by default under {', '.join(FREE_LICENCES)} of any version)",
+        )
+        parser.add_argument(
+            "--text-stays",
+            action="store_false",
+            default=None,
+            dest="text_may_leave",
+            help="exports hold ids only; any other licence needs one of these two at the first import",
+        )
+        parser.add_argument("--source", default="", help="where the posts come from, for the data card")
+        parser.add_argument(
+            "--column",
+            action="append",
+            default=[],
+            metavar="FIELD=COLUMN",
+            help=f"which column of the files is which field ({', '.join(FIELDS)}), for example text=body",
+        )
+        parser.add_argument("--format", choices=FORMATS, help="where the files' names do not tell it")
+        parser.add_argument("--longest-line", type=int, default=MAX_LINE, metavar="BYTES", help="default: %(default)s")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        files: list[Path] = options["files"]
+        size = sum(file.stat().st_size for file in files if file.is_file())
+        bar = tqdm(total=size, unit="B", unit_scale=True, desc="import", file=self.stderr, leave=False)
+        try:
+            with bar:
+                outcomes = import_files(
+                    options["corpus"],
+                    files,
+                    licence=options["licence"],
+                    text_may_leave=options["text_may_leave"],
+                    source=options["source"],
+                    columns=_columns(options["column"]),
+                    format=options["format"],
+                    max_line=options["longest_line"],
+                    progress=bar.update,
+                )
+                done = []
+                for outcome in outcomes:
+                    done.append(outcome)
+                    bar.clear()
+                    self.stdout.write(_told(outcome))
+        except CorpusError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(_summed(options["corpus"], done))
+
+
+def _columns(pairs: list[str]) -> dict[str, str]:
+    columns = {}
+    for pair in pairs:
+        field, _, column = pair.partition("=")
+        if field not in FIELDS or not column:
+            raise CorpusError(f"--column {pair}: write FIELD=COLUMN with one of {', '.join(FIELDS)}.")
+        columns[field] = column
+    return columns
+
+
+def _told(outcome: Outcome) -> str:
+    source = outcome.source
+    if outcome.already:
+        return f"{source.name}: already imported."
+    told = f"{source.name}: {source.accepted:,} accepted, {source.duplicates:,} duplicates"
+    listed = f", listed in {outcome.rejects}" if source.rejects else ""
+    return f"{told}, {source.rejects:,} rejected{listed}."
+
+
+def _summed(corpus: str, outcomes: list[Outcome]) -> str:
+    new = [outcome.source for outcome in outcomes if not outcome.already]
+    accepted, duplicates, rejects = (
+        sum(getattr(source, count) for source in new) for count in ("accepted", "duplicates", "rejects")
+    )
+    return (
+        f"Corpus {corpus}: {accepted:,} posts from {len(new):,} new files; {duplicates:,} duplicates dropped, "
+        f"{rejects:,} rows rejected."
+    )

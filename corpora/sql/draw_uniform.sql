@@ -1,0 +1,22 @@
+-- The posts of the frame with their votes, in the order of a hash of seed and id, from one place on: the columns of
+-- posts and votes. Parameters: the seed, how many places to take, how many to leave out first.
+WITH drawn AS (
+    SELECT posts.id, md5(? || ':' || posts.id) AS ticket
+    FROM posts
+    ORDER BY ticket, posts.id
+    LIMIT ? OFFSET ?
+)
+SELECT
+    drawn.id,
+    posts.text,
+    posts.author,
+    posts.posted_at,
+    posts.url,
+    votes.letters,
+    votes.langid,
+    votes.cld2,
+    votes.fasttext
+FROM drawn
+INNER JOIN posts ON drawn.id = posts.id
+INNER JOIN votes ON drawn.id = votes.id
+ORDER BY drawn.ticket, drawn.id

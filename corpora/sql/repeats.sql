@@ -1,0 +1,20 @@
+-- The staged rows whose id came before, in this file or in an earlier part, in the order of the file: line, whether
+-- the text is the one that came first. Rows of earlier parts have line 0; texts are compared by their digests.
+WITH known AS (
+    SELECT posts.id, 0 AS line, md5(posts.text) AS digest
+    FROM posts
+    WHERE posts.id IN (SELECT staged.id FROM staged)
+    UNION ALL
+    SELECT staged.id, staged.line, md5(staged.text) AS digest
+    FROM staged
+),
+compared AS (
+    SELECT
+        line,
+        digest = first_value(digest) OVER (PARTITION BY id ORDER BY line) AS same_text
+    FROM known
+    QUALIFY row_number() OVER (PARTITION BY id ORDER BY line) > 1
+)
+SELECT line, same_text
+FROM compared
+ORDER BY line

@@ -1,0 +1,139 @@
+"""One file's rows on their way into a corpus: staged as they are read, then without repeats into parts.
+
+Both steps hold a batch in memory, whatever the size of the file; ingest.py commits what they have written.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from django.conf import settings
+
+from corpora.core.records import Record, RecordError, read_record
+from corpora.readers import Fault, Row
+from corpora.store import POST_SCHEMA, Part, asking, digest_of, part_name, sync
+
+PART_ROWS = 100_000
+_BATCH_ROWS = 10_000
+_BATCH_CHARACTERS = 16_000_000
+_STAGED = pa.schema([pa.field("line", pa.int64(), nullable=False), *POST_SCHEMA])
+_STAGING = "staging/rows.parquet"
+
+
+class RejectLog:
+    """The list of what was refused of one file, written as it goes: JSON lines of file, line, reason."""
+
+    def __init__(self, source: str, file: TextIO) -> None:
+        self.source, self.file = source, file
+        self.count = 0
+        self.first: tuple[int, str] = (0, "")
+
+    def add(self, line: int, reason: str) -> None:
+        self.count += 1
+        if self.count == 1:
+            self.first = (line, reason)
+        entry = {"file": self.source, "line": line, "reason": reason}
+        self.file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+def stage(directory: Path, rows: Iterator[Row], log: RejectLog) -> int:
+    """Write the rows that are records to the staging file, the others to the log; the count of all rows."""
+    key = settings.AUTHOR_KEY.encode()
+    count = characters = 0
+    batch: list[tuple[int, Record]] = []
+    path = directory / _STAGING
+    path.parent.mkdir(exist_ok=True)
+    with pq.ParquetWriter(path, _STAGED) as writer:
+        for line, raw in rows:
+            count += 1
+            if isinstance(raw, Fault):
+                log.add(line, raw.reason)
+                continue
+            try:
+                record = read_record(raw, key)
+            except RecordError as error:
+                log.add(line, str(error))
+                continue
+            batch.append((line, record))
+            characters += len(record.text)
+            if len(batch) == _BATCH_ROWS or characters > _BATCH_CHARACTERS:
+                writer.write_batch(_arrow(batch))
+                batch.clear()
+                characters = 0
+        writer.write_batch(_arrow(batch))
+    return count
+
+
+def _arrow(batch: list[tuple[int, Record]]) -> pa.RecordBatch:
+    columns = [pa.array([line for line, _ in batch], pa.int64())]
+    for field in POST_SCHEMA:
+        columns.append(pa.array([getattr(record, field.name) for _, record in batch], field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=_STAGED)
+
+
+def deduplicate(name: str, directory: Path, parts: int, log: RejectLog) -> tuple[list[Part], int]:
+    """Write the staged rows whose id is new as the parts after the first `parts`; with the number of
+    duplicates.
+
+    The first post of an id stays, whether in this file or in an earlier one. The same text again is a
+    duplicate; another text under the same id is a reject.
+    """
+    duplicates = 0
+    with asking(name) as store, pq.ParquetFile(directory / _STAGING) as staged:
+        store.view("staged", [directory / _STAGING], _STAGED)
+        repeats = (row for batch in store.query("repeats") for row in zip(*batch.to_pydict().values(), strict=True))
+        writer = _PartWriter(directory / "parts", parts)
+        next_line, same_text = next(repeats, (None, False))
+        for batch in staged.iter_batches(_BATCH_ROWS):
+            keep = []
+            for line in batch.column("line").to_pylist():
+                keep.append(line != next_line)
+                if line == next_line:
+                    if same_text:
+                        duplicates += 1
+                    else:
+                        log.add(line, "This id came before with another text; the first is kept.")
+                    next_line, same_text = next(repeats, (None, False))
+            writer.write(batch.filter(pa.array(keep)).select(POST_SCHEMA.names))
+        return writer.close(), duplicates
+
+
+class _PartWriter:
+    """Cuts a stream of rows into parts of PART_ROWS."""
+
+    def __init__(self, directory: Path, number: int) -> None:
+        self.directory, self.number = directory, number
+        self.parts: list[Part] = []
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        while self.rows + batch.num_rows >= PART_ROWS:
+            room = PART_ROWS - self.rows
+            self._add(batch.slice(0, room))
+            batch = batch.slice(room)
+            self._finish()
+        self._add(batch)
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        if not self.rows:
+            self.number += 1
+            self.path = self.directory / part_name(self.number)
+            self.writer = pq.ParquetWriter(self.path, POST_SCHEMA)
+        self.writer.write_batch(batch)
+        self.rows += batch.num_rows
+
+    def _finish(self) -> None:
+        if self.rows:
+            self.writer.close()
+            sync(self.path)
+            self.parts.append(Part(name=self.path.name, rows=self.rows, sha256=digest_of(self.path)))
+            self.rows = 0
+
+    def close(self) -> list[Part]:
+        self._finish()
+        return self.parts

@@ -1,0 +1,264 @@
+"""Where a corpus lives on disk, and how it is asked: manifest, Parquet parts, votes, rejects, DuckDB.
+
+    DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; whatever it does not name is a leftover
+                            parts/000001.parquet    posts, in the order in which they were imported
+                            votes/000001.parquet    the detectors' votes on that part
+                            rejects/000001.jsonl    what was refused of the first source: file, line, reason
+
+The manifest is the commit point: it is written aside and renamed, after all that it names is safely on disk.
+Parts never change. What goes into them is the matter of ingest.py and prelabel.py.
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from django.conf import settings
+
+from corpora.errors import CorpusError
+
+POST_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("author", pa.string(), nullable=False),
+        pa.field("posted_at", pa.timestamp("us", tz="UTC")),
+        pa.field("url", pa.string(), nullable=False),
+    ]
+)
+_RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64())]))
+VOTES_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("letters", pa.int32(), nullable=False),
+        *(pa.field(detector, _RANKING, nullable=False) for detector in ("langid", "cld2", "fasttext")),
+    ]
+)
+
+# DuckDB sorts and joins on disk beyond this.
+MEMORY_LIMIT = "1GB"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One imported file and what became of its rows."""
+
+    name: str
+    sha256: str
+    bytes: int
+    format: str
+    columns: dict[str, str]  # our field -> the file's column
+    rows: int
+    accepted: int
+    duplicates: int
+    rejects: int
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class VotesPart:
+    """The votes on the part of the same number."""
+
+    name: str
+    rows: int
+    unanimous: int
+    sha256: str
+    k: int
+    versions: dict[str, str]  # corpora.core.detectors.detector_versions() when they were made
+
+
+@dataclass(frozen=True)
+class Manifest:
+    licence: str
+    text_may_leave: bool
+    source: str
+    sources: tuple[Source, ...] = ()
+    parts: tuple[Part, ...] = ()
+    votes: tuple[VotesPart, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+
+def corpora_dir() -> Path:
+    return Path(settings.DATA_DIR) / "corpora"
+
+
+def corpus_dir(name: str) -> Path:
+    """The corpus's directory, existing or not. CorpusError for what cannot be a corpus's name."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise CorpusError(f"{name!r} cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or underscores.")
+    return corpora_dir() / name
+
+
+def read_manifest(name: str) -> Manifest | None:
+    """The manifest of a corpus, None where there is no such corpus yet."""
+    path = corpus_dir(name) / "manifest.json"
+    try:
+        raw = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    raw["sources"] = tuple(Source(**source) for source in raw["sources"])
+    raw["parts"] = tuple(Part(**part) for part in raw["parts"])
+    raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
+    return Manifest(**raw)
+
+
+def manifest_of(name: str) -> Manifest:
+    """The manifest of a corpus. CorpusError where there is no such corpus."""
+    manifest = read_manifest(name)
+    if manifest is None:
+        raise CorpusError(f"There is no corpus {name!r}; make one with import_corpus {name} FILE.")
+    return manifest
+
+
+def write_manifest(name: str, manifest: Manifest) -> None:
+    """Commit: from here on the corpus is what this manifest says; before, what the last one said."""
+    path = corpus_dir(name) / "manifest.json"
+    draft = path.with_suffix(".draft")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(asdict(manifest), file, ensure_ascii=False, indent=1)
+        file.write("\n")
+    sync(draft)
+    draft.rename(path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Have the disk hold a file or a directory before anything refers to it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def changing(name: str) -> Iterator[Path]:
+    """The corpus's directory, for one process at a time to change, rid of what a crash left in it."""
+    directory = corpus_dir(name)
+    for folder in ("parts", "votes", "rejects"):
+        (directory / folder).mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CorpusError(f"Another command is changing corpus {name} just now; wait until it has ended.") from None
+        _sweep(directory, read_manifest(name))
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory / "staging", ignore_errors=True)
+
+
+def _sweep(directory: Path, manifest: Manifest | None) -> None:
+    named: set[str] = set()
+    if manifest:
+        named |= {f"parts/{part.name}" for part in manifest.parts}
+        named |= {f"votes/{votes.name}" for votes in manifest.votes}
+        named |= {f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1)}
+    for path in directory.glob("*/*"):
+        if str(path.relative_to(directory)) not in named:
+            path.unlink()
+    (directory / "manifest.draft").unlink(missing_ok=True)
+    shutil.rmtree(directory / "staging", ignore_errors=True)
+
+
+def part_name(number: int) -> str:
+    return f"{number:06}.parquet"
+
+
+def reject_name(number: int) -> str:
+    return f"{number:06}.jsonl"
+
+
+@contextmanager
+def full_disk_explained(what: str) -> Iterator[None]:
+    """Turn a disk that is full, as the system or DuckDB reports it, into a sentence."""
+    try:
+        yield
+    except (OSError, duckdb.Error) as error:
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        text = str(error)
+        if full or "No space left" in text or "max_temp_directory_size" in text:
+            raise CorpusError(
+                f"The disk is full: {what}. What was there before stays. "
+                f"Free space in {settings.DATA_DIR} and run the command again."
+            ) from error
+        raise
+
+
+class Store:
+    """A DuckDB connection on one corpus, with the views `posts` and `votes`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+
+    def view(self, name: str, files: list[Path], schema: pa.Schema) -> None:
+        """A view over Parquet files, with the schema's columns even where there are no files."""
+        if files:
+            self.connection.read_parquet([str(file) for file in files]).create_view(name)
+        else:
+            self.connection.from_arrow(schema.empty_table()).create(name)
+
+    def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
+        """The rows of corpora/sql/<name>.sql, its `?` being the parameters in order."""
+        sql = (Path(__file__).parent / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+        return self.connection.sql(sql, params=list(parameters)).to_arrow_reader(10_000)
+
+
+@contextmanager
+def asking(name: str, parts: int | None = None) -> Iterator[Store]:
+    """A store over the first `parts` parts of a corpus and the votes on them; all of both by default."""
+    manifest, directory = read_manifest(name), corpus_dir(name)
+    spill = Path(settings.DATA_DIR) / "tmp"
+    spill.mkdir(parents=True, exist_ok=True)
+    config: dict[str, Any] = {
+        "memory_limit": MEMORY_LIMIT,
+        "temp_directory": str(spill),
+        "autoinstall_known_extensions": False,  # nothing is fetched from anywhere
+    }
+    with duckdb.connect(config=config) as connection:
+        store = Store(connection)
+        posts = [directory / "parts" / part.name for part in manifest.parts] if manifest else []
+        votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []
+        store.view("posts", posts[:parts], POST_SCHEMA)
+        store.view("votes", votes[:parts], VOTES_SCHEMA)
+        yield store
+
+
+def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
+    """Up to `limit` posts of one (hashed) author, the latest first: id, text, posted_at (UTC or None), url."""
+    if not author:
+        return []
+    manifest_of(corpus_name)
+    with asking(corpus_name) as store:
+        posts: list[dict[str, Any]] = store.query("posts_by_author", author, limit).read_all().to_pylist()
+    return posts
+
+
+def with_source(manifest: Manifest, source: Source, parts: list[Part]) -> Manifest:
+    return replace(manifest, sources=(*manifest.sources, source), parts=(*manifest.parts, *parts))
