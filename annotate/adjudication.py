@@ -1,0 +1,84 @@
+"""The last word on what the queues could not settle: settle, discard, and take that back."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.errors import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, WrongStage
+from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.routing import move
+from annotate.task_types import TASK_TYPES
+from annotate.task_types.task_type import Answer
+
+
+def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
+    """Units that this adjudicator may decide, longest waiting first; with a language, those that were in its queue."""
+    units = task.units.filter(stage=stages.ADJUDICATION)
+    if language:
+        visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
+        units = units.filter(**visits).distinct()
+    own = Judgment.objects.filter(annotator=annotator, voided_at=None).values("unit")
+    return units.exclude(pk__in=own).select_related("item").order_by("position")
+
+
+def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
+    """Give a unit its label. answer.reason: how the adjudicator knows; obligatory."""
+    return _decide(annotator, unit_id, answer)
+
+
+def discard(annotator: Annotator, unit_id: int, reason: str) -> Judgment:
+    """Leave a unit out of the gold set, since its language cannot be told."""
+    return _decide(annotator, unit_id, Answer(label="", reason=reason))
+
+
+@transaction.atomic
+def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
+    unit = _locked(unit_id)
+    kind = Judgment.SETTLE if answer.label else Judgment.DISCARD
+    own = unit.judgments.filter(annotator=annotator, voided_at=None).first()
+    if own and (own.kind, own.label) == (kind, answer.label):
+        return own  # a retry
+    if unit.stage != stages.ADJUDICATION:
+        raise WrongStage("This post is no longer waiting for an adjudicator: somebody has decided it meanwhile.")
+    if own:
+        raise NotAllowed("You have judged this post as an annotator, so another adjudicator must decide it.")
+    if not answer.reason.strip():
+        raise InvalidAnswer("Say in a few words how you know, so that others can follow the decision.")
+    if len(answer.reason) > 200:
+        raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
+    if answer.label:
+        TASK_TYPES[unit.task.task_type].check(Answer(answer.label), unit.task)
+    judgment = Judgment.objects.create(
+        unit=unit,
+        annotator=annotator,
+        kind=kind,
+        label=answer.label,
+        reason=answer.reason.strip(),
+        comment=answer.comment.strip(),
+        answered_at=timezone.now(),
+    )
+    event, stage = ("settled", stages.LABELLED) if answer.label else ("discarded", stages.DISCARDED)
+    move(unit, event, stage, by=annotator.user, judgment=judgment, label=answer.label)
+    return judgment
+
+
+@transaction.atomic
+def unsettle(annotator: Annotator, unit_id: int) -> Unit:
+    """Take one's own decision back; the unit waits for an adjudicator again."""
+    unit = _locked(unit_id)
+    own = unit.judgments.filter(
+        annotator=annotator, voided_at=None, kind__in=[Judgment.SETTLE, Judgment.DISCARD]
+    ).first()
+    if own is None:
+        raise NothingToUndo("There is no decision of yours on this post to take back.")
+    own.voided_at = timezone.now()
+    own.save(update_fields=["voided_at"])
+    move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=own)
+    return unit
+
+
+def _locked(unit_id: int) -> Unit:
+    unit = Unit.objects.select_for_update(of=("self",)).select_related("task").filter(pk=unit_id).first()
+    if unit is None:
+        raise NotFound("There is no such unit.")
+    return unit

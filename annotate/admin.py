@@ -1,0 +1,388 @@
+"""The manager's desk: languages and routing, people, tasks. What people have said can be read here, never changed."""
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.translation import ngettext
+
+from annotate import people, progress, routing
+from annotate.models import (
+    Annotator,
+    AnnotatorLanguage,
+    Invite,
+    Judgment,
+    LanguageRoute,
+    Task,
+    Transition,
+    Unit,
+)
+from annotate.presenting import full_url
+from corpora.core.languages import LANGUAGES, UND
+from corpora.models import Corpus, Draw
+
+admin.site.site_header = "Assay"
+admin.site.site_title = "Assay"
+admin.site.index_title = "Manage"
+admin.site.site_url = "/"
+
+
+def check_language(code: str, also=()) -> str:
+    if code not in LANGUAGES and code not in also:
+        raise forms.ValidationError(f"{code!r} is no language code known here. Codes are as in de, zh-CN or hi-Latn.")
+    return code
+
+
+class CodesField(forms.CharField):
+    """A JSON list of language codes, typed as words."""
+
+    def __init__(self, **kwargs):
+        super().__init__(required=False, help_text="language codes with spaces between", **kwargs)
+
+    def prepare_value(self, value):
+        return " ".join(value) if isinstance(value, list) else value
+
+    def clean(self, value):
+        return [check_language(code) for code in super().clean(value).replace(",", " ").split()]
+
+
+class ReadOnly(admin.ModelAdmin):
+    """Records: to be looked at, not changed."""
+
+    def has_add_permission(self, request):
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+
+# --- languages and routing
+
+
+class LanguageRouteForm(forms.ModelForm):
+    extra_candidates = CodesField()
+
+    class Meta:
+        model = LanguageRoute
+        fields = ["language", "queue", "extra_candidates", "never_agree"]
+
+    def clean_language(self):
+        return check_language(self.cleaned_data["language"], also=[UND])
+
+    def clean_queue(self):
+        return check_language(self.cleaned_data["queue"])
+
+
+@admin.register(LanguageRoute)
+class LanguageRouteAdmin(admin.ModelAdmin):
+    form = LanguageRouteForm
+    list_display = ["language", "name", "queue", "tried_after", "never_agree", "waiting", "readers"]
+    list_filter = ["never_agree", "queue"]
+    search_fields = ["language", "queue"]
+
+    def changelist_view(self, request, extra_context=None):
+        # What a setting does: the units that wait in each queue of the open tasks, beside the people who read it.
+        self.rows = {}
+        for task in Task.objects.filter(is_open=True):
+            for row in progress.queue_table(task):
+                self.rows.setdefault(row.queue, []).append(row)
+        return super().changelist_view(request, extra_context)
+
+    @admin.display
+    def name(self, route):
+        return LANGUAGES[route.language].name if route.language in LANGUAGES else "no language seen"
+
+    @admin.display(description="tried after it")
+    def tried_after(self, route):
+        return " ".join(route.extra_candidates)
+
+    @admin.display(description="waiting in the queue")
+    def waiting(self, route):
+        return f"{sum(row.waiting for row in self.rows.get(route.queue, ())):,}"
+
+    @admin.display(description="readers of the queue")
+    def readers(self, route):
+        rows = self.rows.get(route.queue, ())
+        names = sorted({name for row in rows for name in row.readers})
+        if any(row.stuck for row in rows):
+            return format_html('<b class="errornote">{}</b>', "nobody")
+        return ", ".join(names) or "nobody"
+
+
+# --- people
+
+
+class AnnotatorLanguageForm(forms.ModelForm):
+    class Meta:
+        model = AnnotatorLanguage
+        fields = ["language", "level"]
+
+    def clean_language(self):
+        return check_language(self.cleaned_data["language"])
+
+
+class AnnotatorLanguageInline(admin.TabularInline):
+    model = AnnotatorLanguage
+    form = AnnotatorLanguageForm
+    extra = 1
+
+
+class InviteInline(admin.TabularInline):
+    model = Invite
+    extra = 0
+    readonly_fields = ["created_at", "expires_at", "used_at", "revoked_at"]
+    can_delete = False
+
+    def has_add_permission(self, request, obj=None):
+        return False
+
+
+class TableForm(forms.Form):
+    table = forms.FileField(label="CSV file", help_text="columns username, name, languages; languages as in: de:5 en:4")
+
+    def clean_table(self):
+        try:
+            return people.read_table(self.cleaned_data["table"].read().decode())
+        except UnicodeDecodeError:
+            raise forms.ValidationError("The file is not UTF-8. Save it as “CSV UTF-8”.") from None
+        except people.BadTable as error:
+            raise forms.ValidationError([*error.args, "Nothing was changed."]) from error
+
+
+@admin.register(Annotator)
+class AnnotatorAdmin(admin.ModelAdmin):
+    list_display = ["username", "name", "reads", "adjudicates", "active", "judged", "invited"]
+    list_filter = ["adjudicates", "user__is_active", "languages__language"]
+    search_fields = ["user__username", "user__first_name", "user__last_name"]
+    readonly_fields = ["pseudonym"]
+    autocomplete_fields = ["user"]
+    inlines = [AnnotatorLanguageInline, InviteInline]
+    actions = ["send_invites", "revoke_invites", "let_in", "lock_out"]
+    change_list_template = "admin/annotate/annotator/change_list.html"
+
+    def get_queryset(self, request):
+        live = Count("judgments", filter=Q(judgments__voided_at=None), distinct=True)
+        found = super().get_queryset(request).select_related("user").prefetch_related("languages", "invites")
+        return found.annotate(live_judgments=live)
+
+    def has_delete_permission(self, request, obj=None):
+        return False  # what they judged names them; lock them out instead
+
+    @admin.display(ordering="user__username")
+    def username(self, annotator):
+        return annotator.user.username
+
+    @admin.display(ordering="user__first_name")
+    def name(self, annotator):
+        return annotator.user.get_full_name()
+
+    @admin.display
+    def reads(self, annotator):
+        return " ".join(map(str, annotator.languages.all()))
+
+    @admin.display(boolean=True, ordering="user__is_active")
+    def active(self, annotator):
+        return annotator.user.is_active
+
+    @admin.display(ordering="live_judgments")
+    def judged(self, annotator):
+        return f"{annotator.live_judgments:,}"
+
+    @admin.display(description="invite")
+    def invited(self, annotator):
+        invite = next(iter(annotator.invites.all()), None)
+        if invite is None:
+            return "–"
+        if invite.used_at:
+            return "used"
+        return "revoked" if invite.revoked_at else f"open until {invite.expires_at:%Y-%m-%d}"
+
+    def get_urls(self):
+        view = self.admin_site.admin_view(self.import_view)
+        return [path("import/", view, name="annotate_annotator_import"), *super().get_urls()]
+
+    def import_view(self, request):
+        """Many annotators at once; the links are shown in the answer, and only there."""
+        if not (self.has_add_permission(request) and self.has_change_permission(request)):
+            raise PermissionDenied
+        form = TableForm(request.POST or None, request.FILES or None)
+        made = None
+        if form.is_valid():
+            made = self._links(request, people.add_annotators(form.cleaned_data["table"]))
+        context = {**self.admin_site.each_context(request), "title": "Add annotators from a table"}
+        context |= {"form": form, "made": made, "opts": self.opts, "days": people.INVITE_DAYS}
+        return render(request, "admin/annotate/annotator/import.html", context)
+
+    def _links(self, request, made):
+        return [
+            (annotator, full_url(reverse("invite", args=[token]), request) if token else None)
+            for annotator, token in made
+        ]
+
+    @admin.action(description="Make invite links (earlier links stop working)", permissions=["change"])
+    def send_invites(self, request, queryset):
+        made = self._links(request, [(annotator, people.invite(annotator)) for annotator in queryset])
+        context = {**self.admin_site.each_context(request), "title": "Invite links", "made": made}
+        context |= {"opts": self.opts, "days": people.INVITE_DAYS}
+        return render(request, "admin/annotate/annotator/import.html", context)
+
+    @admin.action(description="Revoke open invite links", permissions=["change"])
+    def revoke_invites(self, request, queryset):
+        count = people.revoke_invites(queryset)
+        messages.success(request, ngettext("%d link revoked.", "%d links revoked.", count) % count)
+
+    @admin.action(description="Lock out (what they answered stays)", permissions=["change"])
+    def lock_out(self, request, queryset):
+        people.set_active(queryset, False)
+        messages.success(request, "Locked out. Units of queues that now lack readers can be rerouted from their task.")
+
+    @admin.action(description="Let in again", permissions=["change"])
+    def let_in(self, request, queryset):
+        people.set_active(queryset, True)
+
+
+# --- tasks and what came of them
+
+
+class TaskForm(forms.ModelForm):
+    labels = CodesField()
+
+    def clean_labels(self):
+        return sorted(set(self.cleaned_data["labels"]))
+
+
+@admin.register(Task)
+class TaskAdmin(admin.ModelAdmin):
+    form = TaskForm
+    list_display = ["name", "title", "is_open", "posts", "queued", "adjudication", "unread"]
+    readonly_fields = [
+        "name",
+        "task_type",
+        "draw",
+        "least_letters",
+        "never_agree",
+        "redundancy",
+        "created_at",
+    ]
+    fieldsets = [
+        (None, {"fields": ["name", "title", "is_open", "task_type", "draw", "created_at"]}),
+        ("Question", {"fields": ["guidelines", "labels"]}),
+        ("Routing", {"fields": ["least_level", "rounds", "skip_limit", "lease_minutes", "on_conflict"]}),
+        ("Fixed when it was opened", {"fields": ["redundancy", "least_letters", "never_agree"]}),
+    ]
+    change_form_template = "admin/annotate/task/change_form.html"
+
+    def has_add_permission(self, request):
+        return False  # open_task draws and opens in one go
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+    def get_queryset(self, request):
+        def at(stage):
+            return Count("units", filter=Q(units__stage=stage))
+
+        counts = {
+            "unit_count": Count("units"),
+            "queued_count": at("QUEUED"),
+            "waiting_count": at("ADJUDICATION"),
+        }
+        return super().get_queryset(request).annotate(**counts)
+
+    @admin.display(ordering="unit_count")
+    def posts(self, task):
+        return f"{task.unit_count:,}"
+
+    @admin.display(ordering="queued_count")
+    def queued(self, task):
+        return f"{task.queued_count:,}"
+
+    @admin.display(ordering="waiting_count")
+    def adjudication(self, task):
+        return f"{task.waiting_count:,}"
+
+    @admin.display(description="queues that nobody reads")
+    def unread(self, task):
+        return ", ".join(f"{row.queue} ({row.waiting:,})" for row in progress.queue_table(task) if row.stuck) or "–"
+
+    def change_view(self, request, object_id, form_url="", extra_context=None):
+        task = get_object_or_404(Task, pk=object_id)
+        context = {"queues": progress.queue_table(task), "stages": progress.stage_counts(task)}
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
+
+    def get_urls(self):
+        view = self.admin_site.admin_view(self.reroute_view)
+        return [path("<int:pk>/reroute/", view, name="annotate_task_reroute"), *super().get_urls()]
+
+    def reroute_view(self, request, pk):
+        task = get_object_or_404(Task, pk=pk)
+        if request.method != "POST" or not self.has_change_permission(request, task):
+            raise PermissionDenied
+        counts = routing.reroute(task, by=request.user)
+        messages.success(
+            request,
+            f"{counts['queues']:,} units went to the readers of their next language, "
+            f"{counts['adjudication']:,} to adjudication.",
+        )
+        return redirect("admin:annotate_task_change", pk)
+
+
+class JudgmentInline(admin.TabularInline):
+    model = Judgment
+    extra = 0
+    fields = ["annotator", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "voided_at"]
+    can_delete = False
+
+
+class TransitionInline(admin.TabularInline):
+    model = Transition
+    fk_name = "unit"
+    extra = 0
+    fields = ["at", "event", "from_stage", "to_stage", "round", "language", "label", "by"]
+    can_delete = False
+
+
+@admin.register(Unit)
+class UnitAdmin(ReadOnly):
+    list_display = ["position", "task", "text", "stage", "round", "language", "label"]
+    list_filter = ["task", "stage", "language", "label"]
+    search_fields = ["item__key", "item__text"]
+    list_select_related = ["task", "item"]
+    inlines = [JudgmentInline, TransitionInline]
+
+    @admin.display
+    def text(self, unit):
+        return unit.item.text[:80]
+
+
+@admin.register(Judgment)
+class JudgmentAdmin(ReadOnly):
+    list_display = ["answered_at", "annotator", "kind", "label", "reason", "active_seconds", "voided_at"]
+    list_filter = ["kind", "annotator", "label"]
+    date_hierarchy = "answered_at"
+    list_select_related = ["annotator__user"]
+
+
+@admin.register(Corpus)
+class CorpusAdmin(ReadOnly):
+    list_display = ["name", "created_at"]
+
+
+@admin.register(Draw)
+class DrawAdmin(ReadOnly):
+    list_display = ["corpus", "design", "seed", "size", "frame_size", "extends", "created_at"]
+
+
+@admin.register(LogEntry)
+class LogEntryAdmin(ReadOnly):
+    """Who changed which setting."""
+
+    list_display = ["action_time", "user", "content_type", "object_repr", "change_message"]
+    list_filter = ["user"]

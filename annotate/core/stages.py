@@ -1,0 +1,67 @@
+"""The machine of a unit: its stages, and every move between them, as one literal table.
+
+annotate/routing.py makes the moves; `manage.py draw_stages` draws this table into the README.
+"""
+
+NEW = "NEW"
+COPIED = "COPIED"
+AGREED = "AGREED"
+QUEUED = "QUEUED"
+ADJUDICATION = "ADJUDICATION"
+LABELLED = "LABELLED"
+DISCARDED = "DISCARDED"
+
+STAGES: dict[str, str] = {
+    NEW: "drawn, not yet routed",
+    COPIED: "has the text of another unit, and takes its label",
+    AGREED: "labelled by the detectors, which agree",
+    QUEUED: "waits for readers of a language",
+    ADJUDICATION: "waits for an adjudicator",
+    LABELLED: "labelled by people",
+    DISCARDED: "left out: nobody could tell, or people disagree",
+}
+# A unit in one of these, and in no other, bears a label of its own.
+WITH_LABEL = (AGREED, LABELLED)
+# Nobody has anything left to do here.
+FINISHED = (COPIED, AGREED, LABELLED, DISCARDED)
+
+# (from, event, to, what happened)
+MOVES: tuple[tuple[str, str, str, str], ...] = (
+    (NEW, "copied", COPIED, "an identical text is already in the task"),
+    (NEW, "agreed", AGREED, "the detectors agree, and the task's policy counts it"),
+    (NEW, "disputed", QUEUED, "they do not: to the readers of the most likely language"),
+    (QUEUED, "skipped", QUEUED, "the readers of one language passed: to those of the next"),
+    (QUEUED, "rerouted", QUEUED, "a queue has no readers left: to the next language"),
+    (QUEUED, "exhausted", ADJUDICATION, "no further language has a reader, or the rounds are used up"),
+    (QUEUED, "answered", LABELLED, "as many answers as asked, and they give a label"),
+    (QUEUED, "conflicted", ADJUDICATION, "the answers give no label, and the task sends such units on"),
+    (QUEUED, "conflicted", DISCARDED, "the answers give no label, and the task drops such units"),
+    (QUEUED, "undone", QUEUED, "a skip was taken back: to the round before"),
+    (ADJUDICATION, "undone", QUEUED, "likewise"),
+    (LABELLED, "undone", QUEUED, "an answer was taken back"),
+    (DISCARDED, "undone", QUEUED, "likewise"),
+    (ADJUDICATION, "settled", LABELLED, "an adjudicator gave the label"),
+    (ADJUDICATION, "discarded", DISCARDED, "an adjudicator could not tell either"),
+    (LABELLED, "unsettled", ADJUDICATION, "the adjudicator took the decision back"),
+    (DISCARDED, "unsettled", ADJUDICATION, "likewise"),
+)
+_ALLOWED = frozenset((start, event, end) for start, event, end, _ in MOVES)
+EVENTS: tuple[str, ...] = tuple(dict.fromkeys(event for _, event, _, _ in MOVES))
+
+
+def check_move(start: str, event: str, end: str) -> None:
+    """Raise ValueError where the table has no such move."""
+    if (start, event, end) not in _ALLOWED:
+        raise ValueError(f"a unit cannot go from {start} to {end} by {event!r}")
+
+
+def drawing() -> str:
+    """The table as a Mermaid state diagram followed by what each stage means, in Markdown."""
+    edges: dict[tuple[str, str], list[str]] = {}
+    for start, event, end, _ in MOVES:
+        edges.setdefault((start, end), []).append(event)
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {NEW}"]
+    lines += [f"    {start} --> {end}: {', '.join(events)}" for (start, end), events in edges.items()]
+    lines += ["```", "", "| stage | a unit here |", "|---|---|"]
+    lines += [f"| {stage} | {meaning} |" for stage, meaning in STAGES.items()]
+    return "\n".join(lines)

@@ -1,0 +1,55 @@
+"""Everything an operation may refuse, each with its HTTP status and a sentence for the person it is refused to.
+
+Operations raise these; the middleware and the API's exception handler turn them into answers, once each.
+"""
+
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+
+class Refusal(Exception):
+    """An operation was refused and nothing was changed. str() is the sentence to show."""
+
+    status = 409
+    code = "refused"
+
+
+class NotFound(Refusal):
+    status = 404
+    code = "not_found"
+
+
+class NotAllowed(Refusal):
+    status = 403
+    code = "not_allowed"
+
+
+class InvalidAnswer(Refusal):
+    status = 400
+    code = "invalid_answer"
+
+
+class LeaseExpired(Refusal):
+    code = "lease_expired"
+
+
+class AlreadyAnswered(Refusal):
+    code = "already_answered"
+
+
+class WrongStage(Refusal):
+    code = "wrong_stage"
+
+
+class NothingToUndo(Refusal):
+    code = "nothing_to_undo"
+
+
+class TooLateToUndo(Refusal):
+    code = "too_late_to_undo"
+
+
+def api_exception_handler(error, context):
+    if isinstance(error, Refusal):
+        return Response({"code": error.code, "detail": str(error)}, status=error.status)
+    return exception_handler(error, context)

@@ -1,0 +1,163 @@
+"""An annotator's answers: judge, skip, and take back."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.errors import (
+    AlreadyAnswered,
+    InvalidAnswer,
+    LeaseExpired,
+    NotFound,
+    NothingToUndo,
+    TooLateToUndo,
+    WrongStage,
+)
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.queue import free_place, lease_locked
+from annotate.routing import after_judgment, move
+from annotate.task_types import TASK_TYPES
+from annotate.task_types.task_type import Answer
+
+
+def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
+    """Answer the unit of a lease. A retry with the same answer changes nothing and returns the first judgment.
+
+    active_seconds: time at work as the client measured it; cut to the time since the unit was shown.
+    """
+    return _close(annotator, lease_id, answer, active_seconds)
+
+
+def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = None) -> Judgment:
+    """Pass on the unit of a lease: this annotator will not see it again."""
+    return _close(annotator, lease_id, None, active_seconds)
+
+
+@transaction.atomic
+def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_seconds: float | None) -> Judgment:
+    unit_id = Lease.objects.filter(pk=lease_id, annotator=annotator).values_list("unit_id", flat=True).first()
+    if unit_id is None:
+        raise NotFound("You have not been given such a unit.")
+    # Everything that changes a unit or its leases happens under this lock.
+    unit = Unit.objects.select_for_update(of=("self",)).select_related("task").get(pk=unit_id)
+    lease = Lease.objects.get(pk=lease_id)
+    if first := Judgment.objects.filter(lease=lease).first():
+        return _retried(first, answer)
+    # The lease may have run out and been given to the same person again, in another tab.
+    lease = unit.leases.filter(annotator=annotator, closed_at=None).first() or lease
+    if live := unit.judgments.filter(annotator=annotator, voided_at=None).first():
+        return _retried(live, answer)
+    if unit.stage != stages.QUEUED:
+        raise WrongStage("This post has gone on without your answer, so it was not counted. Please take the next one.")
+    if answer:
+        TASK_TYPES[unit.task.task_type].check(answer, unit.task)
+        if lease.place is None:
+            lease.place = free_place(unit)
+            if lease.place is None:
+                raise LeaseExpired(
+                    "You had this post open for longer than it is kept for one reader, and somebody else has it "
+                    "now. Please take the next one."
+                )
+    else:
+        lease.place = None
+    now = timezone.now()
+    if active_seconds is not None:
+        active_seconds = round(min(max(active_seconds, 0.0), (now - lease.opened_at).total_seconds()), 3)
+    lease.closed_at, lease.outcome = now, "answered" if answer else "skipped"
+    lease.save(update_fields=["place", "closed_at", "outcome"])
+    judgment = Judgment.objects.create(
+        unit=unit,
+        annotator=annotator,
+        lease=lease,
+        kind=Judgment.ANSWER if answer else Judgment.SKIP,
+        label=answer.label if answer else "",
+        reason=answer.reason if answer else "",
+        comment=answer.comment.strip() if answer else "",
+        shown_at=lease.opened_at,
+        answered_at=now,
+        active_seconds=active_seconds,
+    )
+    after_judgment(unit, judgment)
+    return judgment
+
+
+def _retried(first: Judgment, answer: Answer | None) -> Judgment:
+    """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
+    said = f"answered {first.label!r}" if first.label else "skipped it"
+    if first.voided_at:
+        raise AlreadyAnswered(f"You {said} and took that back since. Please answer the post that is open now.")
+    if answer is None and first.kind == Judgment.SKIP:
+        return first
+    if answer and (first.label, first.reason) == (answer.label, answer.reason):
+        return first
+    raise AlreadyAnswered(f"You have already {said} on this post, and that stands. Undo it to answer otherwise.")
+
+
+def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
+    """The one that Undo takes back."""
+    return (
+        Judgment.objects.filter(annotator=annotator, unit__task=task, voided_at=None, lease__isnull=False)
+        .order_by("-answered_at", "-pk")
+        .first()
+    )
+
+
+@transaction.atomic
+def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
+    """Take back an answer or a skip, the last one if none is named, and open its unit again.
+
+    Possible until somebody else has been given the unit, or has judged it, since. The unit that was open goes back.
+    """
+    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    if judgment_id is None:
+        judgment = last_judgment(annotator, task)
+    else:
+        judgment = Judgment.objects.filter(
+            pk=judgment_id, annotator=annotator, unit__task=task, lease__isnull=False, voided_at=None
+        ).first()
+    if judgment is None:
+        raise NothingToUndo("There is no answer of yours to take back.")
+    unit = Unit.objects.select_for_update(of=("self",)).select_related("task").get(pk=judgment.unit_id)
+    judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
+    if judgment.voided_at:
+        raise NothingToUndo("That answer has already been taken back.")
+    others_leases = unit.leases.exclude(annotator=annotator).filter(opened_at__gte=judgment.answered_at)
+    others_judgments = unit.judgments.exclude(annotator=annotator).filter(answered_at__gte=judgment.answered_at)
+    if others_leases.exists() or others_judgments.exists():
+        raise TooLateToUndo("Somebody else has this post by now, so your answer stands.")
+    now = timezone.now()
+    judgment.voided_at = now
+    judgment.save(update_fields=["voided_at"])
+    lease = judgment.lease
+    lease.place, lease.outcome = None, "undone"
+    lease.save(update_fields=["place", "outcome"])
+    if unit.stage != stages.QUEUED or unit.round != lease.round:
+        visited = unit.visited[: unit.visited.index(lease.queue) + 1]
+        move(
+            unit,
+            "undone",
+            stages.QUEUED,
+            by=annotator.user,
+            judgment=judgment,
+            round=lease.round,
+            language=lease.queue,
+            visited=visited,
+        )
+    Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None).update(
+        closed_at=now, place=None, outcome="released"
+    )
+    reopened = lease_locked(unit, annotator)
+    if reopened is None:
+        raise TooLateToUndo("Somebody else has this post by now, so your answer stands.")
+    return reopened
+
+
+def read_answer(label: str, reason: str = "", comment: str = "") -> Answer:
+    """An answer from what a page or a client sent; which labels a task takes is its task type's to say."""
+    if not label:
+        raise InvalidAnswer("No language was chosen. Choose one, or Undefined, or skip the post.")
+    if len(comment) > 2000:
+        raise InvalidAnswer("The comment is longer than 2,000 characters. Please shorten it.")
+    if "\x00" in label + reason + comment:
+        raise InvalidAnswer("The comment has a NUL character in it. Please remove it.")
+    return Answer(label=label, reason=reason, comment=comment)

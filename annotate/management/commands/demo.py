@@ -1,0 +1,91 @@
+import os
+import secrets
+import socket
+import sys
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from annotate.models import Annotator, Task
+from annotate.people import add_annotators, read_table
+
+NAME = "demo"
+# Not the whole corpus, so that `open_task demo --extend` has something to add.
+SIZE = 1200
+SEED = "2014"
+LICENCE = "CC-BY-4.0"
+SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
+
+
+class Command(BaseCommand):
+    help = "Set up and serve a small task on real posts. Run again, it keeps what people have labelled."
+
+    def add_arguments(self, parser):
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--no-serve", action="store_true", help="set up only")
+
+    def handle(self, *, port, no_serve, **options):
+        if not no_serve:
+            self.check_port(port)
+        fixtures = settings.BASE_DIR / "fixtures"
+        call_command("migrate", verbosity=0)
+        call_command(
+            "import_corpus",
+            NAME,
+            str(fixtures / "demo_posts.jsonl"),
+            licence=LICENCE,
+            text_may_leave=True,
+            source=SOURCE,
+        )
+        call_command("prelabel", NAME)
+        password = self.accounts(fixtures / "annotators.csv")
+        if not Task.objects.filter(name=NAME).exists():
+            call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED)
+        self.stdout.write(
+            f"""
+Open http://localhost:{port}/ and log in with the password  {password}  as
+  anna     who reads German, English and Dutch (or any user name of fixtures/annotators.csv)
+  yusuf    who reads Arabic, Amharic, Turkish, Hebrew and French
+  ada      who adjudicates what readers skip
+  manager  who sees to languages, people and tasks
+The people are invented. What they label stays in {settings.DATA_DIR}.
+"""
+        )
+        if not no_serve:
+            self.stdout.write("Serving; Ctrl-C ends it.")
+            self.stdout.flush()
+            command = ["gunicorn", "deploy.wsgi", f"--bind=127.0.0.1:{port}", "--threads=8", "--log-level=warning"]
+            os.chdir(settings.BASE_DIR)
+            os.execv(sys.executable, [sys.executable, "-m", *command])  # noqa: S606 - becomes the server
+
+    def check_port(self, port):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except (OSError, OverflowError) as error:
+                raise CommandError(
+                    f"Port {port} cannot be used ({error}). Choose another: manage.py demo --port 8001."
+                ) from error
+
+    def accounts(self, table: Path) -> str:
+        """Make the demo's people, all with one password that is made for this installation; returns it."""
+        path = settings.DATA_DIR / "demo_password"
+        if not path.exists():
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_hex(4))
+        password = path.read_text()
+        rows = read_table(table.read_text(encoding="utf-8"))
+        add_annotators([row for row in rows if not User.objects.filter(username=row.username).exists()])
+        ada, _ = User.objects.get_or_create(username="ada", defaults={"first_name": "Ada", "last_name": "Invented"})
+        Annotator.objects.update_or_create(user=ada, defaults={"adjudicates": True})
+        User.objects.get_or_create(username="manager", defaults={"is_staff": True, "is_superuser": True})
+        names = [row.username for row in rows] + ["ada", "manager"]
+        for user in User.objects.filter(username__in=names):
+            if not user.has_usable_password():
+                user.set_password(password)
+                user.save(update_fields=["password"])
+        return password

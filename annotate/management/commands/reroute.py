@@ -1,0 +1,21 @@
+from django.core.management.base import BaseCommand, CommandError
+
+from annotate.models import Task
+from annotate.routing import reroute
+
+
+class Command(BaseCommand):
+    help = "Send on the units of queues that have too few readers left."
+
+    def add_arguments(self, parser):
+        parser.add_argument("task")
+
+    def handle(self, *, task, **options):
+        found = Task.objects.filter(name=task).first()
+        if found is None:
+            raise CommandError(f"There is no task {task!r}.")
+        counts = reroute(found)
+        self.stdout.write(
+            f"{counts['queues']:,} units went to the readers of their next language, "
+            f"{counts['adjudication']:,} to adjudication."
+        )

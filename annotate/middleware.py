@@ -1,0 +1,24 @@
+"""Turns a refused operation into a page that says why."""
+
+from django.shortcuts import render
+
+from annotate.errors import Refusal
+
+
+class RefusalMiddleware:
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        return self.get_response(request)
+
+    def process_exception(self, request, error):
+        if not isinstance(error, Refusal):
+            return None
+        # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
+        template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
+        response = render(request, template, {"refusal": error}, status=error.status)
+        if request.htmx:
+            response["HX-Retarget"] = "#notice"
+            response["HX-Reswap"] = "innerHTML"
+        return response

@@ -1,0 +1,143 @@
+"""Accounts of annotators: many at once from a table, and the links by which they set their password."""
+
+import csv
+import hashlib
+import io
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from annotate.errors import InvalidAnswer, NotFound
+from annotate.models import Annotator, AnnotatorLanguage, Invite
+from corpora.core.languages import LANGUAGES
+
+INVITE_DAYS = 14
+COLUMNS = ("username", "name", "languages")
+
+
+@dataclass(frozen=True)
+class Row:
+    username: str
+    name: str
+    levels: dict[str, int]
+
+
+class BadTable(ValueError):
+    """The table of annotators cannot be taken; args are its faults, a sentence each. Nothing was changed."""
+
+
+def read_table(text: str) -> list[Row]:
+    """Rows of a CSV with the columns username, name, languages, the last like "de:5 en:4" (no level: 5, native).
+
+    Raises BadTable with every fault at once.
+    """
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
+    missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
+    if missing:
+        found = ", ".join(reader.fieldnames or ()) or "none"
+        raise BadTable(f"The first line must name the columns {', '.join(COLUMNS)}; it names {found}.")
+    rows, faults = [], []
+    for cells in reader:
+        line = f"Line {reader.line_num}"
+        username = (cells["username"] or "").strip()
+        try:
+            UnicodeUsernameValidator()(username)
+            if len(username) > 150 or username in {row.username for row in rows}:
+                raise ValidationError("twice")
+        except ValidationError:
+            faults.append(f"{line}: {username!r} is no user name (letters, digits and @.+-_), or stands here twice.")
+        levels = {}
+        for word in re.split(r"[\s;,]+", (cells["languages"] or "").strip()):
+            code, _, level = word.partition(":")
+            if code not in LANGUAGES:
+                faults.append(f"{line}: {code!r} is no language code known here; write it as in de:5 or zh-CN:5.")
+            elif level not in ("", "0", "1", "2", "3", "4", "5"):
+                faults.append(f"{line}: {word!r} has no level from 0 to 5.")
+            else:
+                levels[code] = int(level or 5)
+        rows.append(Row(username, (cells["name"] or "").strip(), levels))
+    if not rows:
+        faults.append("The table has no rows.")
+    if faults:
+        raise BadTable(*faults)
+    return rows
+
+
+@transaction.atomic
+def add_annotators(rows: list[Row]) -> list[tuple[Annotator, str | None]]:
+    """Make or update the annotators; a new one gets an invite, returned as the token to put in a link.
+
+    A row replaces the languages of an annotator there is already, whose password stays as it is.
+    """
+    made = []
+    for row in rows:
+        user, new = User.objects.get_or_create(username=row.username)
+        user.first_name, _, user.last_name = row.name.partition(" ")
+        if new:
+            user.set_unusable_password()
+        user.save()
+        annotator, _ = Annotator.objects.get_or_create(user=user)
+        annotator.languages.all().delete()
+        AnnotatorLanguage.objects.bulk_create(
+            AnnotatorLanguage(annotator=annotator, language=code, level=level) for code, level in row.levels.items()
+        )
+        made.append((annotator, invite(annotator) if new else None))
+    return made
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+@transaction.atomic
+def invite(annotator: Annotator) -> str:
+    """A new link's token; links given out earlier stop working."""
+    now = timezone.now()
+    annotator.invites.filter(used_at=None, revoked_at=None).update(revoked_at=now)
+    token = secrets.token_urlsafe(32)
+    annotator.invites.create(digest=_digest(token), expires_at=now + timedelta(days=INVITE_DAYS))
+    return token
+
+
+def find_invite(token: str) -> Invite:
+    found = (
+        Invite.objects.filter(digest=_digest(token), used_at=None, revoked_at=None, expires_at__gt=timezone.now())
+        .filter(annotator__user__is_active=True)
+        .select_related("annotator__user")
+        .first()
+    )
+    if found is None:
+        raise NotFound("This invitation has been used, has expired, or was withdrawn. Ask the manager for a new one.")
+    return found
+
+
+@transaction.atomic
+def accept_invite(token: str, password: str) -> User:
+    """Set the password and use the invite up; of two people with one link, the first has it."""
+    found = find_invite(token)
+    used = Invite.objects.filter(pk=found.pk, used_at=None).update(used_at=timezone.now())
+    if not used:
+        raise InvalidAnswer("This invitation has just been used.")
+    user = found.annotator.user
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    return user
+
+
+def revoke_invites(annotators) -> int:
+    """Withdraw the links of these annotators that still work. Returns how many there were."""
+    now = timezone.now()
+    working = Invite.objects.filter(annotator__in=annotators, used_at=None, revoked_at=None, expires_at__gt=now)
+    return working.update(revoked_at=now)
+
+
+def set_active(annotators, active: bool) -> None:
+    """Let annotators in or lock them out; locked out, their sessions and tokens stop working at once."""
+    User.objects.filter(annotator__in=annotators).update(is_active=active)

@@ -1,0 +1,149 @@
+"""What the pages show, put together from the records; changes nothing and decides nothing."""
+
+from dataclasses import dataclass
+from urllib.parse import quote_plus
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+
+from annotate import adjudication
+from annotate.core import stages
+from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.routing import Routes, queues_of
+from annotate.task_types import TASK_TYPES
+from annotate.task_types.language import UNDEFINED_REASONS
+from corpora.core.languages import LANGUAGES, UND
+from corpora.store import posts_by_author
+
+# HTML in the source is shown as text, so a manager's Markdown cannot carry a script.
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def markdown(source: str) -> SafeString:
+    return mark_safe(_MARKDOWN.render(source))  # noqa: S308 - rendered with HTML switched off
+
+
+def whole_number(text: str | None) -> int | None:
+    """A non-negative number from a form; None for anything else."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A language to answer with. key: the physical key (KeyboardEvent.code), or empty."""
+
+    code: str
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        return LANGUAGES[self.code].name if self.code in LANGUAGES else "Undefined"
+
+    @property
+    def autonym(self) -> str:
+        return LANGUAGES[self.code].autonym if self.code in LANGUAGES else ""
+
+    @property
+    def cap(self) -> str:
+        return self.key.removeprefix("Digit")
+
+
+def own_choices(annotator: Annotator, task: Task) -> list[Choice]:
+    """A button for each language that the annotator reads and each that their queues stand for.
+
+    It depends on the annotator alone, never on the unit: neither buttons nor keys hint at the votes.
+    """
+    routes = Routes.load()
+    own = annotator.languages.filter(level__gte=task.least_level, language__in=task.labels)
+    codes = dict.fromkeys(own.order_by("-level", "language").values_list("language", flat=True))
+    for labels in queues_of(annotator, task, routes).values():
+        codes.update(dict.fromkeys(labels))
+    return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1)]
+
+
+def question(unit: Unit, annotator: Annotator) -> dict:
+    """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people."""
+    task = unit.task
+    choices = own_choices(annotator, task)
+    own = {choice.code for choice in choices}
+    others = sorted((Choice(code) for code in task.labels if code not in own), key=lambda choice: choice.name)
+    return {
+        "unit": unit,
+        "question": TASK_TYPES[task.task_type].template,
+        "paragraphs": unit.item.text.splitlines(),
+        "choices": choices,
+        "others": others,
+        "und": UND,
+        "reasons": [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(UNDEFINED_REASONS.items(), 1)],
+    }
+
+
+# Where an adjudicator looks a text up. The text goes there only when a link is followed.
+SEARCHES = (
+    ("Wiktionary", "https://en.wiktionary.org/w/index.php?search={}"),
+    ("Wikipedia", "https://www.wikipedia.org/search-redirect.php?search={}"),
+    ("DuckDuckGo", "https://duckduckgo.com/?q={}"),
+)
+OTHER_POSTS = 20
+
+
+def dossier(unit: Unit, annotator: Annotator) -> dict:
+    """What an adjudicator sees of a unit: everything."""
+    item = unit.item
+    judgments = unit.judgments.select_related("annotator__user", "lease")
+    posts = posts_by_author(item.corpus.name, item.author, OTHER_POSTS + 1) if item.author else []
+    query = quote_plus(item.text[:200])
+    return {
+        "paragraphs": item.text.splitlines(),
+        "votes": item.votes.items(),
+        "judgments": judgments,
+        "transitions": unit.transitions.select_related("by", "judgment"),
+        "posts": [post for post in posts if post["id"] != item.key][:OTHER_POSTS],
+        "searches": [(name, address.format(query)) for name, address in SEARCHES],
+        "choices": _likely_first(unit),
+        "und": UND,
+        "own": judgments.filter(annotator=annotator, voided_at=None).first(),
+        "open": unit.stage == stages.ADJUDICATION,
+    }
+
+
+def _likely_first(unit: Unit) -> tuple[list[Choice], list[Choice]]:
+    """The labels of the unit's candidates, and the rest of the task's list by name."""
+    likely: dict[str, None] = {}
+    for code in unit.candidates:
+        labels = LANGUAGES[code].labels if code in LANGUAGES and LANGUAGES[code].labels else [code]
+        likely.update(dict.fromkeys(label for label in labels if label in unit.task.labels))
+    rest = sorted((Choice(code) for code in unit.task.labels if code not in likely), key=lambda choice: choice.name)
+    return [Choice(code) for code in likely], rest
+
+
+def said(judgment: Judgment | None) -> str:
+    """What an annotator's judgment was, in a word or two."""
+    if judgment is None:
+        return ""
+    return Choice(judgment.label).name if judgment.label else "Skipped"
+
+
+def decision(judgment: Judgment) -> str:
+    if judgment.kind == Judgment.DISCARD:
+        return "Discarded."
+    return f"Settled as {Choice(judgment.label).name}."
+
+
+def next_to_adjudicate(annotator: Annotator, task: Task, language: str) -> str:
+    """The address of the next unit of the list that the adjudicator works through, or of the list."""
+    query = f"?language={quote_plus(language)}" if language else ""
+    unit = adjudication.to_adjudicate(task, annotator, language).first()
+    if unit is None:
+        return reverse("adjudication", args=[task.name])
+    return reverse("adjudicate", args=[task.name, unit.pk]) + query
+
+
+def full_url(path: str, request=None) -> str:
+    """An address as it can be sent to somebody."""
+    if request:
+        return request.build_absolute_uri(path)
+    scheme = "https" if settings.HTTPS else "http"
+    return f"{scheme}://{settings.ALLOWED_HOSTS[0]}{path}"

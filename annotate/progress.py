@@ -1,0 +1,94 @@
+"""How far the work is: for an annotator, and for a manager. Reads only."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.models import Annotator, Judgment, Lease, Task
+from annotate.queue import waiting, with_free_place
+from annotate.routing import Routes, queues_of
+
+
+def today(annotator: Annotator, task: Task):
+    """The annotator's judgments since midnight in the installation's time zone, newest first."""
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    return (
+        Judgment.objects.filter(annotator=annotator, unit__task=task, answered_at__gte=midnight)
+        .filter(lease__isnull=False, voided_at=None)
+        .select_related("unit__item")
+        .order_by("-answered_at", "-pk")
+    )
+
+
+def own_progress(annotator: Annotator, task: Task) -> dict[str, int]:
+    """answered and skipped today, and how many posts wait in the annotator's queues."""
+    kinds = Counter(today(annotator, task).values_list("kind", flat=True))
+    return {
+        "answered_today": kinds[Judgment.ANSWER],
+        "skipped_today": kinds[Judgment.SKIP],
+        "waiting": waiting(annotator, task).count(),
+    }
+
+
+def why_empty(annotator: Annotator, task: Task) -> str:
+    """Why there is no unit for this annotator now, in a sentence."""
+    if not task.is_open:
+        return "This task is closed."
+    if not queues_of(annotator, task, Routes.load()):
+        return "You are not down as a reader of any language of this task. The manager can add your languages."
+    own = waiting(annotator, task)
+    if (held := own.count()) and not with_free_place(own).exists():
+        return (
+            f"The last {held:,} in your languages are open at other readers. "
+            f"What they leave comes back within {task.lease_minutes} minutes."
+        )
+    if task.units.filter(stage=stages.QUEUED).exists():
+        return (
+            "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
+        )
+    return "All done. Every post of this task has been read."
+
+
+def stage_counts(task: Task) -> dict[str, int]:
+    """Units at each stage, in the order of the machine."""
+    counts = dict(task.units.order_by().values_list("stage").annotate(Count("pk")))
+    return {stage: counts.get(stage, 0) for stage in stages.STAGES if stage != stages.NEW}
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """One queue of a task. waiting includes what is leased; readers are names, best first."""
+
+    queue: str
+    labels: list[str]
+    waiting: int
+    leased: int
+    readers: list[str]
+
+    @property
+    def stuck(self) -> bool:
+        return bool(self.waiting) and not self.readers
+
+
+def queue_table(task: Task) -> list[QueueRow]:
+    """Every queue in which something waits or for which somebody reads, fullest first."""
+    routes = Routes.load()
+    counts = dict(task.units.filter(stage=stages.QUEUED).order_by().values_list("language").annotate(Count("pk")))
+    running = Q(closed_at=None, expires_at__gt=timezone.now(), unit__stage=stages.QUEUED)
+    leased = Counter(Lease.objects.filter(running, unit__task=task).values_list("unit__language", flat=True))
+    readers = routes.readers(task)
+    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
+    rows = [
+        QueueRow(
+            queue=queue,
+            labels=routes.labels_of(queue, task),
+            waiting=counts.get(queue, 0),
+            leased=leased[queue],
+            readers=sorted(names[pk] for pk in readers.get(queue, ())),
+        )
+        for queue in counts.keys() | readers.keys()
+    ]
+    return sorted(rows, key=lambda row: (-row.waiting, row.queue))

@@ -1,0 +1,207 @@
+"""Where units go. The only writer of Unit.stage; each move's Transition is written in the same transaction.
+
+Callers hold the unit's row lock (or, when a task is opened, are the only ones to know the units).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
+from annotate.task_types import TASK_TYPES
+from corpora.models import Item
+
+BATCH = 2000
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The LanguageRoute table, read once: which queue serves which language."""
+
+    rows: dict[str, LanguageRoute]
+
+    @classmethod
+    def load(cls) -> "Routes":
+        return cls({route.language: route for route in LanguageRoute.objects.all()})
+
+    def queue_of(self, language: str) -> str:
+        route = self.rows.get(language)
+        return route.queue if route else language
+
+    def labels_of(self, queue: str, task: Task) -> list[str]:
+        """The labels that a queue stands for: its readers are the people who read one of them."""
+        return [label for label in task.labels if self.queue_of(label) == queue]
+
+    def with_extras(self, candidates: Iterable[str]) -> list[str]:
+        """Each candidate followed by those that are to be tried after it, each once."""
+        widened: dict[str, None] = {}
+        for code in candidates:
+            route = self.rows.get(code)
+            widened.update(dict.fromkeys([code, *(route.extra_candidates if route else ())]))
+        return list(widened)
+
+    def readers(self, task: Task):
+        """Queue -> ids of the active annotators who read one of its labels well enough for the task."""
+        by_queue: dict[str, set[int]] = {}
+        rows = Annotator.objects.filter(
+            user__is_active=True, languages__level__gte=task.least_level, languages__language__in=task.labels
+        ).values_list("languages__language", "pk")
+        for language, annotator in rows:
+            by_queue.setdefault(self.queue_of(language), set()).add(annotator)
+        return by_queue
+
+
+def queues_of(annotator: Annotator, task: Task, routes: Routes) -> dict[str, list[str]]:
+    """The queues whose readers the annotator belongs to, each with the labels it stands for; best-read first."""
+    own = annotator.languages.filter(level__gte=task.least_level, language__in=task.labels)
+    queues = dict.fromkeys(routes.queue_of(row.language) for row in own.order_by("-level", "language"))
+    return {queue: routes.labels_of(queue, task) for queue in queues}
+
+
+def move(unit: Unit, event: str, to_stage: str, *, by=None, judgment: Judgment | None = None, **changes) -> None:
+    """Move a unit whose row the caller has locked, and write down that it moved.
+
+    changes: label, round, language, visited; a unit's label goes unless one is given.
+    """
+    transition = _apply(unit, event, to_stage, by=by, judgment=judgment, **changes)
+    unit.save(update_fields=["stage", "label", "round", "language", "visited"])
+    transition.save()
+
+
+def _apply(unit, event, to_stage, *, by=None, judgment=None, label="", **changes) -> Transition:
+    stages.check_move(unit.stage, event, to_stage)
+    from_stage, unit.stage, unit.label = unit.stage, to_stage, label
+    for field, value in changes.items():
+        setattr(unit, field, value)
+    return Transition(
+        unit=unit,
+        event=event,
+        from_stage=from_stage,
+        to_stage=to_stage,
+        round=unit.round,
+        language=unit.language,
+        label=label,
+        judgment=judgment,
+        by=by,
+        at=timezone.now(),
+    )
+
+
+@transaction.atomic
+def add_units(task: Task, items: list[Item], by=None) -> dict[str, int]:
+    """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
+
+    Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
+    of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
+    """
+    task_type, routes = TASK_TYPES[task.task_type], Routes.load()
+    originals = dict(task.units.filter(copy_of=None).values_list("item__text", "pk"))
+    already = task.units.count()
+    counts = dict.fromkeys(stages.STAGES, 0)
+    for start in range(0, len(items), BATCH):
+        batch = items[start : start + BATCH]
+        firsts: list[tuple[Unit, Item]] = []
+        copies: list[tuple[Unit, str]] = []
+        for position, item in enumerate(batch, already + start + 1):
+            unit = Unit(task=task, item=item, position=position, redundancy=task.redundancy)
+            if item.text in originals:
+                copies.append((unit, item.text))
+            else:
+                originals[item.text] = 0  # its key is known once it is saved
+                firsts.append((unit, item))
+        transitions = []
+        for unit, item in firsts:
+            if label := task_type.agreed(item, task):
+                transitions.append(_apply(unit, "agreed", stages.AGREED, by=by, label=label))
+                continue
+            unit.candidates = routes.with_extras(task_type.candidates(item, task))
+            queue = routes.queue_of(unit.candidates[0])
+            transitions.append(_apply(unit, "disputed", stages.QUEUED, by=by, round=1, language=queue, visited=[queue]))
+        Unit.objects.bulk_create([unit for unit, _ in firsts])
+        originals.update((item.text, unit.pk) for unit, item in firsts)
+        for unit, text in copies:
+            unit.copy_of_id = originals[text]
+            transitions.append(_apply(unit, "copied", stages.COPIED, by=by))
+        Unit.objects.bulk_create([unit for unit, _ in copies])
+        # The units have their keys only now.
+        for transition in transitions:
+            transition.unit_id = transition.unit.pk
+            counts[transition.to_stage] += 1
+        Transition.objects.bulk_create(transitions)
+    return counts
+
+
+def after_judgment(unit: Unit, judgment: Judgment) -> None:
+    """Route a unit on after an answer or a skip: to its label, its next round, an adjudicator, or nowhere yet."""
+    task, by = unit.task, judgment.annotator.user
+    live = unit.judgments.filter(voided_at=None)
+    answers = list(live.filter(kind=Judgment.ANSWER).values_list("label", flat=True))
+    if len(answers) >= unit.redundancy:
+        label = TASK_TYPES[task.task_type].aggregate(answers)
+        if label is None:
+            move(unit, "conflicted", task.on_conflict, by=by, judgment=judgment)
+        else:
+            move(unit, "answered", stages.LABELLED, by=by, judgment=judgment, label=label)
+        return
+    routes = Routes.load()
+    readers = routes.readers(task)
+    skips = live.filter(kind=Judgment.SKIP, lease__round=unit.round).count()
+    if skips >= task.skip_limit or not _enough_readers(unit, readers, len(answers)):
+        if (queue := _next_queue(unit, routes, readers)) and unit.round < task.rounds:
+            move(
+                unit,
+                "skipped",
+                stages.QUEUED,
+                by=by,
+                judgment=judgment,
+                round=unit.round + 1,
+                language=queue,
+                visited=[*unit.visited, queue],
+            )
+        else:
+            move(unit, "exhausted", stages.ADJUDICATION, by=by, judgment=judgment)
+
+
+def _judged_by(unit: Unit) -> set[int]:
+    return set(unit.judgments.filter(voided_at=None).values_list("annotator_id", flat=True))
+
+
+def _enough_readers(unit: Unit, readers: dict[str, set[int]], answers: int) -> bool:
+    """Whether the unit's queue has readers who may still judge it, as many as answers are missing."""
+    return len(readers.get(unit.language, set()) - _judged_by(unit)) >= unit.redundancy - answers
+
+
+def _next_queue(unit: Unit, routes: Routes, readers: dict[str, set[int]]) -> str | None:
+    """The next candidate's queue that the unit has not been in and that has a reader who has not judged it."""
+    judged = _judged_by(unit)
+    for code in unit.candidates:
+        queue = routes.queue_of(code)
+        if queue not in unit.visited and readers.get(queue, set()) - judged:
+            return queue
+    return None
+
+
+@transaction.atomic
+def reroute(task: Task, by=None) -> dict[str, int]:
+    """Send units on whose queue has too few readers left; their round is not used up by it.
+
+    Returns how many went to "queues" and to "adjudication". Run by a manager, since a queue may be without readers
+    only until the next person is invited.
+    """
+    routes = Routes.load()
+    readers = routes.readers(task)
+    counts = {"queues": 0, "adjudication": 0}
+    for unit in task.units.filter(stage=stages.QUEUED).order_by("pk").select_for_update():
+        answers = unit.judgments.filter(voided_at=None, kind=Judgment.ANSWER).count()
+        if _enough_readers(unit, readers, answers):
+            continue
+        if queue := _next_queue(unit, routes, readers):
+            move(unit, "rerouted", stages.QUEUED, by=by, language=queue, visited=[*unit.visited, queue])
+            counts["queues"] += 1
+        else:
+            move(unit, "exhausted", stages.ADJUDICATION, by=by)
+            counts["adjudication"] += 1
+    return counts

@@ -1,0 +1,178 @@
+// The annotator's hands: keys by physical position, active time, and what to do when the line is gone.
+// Without this file every button still works: it adds no function of its own to the page.
+"use strict";
+
+(() => {
+  const GRACE_MS = 300; // a press meant for the post before must not answer the next one
+  const IDLE_MS = 30000; // without a sign of life for this long, time no longer counts as active
+
+  const find = (selector) => document.querySelector(selector);
+  const form = () => find("#answers");
+
+  // --- active time: the time a unit is visible, less every pause longer than IDLE_MS
+  let shownAt = 0;
+  let active = 0;
+  let alive = 0;
+  let counting = false;
+  const tick = () => {
+    const now = performance.now();
+    if (counting) active += Math.min(now - alive, IDLE_MS);
+    alive = now;
+    counting = !document.hidden;
+  };
+  const started = () => {
+    shownAt = performance.now();
+    active = 0;
+    alive = shownAt;
+    counting = !document.hidden;
+  };
+  for (const sign of ["keydown", "pointermove", "pointerdown", "scroll", "touchstart", "visibilitychange"]) {
+    document.addEventListener(sign, tick, { capture: true, passive: true });
+  }
+  const tooSoon = () => performance.now() - shownAt < GRACE_MS;
+
+  // --- one request at a time; a press while one is under way does nothing
+  let busy = false;
+  document.addEventListener("htmx:beforeRequest", () => { busy = true; });
+  document.addEventListener("htmx:afterRequest", () => { busy = false; });
+  document.addEventListener("submit", (event) => {
+    if (busy || (event.target === form() && tooSoon())) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      return;
+    }
+    tick();
+    const field = event.target.querySelector("[name=active_ms]");
+    if (field) field.value = Math.round(active);
+  }, { capture: true });
+
+  // --- keys
+  const typing = (target) => target.matches("textarea, input, select");
+  const close = (details) => { if (details && details.open) { details.open = false; return true; } return false; };
+  const open = (details) => { details.open = true; const field = details.querySelector("input"); if (field) field.focus(); };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const undefinedSheet = find("#undefined");
+    const picker = find("#picker");
+    if (event.code === "Escape") {
+      if (close(undefinedSheet) || close(picker) || close(find("#guidelines"))) event.preventDefault();
+      if (typing(event.target)) event.target.blur();
+      return;
+    }
+    if (typing(event.target)) {
+      if (event.code !== "Enter" || event.repeat || tooSoon()) return;
+      if (picker && picker.contains(event.target)) {
+        event.preventDefault();
+        const first = picker.querySelector(".list button.first");
+        if (first) first.click();
+      } else if (undefinedSheet && undefinedSheet.dataset.wantsComment && event.target.value.trim()) {
+        event.preventDefault();
+        undefinedSheet.querySelector("[value$=unlisted]").click();
+      }
+      return;
+    }
+    // A button reached by Tab keeps its own Space and Enter.
+    const onControl = event.target.matches("button, summary, a");
+    if (onControl && (event.code === "Space" || event.code === "Enter")) return;
+    const wanted = undefinedSheet && undefinedSheet.open
+      ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
+      : find(`[data-key=${event.code}]`);
+    const known = wanted || event.code === "KeyG" || event.code === "KeyC";
+    if (!known) return;
+    event.preventDefault();
+    if (event.repeat || busy || tooSoon()) return;
+    if (event.code === "KeyG" && !wanted) {
+      const guidelines = find("#guidelines");
+      guidelines.open = !guidelines.open;
+    } else if (event.code === "KeyC" && !wanted) {
+      const field = find("[data-focus-key=KeyC]");
+      if (field) field.focus();
+    } else if (wanted.matches("summary")) {
+      for (const other of [undefinedSheet, picker]) if (other && !other.contains(wanted)) other.open = false;
+      open(wanted.parentElement);
+    } else {
+      wanted.click();
+    }
+  });
+
+  // --- clicks: opening one sheet closes the other; a language that is not on the list must be named
+  document.addEventListener("click", (event) => {
+    for (const details of document.querySelectorAll("#undefined, #picker")) {
+      if (!details.contains(event.target)) details.open = false;
+    }
+    const unlisted = event.target.closest("[value$=unlisted]");
+    const comment = find("[name=comment]");
+    if (unlisted && comment && !comment.value.trim()) {
+      event.preventDefault();
+      find("#undefined").dataset.wantsComment = "1";
+      comment.placeholder = "Which language is it? Then Enter";
+      comment.focus();
+    }
+  }, { capture: true });
+
+  // --- the picker filters as one types, by English name, own name or code
+  const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "");
+  document.addEventListener("input", (event) => {
+    const picker = event.target.closest("#picker");
+    if (!picker || event.target.type !== "search") return;
+    const query = plain(event.target.value.trim());
+    let first = null;
+    for (const button of picker.querySelectorAll(".list button")) {
+      const hit = plain(button.textContent).includes(query);
+      button.hidden = !hit;
+      button.classList.remove("first");
+      // What begins with the query comes before what only contains it.
+      if (hit && query && (!first || (!plain(first.textContent.trim()).startsWith(query) && plain(button.textContent.trim()).startsWith(query)))) first = button;
+    }
+    if (first) first.classList.add("first");
+    picker.querySelector(".none").hidden = Boolean(picker.querySelector(".list button:not([hidden])"));
+  });
+
+  // --- what htmx brings: the next unit, or bad news
+  const say = (sentence) => {
+    const notice = find("#notice");
+    const paragraph = document.createElement("p");
+    paragraph.className = "notice";
+    paragraph.textContent = sentence;
+    notice.replaceChildren(paragraph);
+  };
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.id !== "work") return;
+    started();
+    const post = find("#post");
+    // For screen readers, and so that no key goes to a button that is gone.
+    if (post) post.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+    labelKeys();
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    // The session is over: the whole page goes to the log-in, and comes back here.
+    if (new URL(event.detail.xhr.responseURL || location.href).pathname.endsWith("/login/")) {
+      event.detail.shouldSwap = false;
+      location.assign(location.href);
+    } else if (event.detail.xhr.status >= 500) {
+      event.detail.shouldSwap = false;
+      say("The server could not save this. Your answer is still here: please press it again.");
+    }
+  });
+  for (const failure of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(failure, () => {
+      say("There is no connection, so this was not saved. Your answer is still here: please press it again.");
+    });
+  }
+
+  // --- letter keys are positions: show what this keyboard prints there, where the browser tells
+  let layout = null;
+  const labelKeys = () => {
+    if (!layout) return;
+    for (const cap of document.querySelectorAll("kbd[data-code]")) {
+      const printed = layout.get(cap.dataset.code);
+      if (printed) cap.textContent = printed.toUpperCase();
+    }
+  };
+  if (navigator.keyboard && navigator.keyboard.getLayoutMap) {
+    navigator.keyboard.getLayoutMap().then((map) => { layout = map; labelKeys(); }, () => {});
+  }
+  started();
+})();

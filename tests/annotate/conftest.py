@@ -1,0 +1,108 @@
+"""Small worlds for the tests of annotate/: people, and tasks whose votes the test chooses."""
+
+import itertools
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
+from annotate.routing import add_units
+from corpora.models import Corpus, Draw, Item
+
+LONG = "a text that is long enough for agreement to count, number {}"
+
+
+def votes(*firsts, detectors=("langid", "cld2", "fasttext")):
+    """Votes of the three detectors; each argument is one detector's ranking, as in "de en"."""
+    return {
+        detector: [[code, round(0.9 - 0.2 * rank, 2)] for rank, code in enumerate(ranking.split())]
+        for detector, ranking in zip(detectors, firsts, strict=True)
+    }
+
+
+DISPUTED = ("de en", "en de", "de")
+AGREED = ("de", "de", "de")
+
+
+@pytest.fixture
+def person(db):
+    """person("ann", "de:5 en:4", adjudicates=True) makes an annotator who can log in."""
+
+    def make(username, languages="", **fields):
+        user = User.objects.create_user(username, password="a long password")
+        annotator = Annotator.objects.create(user=user, **fields)
+        for word in languages.split():
+            code, _, level = word.partition(":")
+            AnnotatorLanguage.objects.create(annotator=annotator, language=code, level=int(level or 5))
+        return annotator
+
+    return make
+
+
+@pytest.fixture
+def manager(db):
+    return User.objects.create_superuser("manager", password="a long password")
+
+
+@pytest.fixture
+def make_task(db):
+    """make_task([DISPUTED, AGREED], redundancy=3) opens a task with a unit for each entry.
+
+    An entry is the three rankings, or a dict of an Item's fields with votes among them.
+    """
+    numbers = itertools.count(1)
+
+    def make(entries, *, name="task", **knobs):
+        corpus, _ = Corpus.objects.get_or_create(name="corpus")
+        items = []
+        for entry in entries:
+            number = next(numbers)
+            fields = entry if isinstance(entry, dict) else {"votes": entry}
+            fields = {"key": str(number), "text": LONG.format(number), "letters": 40} | fields
+            fields["votes"] = votes(*fields["votes"])
+            items.append(Item(corpus=corpus, **fields))
+        Item.objects.bulk_create(items)
+        draw = Draw.objects.create(
+            corpus=corpus,
+            design="uniform",
+            seed="1",
+            size=len(items),
+            parts=1,
+            frame_size=2 * len(items),
+            frame_digest="0" * 64,
+        )
+        knobs = {
+            "labels": ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"],
+            "least_letters": 20,
+        } | knobs
+        task = Task.objects.create(
+            name=name, title="Which language?", task_type="language", draw=draw, guidelines="Read.", **knobs
+        )
+        add_units(task, items)
+        return task
+
+    return make
+
+
+@pytest.fixture
+def judged():
+    """judged(annotator, unit, "de") stores an answer as it would stand there, past the operations: for reading."""
+
+    def make(annotator, unit, label="de", **fields):
+        now = timezone.now()
+        lease = unit.leases.create(
+            annotator=annotator,
+            place=1 + unit.leases.count(),
+            round=1,
+            queue="de",
+            opened_at=now,
+            expires_at=now,
+            closed_at=now,
+            outcome="answered",
+        )
+        return Judgment.objects.create(
+            unit=unit, annotator=annotator, lease=lease, kind="answer", label=label, answered_at=now, **fields
+        )
+
+    return make
