@@ -13,7 +13,7 @@ from django.db import transaction
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.errors import CorpusError
 from corpora.models import Corpus, Draw, Item
-from corpora.store import Manifest, asking, manifest_of
+from corpora.store import Manifest, asking, full_disk_explained, manifest_of
 
 _BATCH_ROWS = 1_000
 
@@ -29,6 +29,8 @@ def draw_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None =
         raise CorpusError(f"A draw of {size:,} posts is none; draw at least one.")
     if not 0 < len(seed) <= 64:
         raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
+    if extends and extends.corpus_id != corpus.pk:
+        raise CorpusError(f"The draw to extend is from corpus {extends.corpus}, not {corpus}.")
     manifest = manifest_of(corpus.name)
     parts = extends.parts if extends else len(manifest.parts)
     frame_size = sum(part.rows for part in manifest.parts[:parts])
@@ -42,7 +44,7 @@ def draw_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None =
         # Two draws at a time would make the same items; the second waits here.
         Corpus.objects.select_for_update().get(pk=corpus.pk)
         if extends:
-            _check_extension(corpus, extends, size=size, seed=seed, digest=digest)
+            _check_extension(extends, size=size, seed=seed, digest=digest)
         draw = Draw.objects.create(
             corpus=corpus,
             design="uniform",
@@ -54,7 +56,7 @@ def draw_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None =
             extends=extends,
         )
         items: list[Item] = []
-        with asking(corpus.name, parts) as store:
+        with full_disk_explained("the draw was not made"), asking(corpus.name, parts) as store:
             before = extends.size if extends else 0
             for batch in store.query("draw_uniform", seed, size - before, before):
                 for start in range(0, batch.num_rows, _BATCH_ROWS):
@@ -68,16 +70,14 @@ def frame_digest(manifest: Manifest, parts: int) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _check_extension(corpus: Corpus, extends: Draw, *, size: int, seed: str, digest: str) -> None:
-    if extends.corpus_id != corpus.pk:
-        raise CorpusError(f"The draw to extend is from corpus {extends.corpus}, not {corpus}.")
+def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> None:
     if extends.seed != seed:
         raise CorpusError(f"The draw to extend has the seed {extends.seed!r}; a larger one must have it too.")
     if Draw.objects.filter(extends=extends).exists():
         raise CorpusError("This draw has been extended before; extend the larger one.")
     if extends.frame_digest != digest:
         raise CorpusError(
-            f"The posts or votes of corpus {corpus} that were drawn from have changed since; make a new draw."
+            f"The posts or votes of corpus {extends.corpus} that were drawn from have changed since; make a new draw."
         )
     if size <= extends.size:
         raise CorpusError(

@@ -158,9 +158,11 @@ def _import(
     if not rows:
         raise CorpusError(f"{path} holds no rows.")
     if not accepted and not duplicates:
+        line, reason = log.first
+        hint = "Name the columns with --column. " if reason.endswith("is missing.") else ""
         raise CorpusError(
-            f"Nothing was accepted of {path}: all of its {rows:,} rows were rejected, the first at line "
-            f"{log.first[0]:,}: {log.first[1]} All are in {rejects}."
+            f"Nothing was accepted of {path}: all of its {rows:,} rows were rejected, the first at line {line:,}: "
+            f"{reason} {hint}All are listed in {rejects}."
         )
     source = Source(
         name=path.name,

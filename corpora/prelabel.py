@@ -54,6 +54,8 @@ def prelabel(
     """
     if k < 1:
         raise CorpusError(f"k is {k}; each detector must name at least one language.")
+    if processes is not None and processes < 1:
+        raise CorpusError(f"processes is {processes}; at least one must do the work.")
     manifest_of(name)
     versions = detector_versions()
     with changing(name) as directory:
@@ -131,7 +133,7 @@ def _vote(part: Path, file: Path, k: int, mapping: Map, progress: Callable[[int]
 def vote_on(k: int, texts: list[str]) -> Chunk:
     """What a worker does: the letters of each text, and each detector's rankings of them."""
     cleaned = [clean_for_detectors(text) for text in texts]
-    letters = [count_letters(text) for text in cleaned]
+    letters = [count_letters(text) for text in texts]
     return letters, {detector: detect(cleaned, k) for detector, detect in DETECTORS.items()}
 
 

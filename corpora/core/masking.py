@@ -14,19 +14,19 @@ _HOST = r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
 # after a letter or digit is the middle of an e-mail address, unless that letter ends a retweet's bare "RT".
 _MENTION = re.compile(
     rf"(?:(?<![A-Za-z0-9_])|(?i:(?<=\brt)))[@＠]"
-    rf"(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?[@＠]{_HOST}"  # @user@host.tld
+    rf"(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?[@＠]{_HOST}(?![A-Za-z0-9_])"  # @user@host.tld
     rf"|[A-Za-z0-9_]+(?:[@＠][A-Za-z0-9_]+)*)",  # one username, or several run together
 )
 
-# An address ends at a space or where a script begins that is written without spaces: "http://t.co/a1見た".
+# A URL ends at a space or where a script begins that is written without spaces: "http://t.co/a1見た".
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
-_ADDRESS = re.compile(
+_URL = re.compile(
     rf"https?://[^\s{_UNSPACED}]*"
     rf"|\bwww\.[^\s{_UNSPACED}]+"
-    rf"|\b(?:pic\.twitter\.com|t\.co|bit\.ly|youtu\.be)/[A-Za-z0-9_-]+"
-    rf"|(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_HOST}",
+    rf"|\b(?:pic\.twitter\.com|t\.co|bit\.ly|youtu\.be)/[A-Za-z0-9_-]+",
     re.IGNORECASE,
 )
+_EMAIL = re.compile(rf"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_HOST}")
 
 # Controls (fastText stops at a newline) and the non-characters of Unicode: CLD2 takes both for broken UTF-8.
 # Variation selectors pick a picture for an emoji; as marks they would count among the letters.
@@ -45,10 +45,9 @@ def mask_mentions(text: str) -> str:
 
 def clean_for_detectors(text: str) -> str:
     """The text as detectors read it: one line without mentions, addresses, controls; may be empty."""
-    text = _ADDRESS.sub(" ", text)
-    text = _MENTION.sub(" ", text)
-    text = _UNREADABLE.sub(" ", text)
-    return _SPACES.sub(" ", text).strip()
+    for pattern in (_URL, _MENTION, _EMAIL, _UNREADABLE, _SPACES):
+        text = pattern.sub(" ", text)
+    return text.strip()
 
 
 def count_letters(text: str) -> int:

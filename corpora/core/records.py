@@ -41,10 +41,9 @@ class Record:
 
 def read_record(raw: Mapping[str, object], author_key: bytes) -> Record:
     """The record of one source row, keyed by FIELDS. RecordError for the first rule that it breaks."""
-    text = _text(raw.get("text"))
     return Record(
         id=_id(raw.get("id")),
-        text=mask_mentions(text),
+        text=mask_mentions(_text(raw.get("text"))),
         author=_author(raw.get("author"), author_key),
         posted_at=read_time(raw.get("posted_at")),
         url=_url(raw.get("url")),

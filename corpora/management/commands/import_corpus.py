@@ -25,14 +25,15 @@ class Command(BaseCommand):
         parser.add_argument("corpus", help="the corpus's name; it is made if there is none")
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
         parser.add_argument("--licence", required=True, help="of the texts, for example CC-BY-4.0")
-        parser.add_argument(
+        may_leave = parser.add_mutually_exclusive_group()
+        may_leave.add_argument(
             "--text-may-leave",
             action="store_true",
             default=None,
             dest="text_may_leave",
             help=f"exports may hold the text (so by default under {', '.join(FREE_LICENCES)} of any version)",
         )
-        parser.add_argument(
+        may_leave.add_argument(
             "--text-stays",
             action="store_false",
             default=None,

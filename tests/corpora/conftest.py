@@ -1,0 +1,44 @@
+"""Real files for the tests of corpora/; where corpora are kept is the root conftest's `data_dir`."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+
+POSTS = [
+    {"id": "1", "text": "Guten Morgen zusammen, heute scheint in Hamburg die Sonne und alle gehen spazieren."},
+    {"id": "2", "text": "The weather has been lovely this week and we have all been outside a lot."},
+    {"id": "3", "text": "Aujourd'hui nous sommes allés au marché pour acheter des légumes et du fromage."},
+    {"id": "4", "text": "Сегодня мы долго гуляли в парке, а потом вернулись домой и пили чай."},
+    {"id": "5", "text": "haha"},
+    {"id": "6", "text": "@someone @other https://example.org/a"},
+]
+
+
+def as_jsonl(rows):
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file: text, bytes, or a list of rows as JSON lines."""
+
+    def write(name, content):
+        path = tmp_path / name
+        if isinstance(content, list):
+            content = as_jsonl(content)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def import_corpus(db, capsys):
+    """Runs the command and returns what it said."""
+
+    def run(name, *files, licence="CC0-1.0", **options):
+        call_command("import_corpus", name, *map(str, files), licence=licence, **options)
+        return capsys.readouterr().out
+
+    return run

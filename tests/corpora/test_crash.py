@@ -1,0 +1,122 @@
+"""An import or a prelabelling that is killed, or meets a full disk, and is run again."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from corpora import staging, store
+from tests.corpora.test_import import bytes_of
+
+pytestmark = pytest.mark.django_db
+
+ROWS = 60_000
+COMMAND = """
+import django
+from django.conf import settings
+settings.configure(INSTALLED_APPS=["corpora"], DATA_DIR={data_dir!r}, AUTHOR_KEY={key!r},
+                   DEFAULT_AUTO_FIELD="django.db.models.BigAutoField")
+django.setup()
+from django.core.management import call_command
+call_command({command!r}, "c", *{files!r}, **{options!r})
+"""
+
+
+@pytest.fixture
+def killed(settings):
+    """Starts a command in a process of its own and kills it as soon as `ready` says so."""
+
+    def kill(command, *files, ready, **options):
+        code = COMMAND.format(
+            data_dir=str(settings.DATA_DIR),
+            key=settings.AUTHOR_KEY,
+            command=command,
+            files=[str(file) for file in files],
+            options=options,
+        )
+        root = Path(__file__).resolve().parent.parent.parent
+        # A group of its own, so that its workers can be looked for.
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], cwd=root, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        until = time.monotonic() + 30
+        while not ready():
+            assert process.poll() is None, "the command ended before it could be killed"
+            assert time.monotonic() < until
+            time.sleep(0.001)
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+
+    return kill
+
+
+def lines(start, count):
+    return "".join(
+        f'{{"id": {n}, "text": "Das ist der Text mit der Nummer {n}."}}\n' for n in range(start, start + count)
+    )
+
+
+@pytest.fixture
+def files(write):
+    return [write("a.jsonl", lines(0, ROWS)), write("b.jsonl", lines(ROWS - 10, ROWS) + "broken\n")]
+
+
+def sources(name="c"):
+    manifest = store.read_manifest(name)
+    return len(manifest.sources) if manifest else 0
+
+
+@pytest.mark.parametrize(
+    ("when", "ready"),
+    [
+        ("while the first is staged", lambda: (store.corpus_dir("c") / "staging" / "rows.parquet").exists()),
+        ("while parts are written", lambda: any((store.corpus_dir("c") / "parts").glob("*"))),
+        ("between two files", lambda: sources() == 1),
+    ],
+)
+def test_an_import_killed_and_run_again_ends_with_the_same_bytes(files, killed, import_corpus, when, ready):
+    killed("import_corpus", *files, ready=ready, licence="CC0-1.0")
+    assert sources() < 2, "killed too late to tell anything"
+    import_corpus("c", *files)
+    import_corpus("whole", *files)
+    assert bytes_of("c") == bytes_of("whole")
+    assert store.manifest_of("c").rows == 2 * ROWS - 10
+
+
+def test_a_prelabelling_killed_and_run_again_ends_with_the_same_bytes(write, killed, import_corpus):
+    files = [write(f"{n}.jsonl", lines(n * 1000, 1000)) for n in range(4)]
+    for name in ("c", "whole"):
+        import_corpus(name, *files)
+    killed("prelabel", ready=lambda: store.manifest_of("c").votes, processes=1)
+    assert 0 < len(store.manifest_of("c").votes) < 4
+    for name in ("c", "whole"):
+        call_command("prelabel", name, processes=1)
+    assert bytes_of("c") == bytes_of("whole")
+
+
+@pytest.mark.parametrize(
+    ("step", "name"), [("staging", "_STAGING"), ("staging", "deduplicate"), ("ingest", "write_manifest")]
+)
+def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus, monkeypatch, step, name):
+    import_corpus("c", files[0])
+    before = bytes_of()
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        # The device of that name refuses every write as a full disk does.
+        patch.setattr(f"corpora.{step}.{name}", "/dev/full" if name == "_STAGING" else full)
+        patch.setattr("corpora.ingest.deduplicate", staging.deduplicate)
+        with pytest.raises(CommandError, match=r"The disk is full: nothing of .*b\.jsonl was imported") as error:
+            import_corpus("c", files[1])
+    assert "Free space in" in str(error.value)
+    assert store.manifest_of("c").rows == ROWS
+    import_corpus("c", files[0])
+    assert bytes_of() == before

@@ -1,0 +1,419 @@
+"""From files of posts to a corpus."""
+
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from django.core.management import CommandError
+
+from corpora import staging, store
+from corpora.models import Corpus
+from tests.corpora.conftest import POSTS, as_jsonl
+
+pytestmark = pytest.mark.django_db
+
+
+def posts(name="c"):
+    """The posts of a corpus in the order of its parts."""
+    folder = store.corpus_dir(name) / "parts"
+    return [row for part in store.manifest_of(name).parts for row in pq.read_table(folder / part.name).to_pylist()]
+
+
+def rejects(name="c", number=1):
+    lines = (store.corpus_dir(name) / "rejects" / store.reject_name(number)).read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def bytes_of(name="c"):
+    """Everything that a corpus has on disk but its lock."""
+    folder = store.corpus_dir(name)
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "lock"
+    }
+
+
+FULL = {
+    "id": 7,
+    "text": "@ann look: https://example.org",
+    "author": "Ann",
+    "posted_at": "2014-07-01T14:00:00+02:00",
+    "url": "https://example.org/7",
+}
+
+
+def test_a_post_is_masked_hashed_and_put_into_utc(write, import_corpus, settings):
+    settings.AUTHOR_KEY = "key"
+    said = import_corpus("c", write("a.jsonl", [FULL]))
+    assert posts() == [
+        {
+            "id": "7",
+            "text": "@xzy look: https://example.org",
+            "author": "28492470066575718888055fac51a695",
+            "posted_at": datetime(2014, 7, 1, 12, tzinfo=UTC),
+            "url": "https://example.org/7",
+        }
+    ]
+    assert "Corpus c: 1 posts from 1 new files; 0 duplicates dropped, 0 rows rejected." in said
+    assert Corpus.objects.get().name == "c"
+
+
+def test_the_manifest_says_what_came_from_where(write, import_corpus):
+    path = write("a.jsonl", [*POSTS, POSTS[0], {"id": "x"}])
+    import_corpus("c", path, source="invented")
+    manifest = store.manifest_of("c")
+    (source,), (part,) = manifest.sources, manifest.parts
+    assert (manifest.licence, manifest.text_may_leave, manifest.source) == ("CC0-1.0", True, "invented")
+    assert (source.name, source.rows, source.accepted, source.duplicates, source.rejects) == ("a.jsonl", 8, 6, 1, 1)
+    assert (source.sha256, source.bytes) == (store.digest_of(path), path.stat().st_size)
+    assert (part.name, part.rows) == ("000001.parquet", 6)
+    assert part.sha256 == store.digest_of(store.corpus_dir("c") / "parts" / part.name)
+    assert pq.read_schema(store.corpus_dir("c") / "parts" / part.name).equals(store.POST_SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        ("2014-07-01T12:00:00Z", datetime(2014, 7, 1, 12, tzinfo=UTC)),
+        ("2014-07-01 12:00:00", datetime(2014, 7, 1, 12, tzinfo=UTC)),
+        ("2014-07-01", datetime(2014, 7, 1, tzinfo=UTC)),
+        ("20140701", datetime(2014, 7, 1, tzinfo=UTC)),
+        ("2014-07-01T12:00:00.123456+05:30", datetime(2014, 7, 1, 6, 30, 0, 123456, tzinfo=UTC)),
+        (1404216000, datetime(2014, 7, 1, 12, tzinfo=UTC)),
+        ("1404216000", datetime(2014, 7, 1, 12, tzinfo=UTC)),
+        (1404216000.5, datetime(2014, 7, 1, 12, 0, 0, 500000, tzinfo=UTC)),
+        ("Tue Jul 01 12:00:00 +0000 2014", datetime(2014, 7, 1, 12, tzinfo=UTC)),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_times_are_read_as_they_are_written_in_the_wild(write, import_corpus, written, moment):
+    import_corpus("c", write("a.jsonl", [{**FULL, "posted_at": written}]))
+    assert posts()[0]["posted_at"] == moment
+
+
+BAD_ROWS = [
+    (b'{"id": "1", "text": "a"', "The line is not JSON"),
+    (b"[" * 100_000, "The line is not JSON"),
+    (b'["1", "a"]', "The line is no JSON object"),
+    (b'{"id": "1", "text": "\xff"}', "The line is not UTF-8 (byte 22)"),
+    (rb'{"id": "1", "text": "a\u0000"}', "The text holds a NUL"),
+    (rb'{"id": "1\u0000", "text": "a"}', "The id holds a NUL"),
+    (rb'{"id": "1", "text": "a\ud800"}', "The text holds half of a surrogate pair"),
+    (rb'{"id": "1", "text": "a", "author": "\udfff"}', "The author holds half of a surrogate pair"),
+    (b'{"text": "a"}', "The id is missing"),
+    (b'{"id": null, "text": "a"}', "The id is missing"),
+    (b'{"id": " ", "text": "a"}', "The id is empty"),
+    (b'{"id": true, "text": "a"}', "The id is true or false; it must be a string or an integer"),
+    (b'{"id": 1.5, "text": "a"}', "The id is a number; it must be a string or an integer"),
+    (b'{"id": ["1"], "text": "a"}', "The id is a list"),
+    (b'{"id": "' + b"1" * 201 + b'", "text": "a"}', "The id has 201 characters; 200 are the most"),
+    (rb'{"id": "1\t2", "text": "a"}', "The id holds a tab"),
+    (b'{"id": "1"}', "The text is missing"),
+    (b'{"id": "1", "text": 5}', "The text is a number; it must be a string"),
+    (b'{"id": "1", "text": " \\n\\u3000"}', "The text is empty"),
+    (b'{"id": "1", "text": "\\u200b\\u200d"}', "The text is empty"),
+    (b'{"id": "1", "text": "a", "author": {}}', "The author is an object"),
+    (b'{"id": "1", "text": "a", "url": "ftp://example.org"}', "The url is none"),
+    (b'{"id": "1", "text": "a", "url": "javascript:alert(1)"}', "The url is none"),
+    (b'{"id": "1", "text": "a", "url": "https://e.org/ b"}', "The url is none"),
+    (b'{"id": "1", "text": "a", "url": 5}', "The url is none"),
+    (b'{"id": "1", "text": "a", "url": "https://e.org/' + b"b" * 2000 + b'"}', "The url has 2,014 characters"),
+    (b'{"id": "1", "text": "a", "posted_at": "yesterday"}', "The time 'yesterday' cannot be read"),
+    (b'{"id": "1", "text": "a", "posted_at": 1404216000000}', "The time '1404216000000' cannot be read"),
+    (b'{"id": "1", "text": "a", "posted_at": true}', "The time 'True' cannot be read"),
+    (b'{"id": "1", "text": "a", "posted_at": NaN}', "The time 'nan' cannot be read"),
+    (b'{"id": "1", "text": "a", "posted_at": "Tue Jux 01 12:00:00 +0000 2014"}', "The time 'Tue Jux"),
+    (b'{"id": "1", "text": "' + b"a" * (1 << 20) + b'"}', "The line is longer than 1,048,576 bytes"),
+    (b'{"id": "good", "text": "another text"}', "This id came before with another text"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD_ROWS, ids=[reason for _, reason in BAD_ROWS])
+def test_a_bad_row_is_a_reject_with_its_line_and_reason_and_harms_no_other(write, import_corpus, line, reason):
+    good = b'{"id": "good", "text": "a"}'
+    path = write("a.jsonl", b"\n".join([good, line, b"", b'{"id": "last", "text": "b"}']))
+    said = import_corpus("c", path)
+    (reject,) = rejects()
+    assert (reject["file"], reject["line"]) == ("a.jsonl", 2)
+    assert reject["reason"].startswith(reason)
+    assert reject["reason"].endswith(".")
+    assert [post["id"] for post in posts()] == ["good", "last"]
+    assert "1 rejected, listed in" in said
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_harm(write, import_corpus):
+    import_corpus("c", write("a.jsonl", b"\xef\xbb\xbf" + as_jsonl(POSTS).replace("\n", "\r\n").encode()))
+    assert len(posts()) == len(POSTS)
+
+
+def test_the_same_post_again_is_a_duplicate_within_a_file_and_across_files(write, import_corpus):
+    first = write("a.jsonl", [{"id": "1", "text": "@ann hi"}, {"id": "1", "text": "@ben hi"}])
+    second = write("b.jsonl", [{"id": 1, "text": "@xzy hi"}, {"id": "2", "text": "hi"}, {"id": "1", "text": "other"}])
+    import_corpus("c", first)
+    before = bytes_of()["parts/000001.parquet"]
+    import_corpus("c", second)
+    assert [(post["id"], post["text"]) for post in posts()] == [("1", "@xzy hi"), ("2", "hi")]
+    assert [(s.duplicates, s.rejects) for s in store.manifest_of("c").sources] == [(1, 0), (1, 1)]
+    assert rejects(number=2)[0]["line"] == 3
+    assert bytes_of()["parts/000001.parquet"] == before
+
+
+def test_parts_are_cut_at_their_size_and_keep_the_order(write, import_corpus, monkeypatch):
+    monkeypatch.setattr(staging, "PART_ROWS", 10)
+    monkeypatch.setattr(staging, "_BATCH_ROWS", 7)
+    rows = [{"id": str(n), "text": f"text {n}"} for n in range(35)]
+    import_corpus("c", write("a.jsonl", [*rows, *rows]), write("b.jsonl", [{"id": "35", "text": "more"}]))
+    assert [part.rows for part in store.manifest_of("c").parts] == [10, 10, 10, 5, 1]
+    assert [post["id"] for post in posts()] == [str(n) for n in range(36)]
+
+
+def table(delimiter):
+    head = ["text", "id", "author"]
+    rows = [head, *([post["text"], post["id"], "ann"] for post in POSTS)]
+    return "".join(delimiter.join(row if delimiter == "\t" else [f'"{row[0]}"', *row[1:]]) + "\n" for row in rows)
+
+
+def as_parquet(path):
+    table = pa.table({"id": [int(post["id"]) for post in POSTS], "text": [post["text"] for post in POSTS]})
+    pq.write_table(table, path)
+    return path.read_bytes()
+
+
+def test_every_format_and_packing_gives_the_same_posts(write, import_corpus, tmp_path):
+    jsonl = as_jsonl(POSTS).encode()
+    files = {
+        "a.jsonl": jsonl,
+        "b.jsonl.gz": gzip.compress(jsonl),
+        "two_members.jsonl.gz": gzip.compress(jsonl[:100]) + gzip.compress(jsonl[100:]),
+        "c.jsonl.zst": zstandard.compress(jsonl),
+        "packed_by_its_first_bytes.jsonl": zstandard.compress(jsonl),
+        "d.csv": table(",").encode(),
+        "e.tsv": table("\t").encode(),
+        "f.tsv.gz": gzip.compress(table("\t").encode()),
+        "g.parquet": as_parquet(tmp_path / "g.parquet"),
+    }
+    for name, content in files.items():
+        corpus = name.replace(".", "_")
+        import_corpus(corpus, write(name, content))
+        assert [(post["id"], post["text"]) for post in posts(corpus)] == [
+            ("6", "@xzy @xzy https://example.org/a") if post["id"] == "6" else (post["id"], post["text"])
+            for post in POSTS
+        ], name
+
+
+def test_csv_may_quote_newlines_and_one_bad_row_stays_one(write, import_corpus):
+    content = (
+        b'id,text\n1,"two\nlines, ""quoted"""\n2,"broken" quote\n3,too,many\n4\n5,\xff\n\n6,fine\n'
+        + b"7,"
+        + b"a" * 200
+        + b"\n8,end\n"
+    )
+    import_corpus("c", write("a.csv", content), longest_line=100)
+    assert [(post["id"], post["text"]) for post in posts()] == [
+        ("1", 'two\nlines, "quoted"'),
+        ("6", "fine"),
+        ("8", "end"),
+    ]
+    assert [(reject["line"], reject["reason"][:22]) for reject in rejects()] == [
+        (4, "The row is not CSV: ',"),
+        (5, "The row has 3 fields w"),
+        (6, "The row has 1 fields w"),
+        (7, "The row is not UTF-8."),
+        (10, "The line is longer tha"),
+    ]
+
+
+def test_a_quote_that_is_never_closed_does_not_take_the_file_into_memory(write, import_corpus):
+    rows = "".join(f"{n},text {n}\n" for n in range(1000))
+    import_corpus("c", write("a.csv", f'id,text\nfirst,fine\nbad,"open\n{rows}'), longest_line=1000)
+    assert rejects()[0]["line"] == 3
+    assert len(posts()) > 900
+
+
+def test_tsv_knows_no_quoting(write, import_corpus):
+    import_corpus("c", write("a.tsv", 'id\ttext\n1\t"open quote\n2\ta "b" c\n'))
+    assert [post["text"] for post in posts()] == ['"open quote', 'a "b" c']
+
+
+def test_columns_can_be_mapped(write, import_corpus):
+    import_corpus("c", write("a.csv", "tweet_id,body\n1,hallo\n"), column=["id=tweet_id", "text=body"])
+    import_corpus("c", write("b.jsonl", [{"tweet_id": 2, "body": "welt"}]), column=["id=tweet_id", "text=body"])
+    assert [(post["id"], post["text"]) for post in posts()] == [("1", "hallo"), ("2", "welt")]
+
+
+def test_parquet_times_nanoseconds_and_dictionaries_are_read(import_corpus, tmp_path):
+    columns = {
+        "id": pa.array(["1", "2", None]),
+        "text": pa.array(["a", "b", "c"]).dictionary_encode(),
+        "posted_at": pa.array([1404216000000000001, None, 0], pa.timestamp("ns")),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    import_corpus("c", tmp_path / "a.parquet")
+    assert [post["posted_at"] for post in posts()] == [datetime(2014, 7, 1, 12, tzinfo=UTC), None]
+    assert rejects() == [{"file": "a.parquet", "line": 3, "reason": "The id is missing."}]
+
+
+def test_parquet_with_broken_utf8_loses_only_the_broken_row(import_corpus, tmp_path):
+    text = pa.array([b"a", b"\xff", b"c"]).view(pa.string())
+    pq.write_table(pa.table({"id": ["1", "2", "3"], "text": text}), tmp_path / "a.parquet")
+    import_corpus("c", tmp_path / "a.parquet")
+    assert [post["id"] for post in posts()] == ["1", "3"]
+    assert rejects()[0]["reason"] == "The row is not UTF-8."
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "sentence"),
+    [
+        ("a.csv", "tweet,body\n1,a\n", {}, "has no column id, text; its columns are: tweet, body. Say which is which"),
+        ("a.tsv", "id\tbody\n1\ta\n", {}, "has no column text; its columns are: id, body."),
+        ("a.csv", "id,text\n1,a\n", {"column": ["author=user"]}, "has no column user; its columns are: id, text."),
+        ("a.csv", "id,text\n", {}, "holds no rows."),
+        ("a.jsonl", "\n\n", {}, "holds no rows."),
+        ("a.jsonl", "", {}, "is empty."),
+        ("a.parquet", "no parquet", {}, "cannot be read as parquet"),
+        ("a.jsonl.gz", "no gzip", {}, "is named as gzip but does not begin as gzip does"),
+        ("a.jsonl.gz", gzip.compress(as_jsonl(POSTS * 50).encode())[:-9], {}, "is cut off or damaged"),
+        ("a.jsonl.zst", zstandard.compress(as_jsonl(POSTS * 50).encode())[:-9], {}, "is cut off or damaged"),
+        ("a.jsonl.gz", gzip.compress(as_jsonl(POSTS).encode()) + b"rest", {}, "is cut off or damaged"),
+        ("a.xlsx", "a", {}, "does not tell its format; say --format jsonl|csv|tsv|parquet"),
+        ("a.jsonl", '{"body": "a"}\n' * 2, {}, "all of its 2 rows were rejected, the first at line 1: The id is"),
+        ("a.jsonl", '{"id": 1, "text": "a"}', {"column": ["body=text"]}, "write FIELD=COLUMN with one of id, text"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_imported_is_explained_and_leaves_nothing(
+    write, import_corpus, name, content, options, sentence
+):
+    good, bad = write("good.jsonl", POSTS), write(name, content)
+    import_corpus("c", good)
+    before = bytes_of()
+    with pytest.raises(CommandError) as error:
+        import_corpus("c", bad, **options)
+    assert sentence in str(error.value)
+    assert store.manifest_of("c").rows == len(POSTS)
+    import_corpus("c", good)  # sweeps the list of rejects, which is left to be read
+    assert bytes_of() == before
+
+
+def test_a_missing_file_or_a_directory_stops_the_command_before_anything(write, import_corpus, tmp_path):
+    good = write("good.jsonl", POSTS)
+    for bad, sentence in [(tmp_path / "none.jsonl", "does not exist"), (tmp_path, "is a directory")]:
+        with pytest.raises(CommandError, match=sentence):
+            import_corpus("c", good, bad)
+    assert store.read_manifest("c") is None
+    assert not Corpus.objects.exists()
+
+
+def test_what_was_committed_before_a_bad_file_stays(write, import_corpus):
+    good, bad = write("good.jsonl", POSTS), write("bad.csv", "a,b\n1,2\n")
+    with pytest.raises(CommandError, match="has no column"):
+        import_corpus("c", good, bad)
+    assert store.manifest_of("c").rows == len(POSTS)
+
+
+def test_a_file_imported_before_is_skipped_and_nothing_changes(write, import_corpus):
+    path = write("a.jsonl", [*POSTS, {"id": "bad"}])
+    import_corpus("c", path)
+    before = bytes_of()
+    assert "a.jsonl: already imported." in import_corpus("c", path)
+    assert bytes_of() == before
+
+
+def test_the_same_files_give_the_same_bytes(write, import_corpus):
+    paths = write("a.jsonl", POSTS), write("b.jsonl", [{"id": 99, "text": "mehr"}])
+    import_corpus("one", *paths)
+    import_corpus("two", paths[0])
+    import_corpus("two", *paths)
+    assert bytes_of("one") == bytes_of("two")
+
+
+def test_leftovers_of_a_crash_are_swept(write, import_corpus):
+    import_corpus("c", write("a.jsonl", POSTS))
+    before = bytes_of()
+    folder = store.corpus_dir("c")
+    for leftover in ("parts/000002.parquet", "votes/000009.parquet", "rejects/000002.jsonl", "manifest.draft"):
+        (folder / leftover).write_text("half")
+    (folder / "staging").mkdir()
+    (folder / "staging" / "rows.parquet").write_text("half")
+    import_corpus("c", write("a.jsonl", POSTS))
+    assert bytes_of() == before
+
+
+def test_two_imports_cannot_interleave(write, import_corpus):
+    path = write("a.jsonl", POSTS)
+    with store.changing("c"), pytest.raises(CommandError, match="Another command is changing corpus c"):
+        import_corpus("c", path)
+    import_corpus("c", path)
+
+
+@pytest.mark.parametrize(
+    ("licence", "free"),
+    [
+        ("CC0", True),
+        ("cc0-1.0", True),
+        ("CC BY 4.0", True),
+        ("CC-BY-SA-3.0", True),
+        ("CC-BY-NC-4.0", False),
+        ("Twitter's terms", False),
+    ],
+)
+def test_whether_text_may_leave_must_be_said_unless_the_licence_is_known_as_free(write, import_corpus, licence, free):
+    path = write("a.jsonl", POSTS)
+    if free:
+        import_corpus("c", path, licence=licence)
+        assert store.manifest_of("c").text_may_leave
+        return
+    with pytest.raises(CommandError, match="Answer with --text-may-leave or --text-stays"):
+        import_corpus("c", path, licence=licence)
+    import_corpus("c", path, licence=licence, text_may_leave=False)
+    assert not store.manifest_of("c").text_may_leave
+
+
+def test_later_imports_may_not_contradict_the_first(write, import_corpus):
+    path = write("a.jsonl", POSTS)
+    import_corpus("c", path, licence="CC0", source="here", text_may_leave=False)
+    more = write("b.jsonl", [{"id": 99, "text": "mehr"}])
+    for options in ({"licence": "MIT"}, {"licence": "CC0", "text_may_leave": True}, {"licence": "CC0", "source": "x"}):
+        with pytest.raises(CommandError, match="another corpus"):
+            import_corpus("c", more, **options)
+    import_corpus("c", more, licence="CC0")
+    assert store.manifest_of("c").rows == len(POSTS) + 1
+
+
+@pytest.mark.parametrize("name", ["../c", "a b", "", "c" * 65, "ç"])
+def test_a_name_that_is_no_name_is_refused(write, import_corpus, name):
+    with pytest.raises(CommandError, match="cannot be a corpus's name"):
+        import_corpus(name, write("a.jsonl", POSTS))
+
+
+def test_an_authors_posts_are_found_the_latest_first(write, import_corpus):
+    rows = [
+        {"id": n, "text": f"text {n}", "author": "ann" if n % 2 else "ben", "posted_at": 1404216000 + n}
+        for n in range(6)
+    ]
+    import_corpus("c", write("a.jsonl", [*rows, {"id": "undated", "text": "t", "author": "ann"}]))
+    ann = posts()[1]["author"]
+    assert [post["id"] for post in store.posts_by_author("c", ann, 3)] == ["5", "3", "1"]
+    assert store.posts_by_author("c", ann, 9)[3] == {"id": "undated", "text": "t", "posted_at": None, "url": ""}
+    assert store.posts_by_author("c", "", 3) == []
+
+
+def test_authors_cannot_be_told_without_the_installations_key(write, import_corpus, settings):
+    for corpus, key in (("one", "k1"), ("two", "k2")):
+        settings.AUTHOR_KEY = key
+        import_corpus(corpus, write("a.jsonl", [FULL]))
+    assert posts("one")[0]["author"] != posts("two")[0]["author"]
+
+
+def test_no_query_says_what_spark_reads_differently():
+    """design: double-quoted names, $x, list literals and \\w are read differently or not at all."""
+    for path in (Path(store.__file__).parent / "sql").glob("*.sql"):
+        sql = path.read_text()
+        assert sql.startswith("-- "), path
+        assert not any(sign in sql for sign in ('"', "$", "[", "\\w")), path

@@ -1,0 +1,98 @@
+"""Every code of every detector is decided, once."""
+
+import pycld2
+import pytest
+
+from corpora.core import detectors
+from corpora.core.languages import ARTICLE_LABELS, COVERAGE, LANGUAGES, NO_VOTE, UND, normalise
+
+NAMED_BY_CLD2 = {code for name, code in pycld2.LANGUAGES if name in pycld2.DETECTED_LANGUAGES}
+CODES = {
+    "langid": sorted(map(str, detectors._langid().nb_classes)),
+    "cld2": sorted({code for _, code in pycld2.LANGUAGES} | {"un"}),
+    "fasttext": sorted(
+        label.removeprefix("__label__") for label in detectors._fasttext().predict("a", k=-1, threshold=-1.0)[0]
+    ),
+}
+
+
+def test_the_detectors_are_asked_for_all_of_their_codes():
+    assert {name: len(codes) for name, codes in CODES.items()} == {"langid": 97, "cld2": 283, "fasttext": 176}
+
+
+@pytest.mark.parametrize("detector", CODES)
+def test_every_code_of_a_detector_is_decided(detector):
+    for code in CODES[detector]:
+        ours = normalise(detector, code)
+        assert ours is None or ours in LANGUAGES, code
+
+
+@pytest.mark.parametrize("detector", CODES)
+def test_the_table_names_no_code_that_its_detector_does_not_have(detector):
+    owned = [own for language in LANGUAGES.values() for own in getattr(language, detector).split()]
+    assert len(owned) == len(set(owned))
+    assert set(owned) <= set(CODES[detector])
+    refused = {code for by, code in NO_VOTE if by == detector} - {"xx-*"}
+    assert refused <= set(CODES[detector])
+    assert not refused & set(owned)
+
+
+def test_a_code_that_nobody_has_decided_is_an_error():
+    with pytest.raises(KeyError):
+        normalise("langid", "qq")
+
+
+def test_what_cld2_only_lists_is_not_in_its_coverage():
+    named = {normalise("cld2", code) for code in NAMED_BY_CLD2} - {None}
+    assert COVERAGE["cld2"] == named
+
+
+def test_coverage_is_what_the_codes_come_to():
+    for detector in ("langid", "fasttext"):
+        assert COVERAGE[detector] == {normalise(detector, code) for code in CODES[detector]} - {None}
+
+
+def test_the_article_has_70_labels_and_all_are_languages():
+    assert len(ARTICLE_LABELS) == len(set(ARTICLE_LABELS)) == 70
+    assert list(ARTICLE_LABELS) == sorted(ARTICLE_LABELS)
+    assert set(ARTICLE_LABELS) <= set(LANGUAGES)
+    assert UND not in LANGUAGES
+
+
+@pytest.mark.parametrize(
+    ("detector", "code", "ours"),
+    [
+        ("langid", "nb", "no"),
+        ("langid", "nn", "no"),
+        ("cld2", "iw", "he"),
+        ("cld2", "jw", "jv"),
+        ("cld2", "zh", "zh"),
+        ("cld2", "zh-Hant", "zh"),
+        ("cld2", "un", None),
+        ("cld2", "xx-Goth", None),
+        ("cld2", "zzp", None),
+        ("cld2", "sr-ME", None),
+        ("cld2", "bh", None),
+        ("fasttext", "bh", "bho"),
+        ("fasttext", "als", "gsw"),
+        ("fasttext", "eml", None),
+        ("fasttext", "sh", "sh"),
+        ("fasttext", "arz", "ar"),
+    ],
+)
+def test_codes_that_need_a_decision(detector, code, ours):
+    assert normalise(detector, code) == ours
+
+
+def test_coarse_codes_stand_for_labels_and_are_none_themselves():
+    coarse = {code: language.labels for code, language in LANGUAGES.items() if language.labels}
+    assert coarse == {"zh": ("zh-CN", "zh-TW"), "sh": ("bs", "hr", "sr")}
+    assert not set(coarse) & set(ARTICLE_LABELS)
+    assert all(label in LANGUAGES for labels in coarse.values() for label in labels)
+
+
+def test_names_are_told_apart_and_right_to_left_scripts_are_marked():
+    assert len({language.name for language in LANGUAGES.values()}) == len(LANGUAGES)
+    for language in LANGUAGES.values():
+        first = next(character for character in language.autonym if character.isalpha())
+        assert language.rtl == ("\u0590" <= first <= "\u08ff"), language.code

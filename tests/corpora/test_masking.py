@@ -1,0 +1,92 @@
+"""What people see, and what detectors read."""
+
+import sys
+
+import pycld2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora.core.detectors import DETECTORS
+from corpora.core.masking import clean_for_detectors, count_letters, mask_mentions
+
+POSTLIKE = st.text(alphabet=st.sampled_from("@＠ab_1.-さé #:/RTrt\n\u200d"), max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("@common_squirrel Wow!", "@xzy Wow!"),
+        (".@user look", ".@xzy look"),
+        ("RT @user: hi", "RT @xzy: hi"),
+        ("RT@user hi", "RT@xzy hi"),
+        ("＠user hallo", "@xzy hallo"),
+        ("@userさん、おはよう", "@xzyさん、おはよう"),
+        ("見て@user", "見て@xzy"),
+        ("@ann@mastodon.social, see", "@xzy, see"),
+        ("@first.last@host.example.org", "@xzy"),
+        ("@one@two", "@xzy"),
+        ("(@user)", "(@xzy)"),
+        ("@user's", "@xzy's"),
+        ("write to ann@example.org", "write to ann@example.org"),
+        ("write to sport@example.org.", "write to sport@example.org."),
+        ("#HarryStyles #größe", "#HarryStyles #größe"),
+        ("5 @ 3, a @ b, @", "5 @ 3, a @ b, @"),
+        ("https://medium.com/@user", "https://medium.com/@xzy"),
+    ],
+)
+def test_mentions_are_masked(text, masked):
+    assert mask_mentions(text) == masked
+
+
+@given(POSTLIKE)
+def test_masking_again_changes_nothing(text):
+    assert mask_mentions(mask_mentions(text)) == mask_mentions(text)
+
+
+@given(POSTLIKE)
+def test_detectors_read_the_same_of_the_masked_text(text):
+    """What is stored is the masked text; the votes must not depend on that."""
+    assert clean_for_detectors(mask_mentions(text)) == clean_for_detectors(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("@a  Guten\nMorgen\t@b", "Guten Morgen"),
+        ("see https://t.co/a1B2?x=1#y now", "see now"),
+        ("見てhttp://t.co/a1見た", "見て 見た"),
+        ("www.example.org/größe gut", "gut"),
+        ("foto pic.twitter.com/abc123", "foto"),
+        ("mail ann@example.org bitte", "mail bitte"),
+        ("a\x00b\x85c\ufdd0d\U0001ffffe", "a b c d e"),
+        ("❤\ufe0f", "❤"),
+        ("@a https://example.org", ""),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+    ],
+)
+def test_detectors_read_no_mentions_addresses_or_controls(text, cleaned):
+    assert clean_for_detectors(text) == cleaned
+
+
+def test_cld2_takes_every_character_that_cleaning_leaves():
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    cleaned = clean_for_detectors(everything)
+    assert len(cleaned) > 1_000_000
+    pycld2.detect(cleaned, isPlainText=True)
+
+
+@given(st.text())
+def test_every_detector_takes_every_text_once_cleaned(text):
+    cleaned = clean_for_detectors(text)
+    assert cleaned == cleaned.strip()
+    for detect in DETECTORS.values():
+        detect([cleaned], 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [("haha 123 !!!", 4), ("हिन्दी", 6), ("@user https://example.org/abc", 0), ("❤️👍🏽", 0), ("日本語", 3), ("", 0)],
+)
+def test_letters_are_counted_as_detectors_read_them(text, letters):
+    assert count_letters(text) == letters

@@ -1,0 +1,110 @@
+"""From a corpus to votes."""
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+
+from corpora import store
+from corpora.core.detectors import DETECTORS
+from corpora.core.masking import clean_for_detectors
+from corpora.core.voting import DETECTOR_NAMES
+from tests.corpora.conftest import POSTS
+from tests.corpora.test_import import bytes_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def prelabel(capsys):
+    def run(name="c", **options):
+        call_command("prelabel", name, **{"processes": 1, **options})
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def corpus(write, import_corpus):
+    import_corpus("c", write("a.jsonl", POSTS))
+
+
+def votes():
+    folder = store.corpus_dir("c") / "votes"
+    return [row for part in store.manifest_of("c").votes for row in pq.read_table(folder / part.name).to_pylist()]
+
+
+def test_every_post_gets_the_votes_that_the_detectors_give(corpus, prelabel):
+    said = prelabel()
+    rows = votes()
+    assert [row["id"] for row in rows] == [post["id"] for post in POSTS]
+    cleaned = [clean_for_detectors(post["text"]) for post in POSTS]
+    for detector, detect in DETECTORS.items():
+        stored = [[(vote["language"], vote["score"]) for vote in row[detector]] for row in rows]
+        assert stored == detect(cleaned, 3)
+    assert [row["fasttext"][0]["language"] for row in rows[:4]] == ["de", "en", "fr", "ru"]
+    assert "Corpus c: 6 posts have votes; on 5 (83.3%) all three detectors name the same language." in said
+
+
+def test_a_post_of_mentions_and_addresses_alone_has_no_votes(corpus, prelabel):
+    prelabel()
+    assert votes()[5] == {"id": "6", "letters": 0, "langid": [], "cld2": [], "fasttext": []}
+    assert votes()[4]["letters"] == 4
+
+
+def test_the_manifest_says_by_what_the_votes_were_made(corpus, prelabel):
+    prelabel(k=2)
+    (made,) = store.manifest_of("c").votes
+    assert (made.name, made.rows, made.k) == ("000001.parquet", 6, 2)
+    assert tuple(made.versions) == DETECTOR_NAMES
+    path = store.corpus_dir("c") / "votes" / made.name
+    assert made.sha256 == store.digest_of(path)
+    assert pq.read_schema(path).equals(store.VOTES_SCHEMA)
+
+
+def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel, write, import_corpus):
+    prelabel()
+    before = bytes_of()
+    prelabel()
+    assert bytes_of() == before
+    import_corpus("c", write("b.jsonl", [{"id": "new", "text": "Noch ein Satz auf Deutsch."}]))
+    assert len(store.manifest_of("c").votes) == 1
+    prelabel()
+    assert bytes_of()["votes/000001.parquet"] == before["votes/000001.parquet"]
+    assert [row["id"] for row in votes()][6:] == ["new"]
+
+
+def test_on_several_processes_the_bytes_are_the_same(corpus, prelabel):
+    prelabel()
+    alone = bytes_of()
+    (store.corpus_dir("c") / "votes" / "000001.parquet").unlink()
+    manifest = store.manifest_of("c")
+    store.write_manifest("c", store.Manifest(**{**vars(manifest), "votes": ()}))
+    prelabel(processes=2)
+    assert bytes_of() == alone
+
+
+def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, monkeypatch):
+    prelabel()
+    with pytest.raises(CommandError, match=r"votes with k = 3, not 2\. Do them anew with --again"):
+        prelabel(k=2)
+    prelabel(k=2, again=True)
+    assert max(len(row["langid"]) for row in votes()) == 2
+    monkeypatch.setattr("corpora.prelabel.detector_versions", lambda: {**made().versions, "cld2": "9"})
+    with pytest.raises(CommandError, match=r"votes by cld2 0\.42 \(now 9\)\. Do them anew"):
+        prelabel(k=2)
+    prelabel(k=2, again=True)
+    assert made().versions["cld2"] == "9"
+    assert len(list((store.corpus_dir("c") / "votes").iterdir())) == 1
+
+
+def made():
+    return store.manifest_of("c").votes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [("none", {}, "There is no corpus 'none'"), ("c", {"k": 0}, "k is 0"), ("c", {"processes": 0}, "processes is 0")],
+)
+def test_what_cannot_be_done_is_explained(corpus, prelabel, name, options, sentence):
+    with pytest.raises(CommandError, match=sentence):
+        prelabel(name, **options)
