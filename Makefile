@@ -6,8 +6,9 @@ INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --require
 
 .PHONY: demo test bench lock clean
 
+PORT = 8000
 demo: .venv/.requirements
-	$(PYTHON) manage.py demo
+	$(PYTHON) manage.py demo --port $(PORT)
 
 # The tests run twice, since SQLite and PostgreSQL lock differently; and never see the data of this checkout.
 test: export ASSAY_DATA_DIR = .venv/test-data

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.translation import ngettext
+from knox.models import AuthToken
 
 from annotate import people, progress, routing
 from annotate.models import (
@@ -29,6 +30,8 @@ admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"
 admin.site.index_title = "Manage"
 admin.site.site_url = "/"
+# People make and revoke their own on their account's page; a token made here could not be shown to anybody.
+admin.site.unregister(AuthToken)
 
 
 def check_language(code: str, also=()) -> str:
@@ -84,16 +87,17 @@ class LanguageRouteForm(forms.ModelForm):
 class LanguageRouteAdmin(admin.ModelAdmin):
     form = LanguageRouteForm
     list_display = ["language", "name", "queue", "tried_after", "never_agree", "waiting", "readers"]
-    list_filter = ["never_agree", "queue"]
     search_fields = ["language", "queue"]
+    change_list_template = "admin/annotate/languageroute/change_list.html"
 
     def changelist_view(self, request, extra_context=None):
         # What a setting does: the units that wait in each queue of the open tasks, beside the people who read it.
         self.rows = {}
-        for task in Task.objects.filter(is_open=True):
-            for row in progress.queue_table(task):
+        tables = [(task, progress.queue_table(task)) for task in Task.objects.filter(is_open=True)]
+        for _, table in tables:
+            for row in table:
                 self.rows.setdefault(row.queue, []).append(row)
-        return super().changelist_view(request, extra_context)
+        return super().changelist_view(request, {**(extra_context or {}), "tables": tables})
 
     @admin.display
     def name(self, route):
@@ -159,8 +163,9 @@ class TableForm(forms.Form):
 @admin.register(Annotator)
 class AnnotatorAdmin(admin.ModelAdmin):
     list_display = ["username", "name", "reads", "adjudicates", "active", "judged", "invited"]
-    list_filter = ["adjudicates", "user__is_active", "languages__language"]
-    search_fields = ["user__username", "user__first_name", "user__last_name"]
+    list_filter = ["adjudicates", "user__is_active"]
+    search_fields = ["user__username", "user__first_name", "user__last_name", "=languages__language"]
+    search_help_text = "name, user name, or the code of a language that they read"
     readonly_fields = ["pseudonym"]
     autocomplete_fields = ["user"]
     inlines = [AnnotatorLanguageInline, InviteInline]

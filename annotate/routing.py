@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.task_types import TASK_TYPES
+from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 
 BATCH = 2000
@@ -28,8 +29,11 @@ class Routes:
         return cls({route.language: route for route in LanguageRoute.objects.all()})
 
     def queue_of(self, language: str) -> str:
-        route = self.rows.get(language)
-        return route.queue if route else language
+        """A code without a route that stands for finer labels goes where the first of them goes."""
+        if route := self.rows.get(language):
+            return route.queue
+        finer = LANGUAGES[language].labels if language in LANGUAGES else ()
+        return self.queue_of(finer[0]) if finer else language
 
     def labels_of(self, queue: str, task: Task) -> list[str]:
         """The labels that a queue stands for: its readers are the people who read one of them."""

@@ -53,6 +53,7 @@ ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").split
 HTTPS = flag("ASSAY_HTTPS")
 
 INSTALLED_APPS = [
+    "knox",
     "corpora",
     "annotate",
     "django.contrib.admin",
@@ -64,7 +65,6 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "django_htmx",
     "rest_framework",
-    "knox",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",

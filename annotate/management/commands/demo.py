@@ -85,7 +85,7 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
         User.objects.get_or_create(username="manager", defaults={"is_staff": True, "is_superuser": True})
         names = [row.username for row in rows] + ["ada", "manager"]
         for user in User.objects.filter(username__in=names):
-            if not user.has_usable_password():
+            if not user.password or not user.has_usable_password():
                 user.set_password(password)
                 user.save(update_fields=["password"])
         return password

@@ -75,7 +75,9 @@
     // A button reached by Tab keeps its own Space and Enter.
     const onControl = event.target.matches("button, summary, a");
     if (onControl && (event.code === "Space" || event.code === "Enter")) return;
-    const wanted = undefinedSheet && undefinedSheet.open
+    // While the reasons are shown, digits mean them and no language.
+    const reasons = undefinedSheet && undefinedSheet.open && (event.code === "KeyQ" || event.code.startsWith("Digit"));
+    const wanted = reasons
       ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
       : find(`[data-key=${event.code}]`);
     const known = wanted || event.code === "KeyG" || event.code === "KeyC";

@@ -1,0 +1,360 @@
+"""A person's day in a real browser. Keys are sent as a keyboard sends them: where they are, and what they print."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from annotate.models import Judgment, Task
+from tests.annotate.conftest import DISPUTED
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+# What three layouts print on the same keys.
+RUSSIAN = {"Digit1": "1", "Digit2": "2", "KeyQ": "й", "KeyW": "ц", "KeyZ": "я", "KeyG": "п", "KeyC": "с", "Space": " "}
+ARABIC = {"Digit1": "١", "Digit2": "٢", "KeyQ": "ض", "KeyW": "ص", "KeyZ": "ئ", "KeyG": "ل", "KeyC": "ؤ", "Space": " "}
+FRENCH = {"Digit1": "&", "Digit2": "é", "KeyQ": "a", "KeyW": "z", "KeyZ": "w", "KeyG": "g", "KeyC": "c", "Space": " "}
+# The page ignores presses for 300 ms after a post appears.
+GRACE = 350
+
+
+class Hands:
+    """One person at one keyboard."""
+
+    def __init__(self, page, layout):
+        self.page, self.layout = page, layout
+        self.keyboard = page.context.new_cdp_session(page)
+
+    def press(self, code, repeat=False):
+        key = self.layout.get(code, code)
+        down = {"type": "keyDown", "code": code, "key": key, "autoRepeat": repeat}
+        if len(key) == 1:
+            down["text"] = key
+        self.keyboard.send("Input.dispatchKeyEvent", down)
+        self.keyboard.send("Input.dispatchKeyEvent", {"type": "keyUp", "code": code, "key": key})
+
+    def press_and_wait(self, code):
+        """Press once the grace is over, and wait for the page to have the next unit, or none."""
+        self.page.wait_for_timeout(GRACE)
+        self.page.evaluate("document.querySelector('#work').firstElementChild.dataset.old = ''")
+        self.press(code)
+        self.page.wait_for_selector("#work > :first-child:not([data-old])", state="attached")
+
+    @property
+    def post(self):
+        return self.page.inner_text("#post")
+
+
+@pytest.fixture
+def at_work(new_page, person):
+    """at_work(task, annotator, layout) is that person with the first post before them."""
+
+    def begin(task, annotator, layout=RUSSIAN, **options):
+        page = new_page(user=annotator.user, **options)
+        page.goto(f"/tasks/{task.name}/")
+        page.click("text=Start")
+        page.wait_for_selector("#post")
+        return Hands(page, layout)
+
+    return begin
+
+
+def said(annotator):
+    live = Judgment.objects.filter(annotator=annotator, voided_at=None).order_by("pk")
+    return [(judgment.kind, judgment.label, judgment.reason) for judgment in live]
+
+
+def test_the_whole_way_from_a_file_of_posts_to_the_export(new_page, live_server, person, tmp_path):
+    texts = {
+        "1": "Das ist ein ganz gewöhnlicher deutscher Satz über das Wetter.",
+        "2": "@somebody thick rares mixed",
+        "3": "haha wow",
+        "4": "שלום pozor bonito",
+        "5": "ok ok ok",
+    }
+    file = tmp_path / "posts.jsonl"
+    file.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in texts.items()))
+    call_command("import_corpus", "small", str(file), licence="CC0-1.0")
+    call_command("prelabel", "small", processes=1)
+    call_command("open_task", "small", corpus="small", size=5, seed="1")
+    task = Task.objects.get(name="small")
+    reader = person("noa", " ".join(task.labels))
+    adjudicator = person("ada", adjudicates=True)
+    disputed = task.units.filter(stage="QUEUED").count()
+    assert disputed == 4
+
+    page = new_page()
+    page.goto("/")
+    page.fill("[name=username]", "noa")
+    page.fill("[name=password]", "a long password")
+    page.click("button:has-text('Log in')")
+    page.click("text=Read")
+    hands = Hands(page, ARABIC)
+    page.wait_for_selector("#post")
+    assert "@somebody" not in page.content()
+    hands.press_and_wait("Space")
+    first_skipped = Judgment.objects.get().unit
+    hands.press_and_wait("KeyZ")
+    assert hands.post == first_skipped.item.text.replace("@somebody", "@xzy")
+    hands.press_and_wait("Space")
+    hands.layout = RUSSIAN
+    hands.press_and_wait("Digit1")
+    page.wait_for_timeout(GRACE)
+    hands.press("KeyQ")
+    hands.press_and_wait("Digit2")
+    page.wait_for_timeout(GRACE)
+    hands.press("KeyQ")
+    hands.press_and_wait("KeyQ")
+    assert "All done" in page.inner_text("#work")
+    first = page.locator("#work").inner_text()
+    assert "3 answered" in first
+    assert [row[0] for row in said(reader)] == ["skip", "answer", "answer", "answer"]
+    assert said(reader)[2:] == [("answer", "und", "mixed"), ("answer", "und", "")]
+
+    page = new_page(user=adjudicator.user)
+    page.goto("/tasks/small/adjudication/")
+    page.click("table.rows a")
+    assert "skip" in page.inner_text("aside")
+    page.fill("[name=reason]", "Dictionary")
+    page.click("button:has-text('Undefined')")
+    assert "Settled as Undefined." in page.inner_text("[role=status]")
+
+    call_command("export_gold", "small", out=tmp_path / "gold")
+    rows = dict(line.split("\t")[::-1] for line in (tmp_path / "gold/uniformly_sampled.tsv").read_text().splitlines())
+    assert rows.keys() == texts.keys()
+    assert rows["1"] == "de"
+    assert sorted(rows.values()).count("und") == 3
+    judgments = [j for line in (tmp_path / "gold/gold.jsonl").open() for j in json.loads(line)["judgments"]]
+    assert all(j["active_seconds"] is not None for j in judgments if j["kind"] in ("answer", "skip"))
+    assert sum(j["voided_at"] is not None for j in judgments) == 1
+
+
+@pytest.mark.parametrize("layout", [RUSSIAN, ARABIC, FRENCH], ids=["russian", "arabic", "french"])
+def test_keys_are_places_on_the_keyboard_whatever_they_print(at_work, make_task, person, layout):
+    task = make_task([DISPUTED] * 4)
+    ann = person("ann", "de:5 en:4")
+    hands = at_work(task, ann, layout)
+    hands.press_and_wait("Digit2")
+    hands.press_and_wait("Digit1")
+    hands.press_and_wait("KeyZ")
+    hands.press_and_wait("Digit2")
+    hands.press_and_wait("Space")
+    hands.page.wait_for_timeout(GRACE)
+    hands.press("KeyQ")
+    hands.press_and_wait("Digit1")
+    assert said(ann) == [("answer", "en", ""), ("answer", "en", ""), ("skip", "", ""), ("answer", "und", "several")]
+
+
+def test_a_key_held_down_answers_one_post_only(at_work, make_task, person):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 5), ann)
+    hands.press_and_wait("Digit1")
+    for _ in range(20):
+        hands.press("Digit1", repeat=True)
+        hands.page.wait_for_timeout(40)
+    assert len(said(ann)) == 1
+
+
+def test_a_press_meant_for_the_post_before_does_not_answer_the_next(at_work, make_task, person):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 5), ann)
+    hands.press_and_wait("Digit1")
+    hands.press("Digit1")
+    hands.page.click("[data-key=Digit1]")
+    hands.page.wait_for_timeout(200)
+    assert len(said(ann)) == 1
+
+
+def test_the_picker_finds_a_language_by_any_of_its_names(at_work, make_task, person):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 3), ann)
+    for query in ("heb", "עבר", "he"):
+        hands.page.wait_for_timeout(GRACE)
+        hands.press("KeyW")
+        hands.page.keyboard.type(query)
+        hands.press_and_wait("Enter")
+    assert [label for _, label, _ in said(ann)] == ["he", "he", "he"]
+
+
+def test_a_language_that_is_not_on_the_list_must_be_named(at_work, make_task, person):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 2), ann)
+    hands.page.wait_for_timeout(GRACE)
+    hands.press("KeyQ")
+    hands.press("Digit4")
+    assert said(ann) == []
+    hands.page.keyboard.type("Wolof")
+    hands.press_and_wait("Enter")
+    assert said(ann) == [("answer", "und", "unlisted")]
+    assert Judgment.objects.get().comment == "Wolof"
+
+
+def test_the_next_post_comes_in_the_same_response(at_work, make_task, person):
+    hands = at_work(make_task([DISPUTED] * 2), person("ann", "de"))
+    requests = []
+    hands.page.on("request", lambda request: requests.append((request.method, request.url)))
+    before = hands.post
+    hands.press_and_wait("Digit1")
+    assert hands.post != before
+    assert [method for method, _ in requests] == ["POST"]
+
+
+def test_an_answer_that_could_not_be_sent_stays_on_the_screen(at_work, make_task, person, console_errors):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 2), ann)
+    before = hands.post
+    hands.page.wait_for_timeout(GRACE)
+    hands.page.context.set_offline(True)
+    hands.press("Digit1")
+    hands.page.wait_for_selector("text=There is no connection")
+    assert hands.post == before
+    hands.page.context.set_offline(False)
+    hands.press_and_wait("Digit1")
+    assert hands.post != before
+    assert said(ann) == [("answer", "de", "")]
+    console_errors.clear()  # the lost request
+
+
+def test_an_answer_whose_reply_was_lost_is_counted_once(at_work, make_task, person, console_errors):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 2), ann)
+    before = hands.post
+
+    def lose(route):
+        route.fetch()
+        route.abort()
+
+    hands.page.route("**/judge/", lose, times=1)
+    hands.page.wait_for_timeout(GRACE)
+    hands.press("Digit1")
+    hands.page.wait_for_selector("text=There is no connection")
+    assert hands.post == before
+    hands.press_and_wait("Digit1")
+    assert hands.post != before
+    assert said(ann) == [("answer", "de", "")]
+    console_errors.clear()  # the lost reply
+
+
+def test_a_session_that_ended_asks_for_the_password_and_comes_back_to_the_post(at_work, make_task, person):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 2), ann)
+    page, before = hands.page, hands.post
+    page.context.clear_cookies(name="sessionid")
+    page.wait_for_timeout(GRACE)
+    hands.press("Digit1")
+    page.wait_for_url("**/login/**")
+    page.fill("[name=username]", "ann")
+    page.fill("[name=password]", "a long password")
+    page.click("button:has-text('Log in')")
+    page.wait_for_selector("#post")
+    assert hands.post == before
+
+
+def test_idle_time_does_not_count(at_work, make_task, person):
+    ann = person("ann", "de")
+    task = make_task([DISPUTED])
+    page_at_work = at_work(task, ann)
+    # An hour goes by for the server and for the page, without a sign of life.
+    page = page_at_work.page
+    ann.leases.update(opened_at=timezone.now() - timezone.timedelta(hours=1))
+    page.evaluate("() => { const now = performance.now.bind(performance); performance.now = () => now() + 3600e3; }")
+    page_at_work.press_and_wait("Digit1")
+    assert 29 < Judgment.objects.get().active_seconds < 40
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"),
+    [("مرحبا بالعالم", "rtl"), ("שלום עולם", "rtl"), ("hello שלום", "ltr")],
+    ids=["ar", "he", "en"],
+)
+def test_each_paragraph_has_its_own_direction_and_nothing_else_tells_them_apart(
+    at_work, make_task, person, text, direction
+):
+    task = make_task([{"votes": DISPUTED, "text": f"{text}\nLatin letters"}])
+    page = at_work(task, person("ann", "de")).page
+    paragraphs = page.locator("#post p")
+    styles = paragraphs.evaluate_all("nodes => nodes.map(n => [getComputedStyle(n).direction, n.attributes.length])")
+    assert styles == [[direction, 1], ["ltr", 1]]
+    fonts = paragraphs.evaluate_all("nodes => nodes.map(n => getComputedStyle(n).fontFamily)")
+    assert len(set(fonts)) == 1
+    assert "lang" not in page.locator("#post").evaluate("node => node.getAttributeNames()")
+
+
+def test_everything_works_without_javascript(new_page, make_task, person, console_errors):
+    task = make_task([DISPUTED] * 4)
+    ann = person("ann", "de")
+    page = new_page(user=ann.user, java_script_enabled=False)
+    page.goto("/")
+    page.click("text=Read")
+    page.click("button:has-text('German')")
+    page.click("button:has-text('Skip')")
+    page.click("button:has-text('Undo')")
+    page.click("summary:has-text('Undefined')")
+    page.click("button:has-text('not on the list')")
+    assert "Write in the comment which language" in page.inner_text("#notice")
+    console_errors.clear()  # the answer was refused with status 400
+    page.fill("[name=comment]", "Wolof")
+    page.click("summary:has-text('Undefined')")
+    page.click("button:has-text('not on the list')")
+    page.click("summary:has-text('Another language')")
+    page.click("button:has-text('Hebrew')")
+    assert [label for _, label, _ in said(ann)] == ["de", "und", "he"]
+    page.click("text=Today’s answers")
+    page.click("button:has-text('Take back') >> nth=0")
+    assert [label for _, label, _ in said(ann)] == ["de", "und"]
+    assert task.units.filter(stage="LABELLED").count() == 2
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_sticks_out_of_the_screen(new_page, make_task, person, width):
+    task = make_task([{"votes": DISPUTED, "text": "Donaudampfschifffahrtsgesellschaft" * 12}])
+    ann = person("ann", "de en fr he", adjudicates=True)
+    page = new_page(user=ann.user, viewport={"width": width, "height": 740})
+    for address in ("/", "/account/", f"/tasks/{task.name}/guidelines/", f"/tasks/{task.name}/answers/"):
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+    page.goto("/")
+    page.click("text=Read")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.click("button:has-text('Skip')")
+    page.goto(f"/tasks/{task.name}/answers/")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_post_is_large_and_buttons_are_big_enough_for_a_thumb(at_work, make_task, person):
+    options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = at_work(make_task([DISPUTED]), person("ann", "de en"), **options).page
+    assert page.locator("#post p").evaluate("node => parseFloat(getComputedStyle(node).fontSize)") >= 24
+    heights = page.locator(".answers button:visible, .answers summary").evaluate_all(
+        "nodes => nodes.map(node => node.getBoundingClientRect().height)"
+    )
+    assert min(heights) >= 44
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast_is_at_least_4_5_to_1(new_page, make_task, person, scheme):
+    task = make_task([DISPUTED] * 3)
+    ann = person("ann", "de")
+    page = new_page(user=ann.user, color_scheme=scheme)
+    page.goto(f"/tasks/{task.name}/")
+    page.click("text=Start")
+    page.wait_for_selector("#post")
+    worst = page.evaluate(
+        """() => {
+          const parse = colour => colour.match(/[\\d.]+/g).map(Number);
+          const linear = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+          const light = ([r, g, b]) => [r, g, b].map(linear)
+            .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+          const ground = node => { for (; node; node = node.parentElement) {
+            const c = parse(getComputedStyle(node).backgroundColor); if (c.length < 4 || c[3] === 1) return c; } };
+          let worst = 99;
+          for (const node of document.querySelectorAll("body *")) {
+            if (!node.checkVisibility() || ![...node.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+            const [a, b] = [light(parse(getComputedStyle(node).color)), light(ground(node) || [255, 255, 255])];
+            worst = Math.min(worst, (Math.max(a, b) + .05) / (Math.min(a, b) + .05));
+          }
+          return worst;
+        }"""
+    )
+    assert worst >= 4.5
