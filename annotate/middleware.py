@@ -17,7 +17,9 @@ class RefusalMiddleware:
             return None
         # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
         template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
-        response = render(request, template, {"refusal": error}, status=error.status)
+        # Where the refused action belongs to a task, its queue is the way on.
+        context = {"refusal": error, "queue_of": request.resolver_match.kwargs.get("task")}
+        response = render(request, template, context, status=error.status)
         if request.htmx:
             response["HX-Retarget"] = "#notice"
             response["HX-Reswap"] = "innerHTML"

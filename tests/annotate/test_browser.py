@@ -125,7 +125,8 @@ def test_the_whole_way_from_a_file_of_posts_to_the_export(new_page, live_server,
     assert rows.keys() == texts.keys()
     assert rows["1"] == "de"
     assert sorted(rows.values()).count("und") == 3
-    judgments = [j for line in (tmp_path / "gold/gold.jsonl").open() for j in json.loads(line)["judgments"]]
+    lines = (tmp_path / "gold/gold.jsonl").read_text().splitlines()
+    judgments = [judgment for line in lines for judgment in json.loads(line)["judgments"]]
     assert all(j["active_seconds"] is not None for j in judgments if j["kind"] in ("answer", "skip"))
     assert sum(j["voided_at"] is not None for j in judgments) == 1
 
