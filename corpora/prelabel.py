@@ -5,6 +5,8 @@ A part is committed when it is done, so that a run that was stopped goes on wher
 """
 
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora.core.detectors import DETECTORS, Ranking, detector_versions
+from corpora.core.detectors import DETECTORS, detector_versions
 from corpora.core.masking import clean_for_detectors, count_letters
 from corpora.core.voting import unanimous
 from corpora.errors import CorpusError
@@ -35,8 +37,8 @@ from corpora.store import (
 
 _CHUNK_ROWS = 500
 
-Chunk = tuple[list[int], dict[str, list[Ranking]]]
-Map = Callable[[Callable[[list[str]], Chunk], Iterable[list[str]]], Iterator[Chunk]]
+Chunk = tuple[pa.RecordBatch, int]
+Map = Callable[[Callable[[pa.RecordBatch], Chunk], Iterable[pa.RecordBatch]], Iterator[Chunk]]
 
 
 def prelabel(
@@ -104,42 +106,49 @@ def _mapping(processes: int) -> Iterator[Map]:
         yield map
         return
     # Spawned, not forked: a fork would take over open database connections and other threads' locks.
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent) as pool:
         yield pool.map
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the parent does, however it does; a pool's worker would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _vote(part: Path, file: Path, k: int, mapping: Map, progress: Callable[[int], object]) -> tuple[int, int]:
     """Write the votes on one part; how many rows, and on how many the detectors are unanimous."""
     rows = agreed = 0
-    table = pq.read_table(part, columns=["id", "text"])
-    chunks = table.to_batches(max_chunksize=_CHUNK_ROWS)
-    texts = (chunk.column("text").to_pylist() for chunk in chunks)
-    with pq.ParquetWriter(file, VOTES_SCHEMA) as writer:
-        pending: list[pa.RecordBatch] = []
-        for chunk, (letters, rankings) in zip(chunks, mapping(partial(vote_on, k), texts), strict=True):
-            pending.append(_arrow(chunk.column("id"), letters, rankings))
-            agreed += sum(
-                unanimous(dict(zip(rankings, row, strict=True))) is not None
-                for row in zip(*rankings.values(), strict=True)
-            )
-            rows += chunk.num_rows
-            progress(chunk.num_rows)
-        writer.write_table(pa.Table.from_batches(pending, schema=VOTES_SCHEMA))
+    chunks = pq.read_table(part, columns=["id", "text"]).to_batches(max_chunksize=_CHUNK_ROWS)
+    done: list[pa.RecordBatch] = []
+    for votes, unanimously in mapping(partial(vote_on, k), chunks):
+        done.append(votes)
+        rows += votes.num_rows
+        agreed += unanimously
+        progress(votes.num_rows)
+    pq.write_table(pa.Table.from_batches(done, schema=VOTES_SCHEMA), file)
     sync(file)
     sync(file.parent)
     return rows, agreed
 
 
-def vote_on(k: int, texts: list[str]) -> Chunk:
-    """What a worker does: the letters of each text, and each detector's rankings of them."""
+def vote_on(k: int, posts: pa.RecordBatch) -> Chunk:
+    """What a worker does: the votes on some posts, and on how many of them the detectors are unanimous."""
+    texts = posts.column("text").to_pylist()
     cleaned = [clean_for_detectors(text) for text in texts]
-    letters = [count_letters(text) for text in texts]
-    return letters, {detector: detect(cleaned, k) for detector, detect in DETECTORS.items()}
-
-
-def _arrow(ids: pa.Array, letters: list[int], rankings: dict[str, list[Ranking]]) -> pa.RecordBatch:
-    columns: list[Any] = [ids, pa.array(letters, pa.int32())]
-    for detector in DETECTORS:
-        named = [[{"language": code, "score": score} for code, score in ranking] for ranking in rankings[detector]]
+    rankings = {detector: detect(cleaned, k) for detector, detect in DETECTORS.items()}
+    columns: list[Any] = [posts.column("id"), pa.array(map(count_letters, texts), pa.int32())]
+    for detector, ranked in rankings.items():
+        named = [[{"language": code, "score": score} for code, score in ranking] for ranking in ranked]
         columns.append(pa.array(named, VOTES_SCHEMA.field(detector).type))
-    return pa.RecordBatch.from_arrays(columns, schema=VOTES_SCHEMA)
+    unanimously = sum(
+        unanimous(dict(zip(rankings, votes, strict=True))) is not None for votes in zip(*rankings.values(), strict=True)
+    )
+    return pa.RecordBatch.from_arrays(columns, schema=VOTES_SCHEMA), unanimously

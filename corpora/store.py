@@ -167,22 +167,24 @@ def changing(name: str) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CorpusError(f"Another command is changing corpus {name} just now; wait until it has ended.") from None
-        _sweep(directory, read_manifest(name))
+        _sweep(directory, read_manifest(name), ("parts", "votes", "rejects"))
         try:
             yield directory
         finally:
-            shutil.rmtree(directory / "staging", ignore_errors=True)
+            # A list of rejects stays, for whoever is to read why a file was refused.
+            _sweep(directory, read_manifest(name), ("parts", "votes"))
 
 
-def _sweep(directory: Path, manifest: Manifest | None) -> None:
+def _sweep(directory: Path, manifest: Manifest | None, folders: tuple[str, ...]) -> None:
     named: set[str] = set()
     if manifest:
         named |= {f"parts/{part.name}" for part in manifest.parts}
         named |= {f"votes/{votes.name}" for votes in manifest.votes}
         named |= {f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1)}
-    for path in directory.glob("*/*"):
-        if str(path.relative_to(directory)) not in named:
-            path.unlink()
+    for folder in folders:
+        for path in (directory / folder).iterdir():
+            if f"{folder}/{path.name}" not in named:
+                path.unlink()
     (directory / "manifest.draft").unlink(missing_ok=True)
     shutil.rmtree(directory / "staging", ignore_errors=True)
 

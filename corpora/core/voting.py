@@ -25,18 +25,20 @@ def _codes(votes: Votes, detector: str) -> list[str]:
 def rank_candidates(votes: Votes) -> list[str]:
     """Every language that a detector names, the likeliest first.
 
-    A language's weight is the sum of 1/place over the detectors' lists (reciprocal rank). Ties: named by more
-    detectors, then by its place with CLD2, then fastText, then langid.py (not named is last), then by code.
+    A language's weight is the sum of 1/place over the detectors' lists (reciprocal rank). Ties: more first places,
+    so that what two put first is always first; then named by more detectors; then its place with CLD2, fastText,
+    langid.py (not named is last); then its code.
     """
     places: dict[str, dict[str, int]] = {}
     for detector in DETECTOR_NAMES:
         for place, code in enumerate(_codes(votes, detector), start=1):
             places.setdefault(code, {}).setdefault(detector, place)
 
-    def order(code: str) -> tuple[Fraction, int, list[float], str]:
+    def order(code: str) -> tuple[Fraction, int, int, list[float], str]:
         by = places[code]
         weight = sum((Fraction(1, place) for place in by.values()), Fraction(0))
-        return -weight, -len(by), [by.get(detector, float("inf")) for detector in _TIE_ORDER], code
+        firsts = sum(place == 1 for place in by.values())
+        return -weight, -firsts, -len(by), [by.get(detector, float("inf")) for detector in _TIE_ORDER], code
 
     return sorted(places, key=order)
 

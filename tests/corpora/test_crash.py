@@ -8,10 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import duckdb
 import pytest
 from django.core.management import CommandError, call_command
 
 from corpora import staging, store
+from corpora.errors import CorpusError
 from tests.corpora.test_import import bytes_of
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +32,7 @@ call_command({command!r}, "c", *{files!r}, **{options!r})
 
 @pytest.fixture
 def killed(settings):
-    """Starts a command in a process of its own and kills it as soon as `ready` says so."""
+    """Starts a command in a process of its own and kills it as soon as `ready` says so; returns its children's ids."""
 
     def kill(command, *files, ready, **options):
         code = COMMAND.format(
@@ -41,7 +43,6 @@ def killed(settings):
             options=options,
         )
         root = Path(__file__).resolve().parent.parent.parent
-        # A group of its own, so that its workers can be looked for.
         process = subprocess.Popen(
             [sys.executable, "-c", code], cwd=root, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
@@ -50,8 +51,10 @@ def killed(settings):
             assert process.poll() is None, "the command ended before it could be killed"
             assert time.monotonic() < until
             time.sleep(0.001)
+        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
+        return workers
 
     return kill
 
@@ -120,3 +123,37 @@ def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus
     assert store.manifest_of("c").rows == ROWS
     import_corpus("c", files[0])
     assert bytes_of() == before
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_the_workers_of_a_prelabelling_that_was_killed_end_with_it(write, killed, import_corpus):
+    import_corpus("c", *(write(f"{n}.jsonl", lines(n * 1000, 1000)) for n in range(4)))
+    workers = killed("prelabel", ready=lambda: store.manifest_of("c").votes, processes=2)
+    assert len(workers) >= 2
+    until = time.monotonic() + 20
+    while any(map(is_running, workers)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_duckdb_that_finds_no_room_to_spill_is_explained_as_a_full_disk(data_dir):
+    # DuckDB takes the room that there is as its limit, and reports a full disk as this limit.
+    config = {"memory_limit": "100MB", "temp_directory": str(data_dir)}
+    with (
+        duckdb.connect(config=config) as connection,
+        pytest.raises(CorpusError, match="The disk is full: nothing was done"),
+        store.full_disk_explained("nothing was done"),
+    ):
+        connection.execute("SET max_temp_directory_size = '5MB'")
+        connection.sql("SELECT i, md5(i::VARCHAR) AS m FROM range(5000000) t(i) ORDER BY m").to_arrow_table()
+
+
+def test_what_has_nothing_to_do_with_the_disk_is_not_explained_by_it():
+    with pytest.raises(PermissionError), store.full_disk_explained("nothing was done"):
+        raise PermissionError(errno.EACCES, "Permission denied")
