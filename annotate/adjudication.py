@@ -46,6 +46,8 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
         raise InvalidAnswer("Say in a few words how you know, so that others can follow the decision.")
     if len(answer.reason) > 200:
         raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
+    if "\x00" in answer.reason:
+        raise InvalidAnswer("The reason has a NUL character in it. Please remove it.")
     if answer.label:
         TASK_TYPES[unit.task.task_type].check(Answer(answer.label), unit.task)
     judgment = Judgment.objects.create(

@@ -1,0 +1,198 @@
+import pytest
+
+from annotate.adjudication import discard, settle, to_adjudicate, unsettle
+from annotate.core import stages
+from annotate.errors import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, TooLateToUndo, WrongStage
+from annotate.judging import judge, skip, undo
+from annotate.models import Annotator, Judgment
+from annotate.queue import release, take
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import DISPUTED
+
+GERMAN = Answer("de", "I read the language")
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def ada(person):
+    return person("ada", adjudicates=True)
+
+
+@pytest.fixture
+def skipped(make_task, person):
+    """skipped(2) is a task whose units their one reader has skipped."""
+
+    def make(count=1, **knobs):
+        task, ann = make_task([DISPUTED] * count, **knobs), person("ann", "de")
+        while lease := take(ann, task):
+            skip(ann, lease.pk)
+        return task
+
+    return make
+
+
+def where(unit):
+    unit.refresh_from_db()
+    return unit.stage, unit.label
+
+
+def test_a_unit_that_its_readers_skipped_is_settled_with_a_reason(skipped, ada):
+    unit = skipped().units.get()
+    judgment = settle(ada, unit.pk, Answer("de", " I read the language ", " Bavarian "))
+    judgment.refresh_from_db()
+    assert (judgment.kind, judgment.label, judgment.lease) == ("settle", "de", None)
+    assert (judgment.reason, judgment.comment) == ("I read the language", "Bavarian")
+    assert where(unit) == (stages.LABELLED, "de")
+    last = unit.transitions.last()
+    assert (last.event, last.by, last.judgment) == ("settled", ada.user, judgment)
+
+
+def test_undefined_is_a_label_that_an_adjudicator_can_give(skipped, ada):
+    unit = skipped().units.get()
+    settle(ada, unit.pk, Answer("und", "Several languages possible"))
+    assert where(unit) == (stages.LABELLED, "und")
+
+
+def test_a_unit_whose_language_cannot_be_told_is_discarded(skipped, ada):
+    unit = skipped().units.get()
+    judgment = discard(ada, unit.pk, "Nothing found")
+    assert (judgment.kind, judgment.label) == ("discard", "")
+    assert where(unit) == (stages.DISCARDED, "")
+
+
+def test_a_decision_needs_a_reason(skipped, ada):
+    unit = skipped().units.get()
+    for attempt in (lambda: settle(ada, unit.pk, Answer("de", " ")), lambda: discard(ada, unit.pk, "")):
+        with pytest.raises(InvalidAnswer, match="Say in a few words how you know"):
+            attempt()
+    assert where(unit)[0] == stages.ADJUDICATION
+
+
+@pytest.mark.parametrize(("reason", "sentence"), [("x" * 201, "longer than 200 characters"), ("a\x00b", "NUL")])
+def test_a_reason_that_cannot_be_kept_is_refused(skipped, ada, reason, sentence):
+    unit = skipped().units.get()
+    for attempt in (lambda: settle(ada, unit.pk, Answer("de", reason)), lambda: discard(ada, unit.pk, reason)):
+        with pytest.raises(InvalidAnswer, match=sentence):
+            attempt()
+
+
+def test_a_label_that_is_not_on_the_list_is_refused(skipped, ada):
+    with pytest.raises(InvalidAnswer, match="'ja' is not on this task's list"):
+        settle(ada, skipped().units.get().pk, Answer("ja", "I read it"))
+
+
+def test_nobody_settles_what_they_have_judged(make_task, person):
+    task, both = make_task([DISPUTED]), person("both", "de", adjudicates=True)
+    skip(both, take(both, task).pk)
+    unit = task.units.get()
+    assert not to_adjudicate(task, both).exists()
+    for attempt in (lambda: settle(both, unit.pk, GERMAN), lambda: discard(both, unit.pk, "odd")):
+        with pytest.raises(NotAllowed, match="another adjudicator must decide it"):
+            attempt()
+
+
+def test_who_took_their_judgment_back_may_settle(make_task, person):
+    """Then nothing of theirs stands on the unit."""
+    task = make_task([DISPUTED], rounds=1)
+    both, ann = person("both", "de", adjudicates=True), person("ann", "de")
+    skip(both, take(both, task).pk)
+    release(both, undo(both, task).pk)
+    skip(ann, take(ann, task).pk)
+    unit = task.units.get()
+    settle(both, unit.pk, GERMAN)
+    assert where(unit) == (stages.LABELLED, "de")
+
+
+def test_only_units_that_wait_for_an_adjudicator_can_be_decided(make_task, ada):
+    unit = make_task([DISPUTED]).units.get()
+    with pytest.raises(WrongStage, match="no longer waiting for an adjudicator"):
+        settle(ada, unit.pk, GERMAN)
+    with pytest.raises(NotFound, match="There is no such unit"):
+        settle(ada, 0, GERMAN)
+
+
+def test_the_second_adjudicator_is_too_late(skipped, ada, person):
+    unit, eve = skipped().units.get(), person("eve", adjudicates=True)
+    settle(ada, unit.pk, GERMAN)
+    for attempt in (lambda: settle(eve, unit.pk, GERMAN), lambda: discard(eve, unit.pk, "odd")):
+        with pytest.raises(WrongStage, match="somebody has decided it meanwhile"):
+            attempt()
+    assert where(unit) == (stages.LABELLED, "de")
+
+
+def test_the_same_decision_again_returns_the_first_and_another_is_refused(skipped, ada):
+    unit = skipped().units.get()
+    first = settle(ada, unit.pk, GERMAN)
+    assert settle(ada, unit.pk, GERMAN) == first
+    with pytest.raises(WrongStage):
+        settle(ada, unit.pk, Answer("en", "on second thoughts"))
+    assert Judgment.objects.filter(lease=None).count() == 1
+
+
+@pytest.mark.parametrize("decide", [lambda ada, pk: settle(ada, pk, GERMAN), lambda ada, pk: discard(ada, pk, "odd")])
+def test_a_decision_can_be_taken_back_and_made_anew(skipped, ada, decide):
+    task = skipped()
+    unit = task.units.get()
+    decide(ada, unit.pk)
+    unsettle(ada, unit.pk)
+    assert where(unit) == (stages.ADJUDICATION, "")
+    assert list(to_adjudicate(task, ada)) == [unit]
+    settle(ada, unit.pk, Answer("en", "on second thoughts"))
+    assert where(unit) == (stages.LABELLED, "en")
+    assert [t.event for t in unit.transitions.all()][-2:] == ["unsettled", "settled"]
+
+
+def test_nobody_takes_back_the_decision_of_somebody_else(skipped, ada, person):
+    unit, eve = skipped().units.get(), person("eve", adjudicates=True)
+    settle(ada, unit.pk, GERMAN)
+    with pytest.raises(NothingToUndo, match="There is no decision of yours"):
+        unsettle(eve, unit.pk)
+
+
+def test_taking_a_decision_back_twice_is_refused(skipped, ada):
+    unit = skipped().units.get()
+    settle(ada, unit.pk, GERMAN)
+    unsettle(ada, unit.pk)
+    with pytest.raises(NothingToUndo):
+        unsettle(ada, unit.pk)
+
+
+def test_an_annotators_answer_is_not_a_decision_to_take_back(make_task, person):
+    task, both = make_task([DISPUTED]), person("both", "de", adjudicates=True)
+    judge(both, take(both, task).pk, Answer("de"))
+    with pytest.raises(NothingToUndo):
+        unsettle(both, task.units.get().pk)
+
+
+def test_a_reader_cannot_take_a_skip_back_once_an_adjudicator_has_decided(make_task, person, ada):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    skip(ann, take(ann, task).pk)
+    settle(ada, task.units.get().pk, GERMAN)
+    with pytest.raises(TooLateToUndo):
+        undo(ann, task)
+    unsettle(ada, task.units.get().pk)
+    with pytest.raises(TooLateToUndo):
+        undo(ann, task)
+
+
+def test_the_list_has_what_waits_in_the_order_of_the_draw(skipped, ada):
+    task = skipped(3)
+    settle(ada, task.units.get(position=2).pk, GERMAN)
+    assert [unit.position for unit in to_adjudicate(task, ada)] == [1, 3]
+
+
+def test_the_list_can_be_cut_to_a_language_in_whose_queue_the_units_were(make_task, person, ada):
+    task = make_task([DISPUTED, ("fr", "fr en", "en")])
+    for name, language in (("ann", "de"), ("fay", "fr"), ("ben", "en")):
+        person(name, language)
+    for annotator in Annotator.objects.filter(languages__isnull=False).order_by("pk"):
+        while lease := take(annotator, task):
+            skip(annotator, lease.pk)
+    german, french = task.units.all()
+    for language, units in (("de", [german]), ("fr", [french]), ("en", [german, french]), ("he", [])):
+        assert list(to_adjudicate(task, ada, language)) == units
+    assert list(to_adjudicate(task, ada)) == [german, french]
