@@ -14,7 +14,7 @@ from annotate.errors import (
     WrongStage,
 )
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.queue import free_place, lease_locked
+from annotate.queue import close_others, free_place, lease_locked, one_at_a_time
 from annotate.routing import after_judgment, move
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.task_type import Answer
@@ -62,7 +62,8 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
         lease.place = None
     now = timezone.now()
     if active_seconds is not None:
-        active_seconds = round(min(max(active_seconds, 0.0), (now - lease.opened_at).total_seconds()), 3)
+        # In this order a NaN becomes 0.
+        active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
     lease.closed_at, lease.outcome = now, "answered" if answer else "skipped"
     lease.save(update_fields=["place", "closed_at", "outcome"])
     judgment = Judgment.objects.create(
@@ -108,7 +109,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
 
     Possible until somebody else has been given the unit, or has judged it, since. The unit that was open goes back.
     """
-    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    one_at_a_time(annotator)
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
@@ -131,24 +132,24 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     lease = judgment.lease
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
-    if unit.stage != stages.QUEUED or unit.round != lease.round:
-        visited = unit.visited[: unit.visited.index(lease.queue) + 1]
+    moved = unit.transitions.filter(judgment=judgment).first()
+    if moved or unit.stage != stages.QUEUED:
+        # Back to where the judgment found it, which may not be where it was leased: others may have moved it between.
+        before = unit.transitions.filter(pk__lt=moved.pk).last() if moved else unit
         move(
             unit,
             "undone",
             stages.QUEUED,
             by=annotator.user,
             judgment=judgment,
-            round=lease.round,
-            language=lease.queue,
-            visited=visited,
+            round=before.round,
+            language=before.language,
+            visited=unit.visited[: unit.visited.index(before.language) + 1],
         )
-    Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None).update(
-        closed_at=now, place=None, outcome="released"
-    )
     reopened = lease_locked(unit, annotator)
     if reopened is None:
         raise TooLateToUndo("Somebody else has this post by now, so your answer stands.")
+    close_others(reopened, annotator, task, "released")
     return reopened
 
 

@@ -46,22 +46,46 @@ def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
 @transaction.atomic
 def take(annotator: Annotator, task: Task) -> Lease | None:
     """Lease the next unit to the annotator, or give back the one they already hold; None if there is none."""
-    # One hand-out at a time for each person: two tabs show the same unit.
-    Annotator.objects.select_for_update().get(pk=annotator.pk)
+    one_at_a_time(annotator)
     if lease := open_lease(annotator, task):
         return lease
     if not task.is_open:
         return None
-    now = timezone.now()
+    lease = _lease_next(annotator, task)
     # What they held before has expired, or went on without them.
-    Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None).update(
-        closed_at=now, place=None, outcome="expired"
-    )
+    close_others(lease, annotator, task, "expired")
+    return lease
+
+
+def one_at_a_time(annotator: Annotator) -> None:
+    """Of two requests of one person the second waits here: two tabs show the same unit.
+
+    no_key: or else an answer, which names the annotator and has its unit locked, would wait as well.
+    """
+    Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
+
+
+def _lease_next(annotator: Annotator, task: Task) -> Lease | None:
     units = with_free_place(waiting(annotator, task)).order_by("position")
-    while unit := units.select_for_update(skip_locked=True, of=("self",)).first():
+    unlocked = units.select_for_update(skip_locked=True, of=("self",))
+    # Where all that is left is being judged or handed out this moment, wait: it may have another place.
+    while unit := unlocked.first() or units.select_for_update(of=("self",)).first():
         if lease := lease_locked(unit, annotator):
             return lease
     return None
+
+
+def close_others(kept: Lease | None, annotator: Annotator, task: Task, outcome: str) -> None:
+    """Close what the annotator has open in the task besides one lease.
+
+    The last step, and without waiting, since these rows are changed without their units' locks: two who come back
+    and are given each other's units would wait for one another. Who has such a row locked is about to close it.
+    """
+    others = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
+    if kept:
+        others = others.exclude(pk=kept.pk)
+    found = [lease.pk for lease in others.select_for_update(skip_locked=True, of=("self",))]
+    Lease.objects.filter(pk__in=found).update(closed_at=timezone.now(), place=None, outcome=outcome)
 
 
 def lease_locked(unit: Unit, annotator: Annotator) -> Lease | None:

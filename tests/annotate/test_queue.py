@@ -1,0 +1,258 @@
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.errors import LeaseExpired, NotFound
+from annotate.judging import judge, skip
+from annotate.models import Lease
+from annotate.progress import own_progress, why_empty
+from annotate.queue import open_lease, release, take
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import AGREED, DISPUTED
+
+GERMAN, ENGLISH = Answer("de"), Answer("en")
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def expire(lease):
+    """As if the annotator had gone away: the lease ran out a second ago."""
+    Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+
+
+def as_stored(lease):
+    lease.refresh_from_db()
+    return lease.outcome, lease.place
+
+
+def test_units_are_handed_out_in_the_order_of_the_draw(make_task, person):
+    task, ann = make_task([DISPUTED] * 3), person("ann", "de")
+    served = []
+    while lease := take(ann, task):
+        served.append(lease.unit.position)
+        judge(ann, lease.pk, GERMAN)
+    assert served == [1, 2, 3]
+
+
+def test_people_who_ask_at_once_are_given_different_units(make_task, person):
+    task = make_task([DISPUTED] * 2)
+    ann, bea, cem = (person(name, "de") for name in ("ann", "bea", "cem"))
+    assert take(ann, task).unit.position == 1
+    assert take(bea, task).unit.position == 2
+    assert take(cem, task) is None
+
+
+def test_with_redundancy_as_many_people_as_answers_are_missing_have_a_unit(make_task, person):
+    task = make_task([DISPUTED], redundancy=2)
+    ann, bea, cem = (person(name, "de") for name in ("ann", "bea", "cem"))
+    assert [take(ann, task).place, take(bea, task).place, take(cem, task)] == [1, 2, None]
+
+
+def test_two_tabs_show_the_same_unit(make_task, person):
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    first = take(ann, task)
+    assert take(ann, task) == first == open_lease(ann, task)
+    assert Lease.objects.count() == 1
+
+
+def test_a_person_can_have_a_unit_open_in_each_of_two_tasks(make_task, person):
+    tasks, ann = [make_task([DISPUTED], name=name) for name in ("one", "two")], person("ann", "de")
+    assert [take(ann, task).unit.task for task in tasks] == tasks
+
+
+def test_who_has_answered_a_unit_is_not_given_it_again(make_task, person):
+    task, ann = make_task([DISPUTED], redundancy=3), person("ann", "de")
+    person("bea", "de")
+    person("cem", "de")
+    judge(ann, take(ann, task).pk, GERMAN)
+    assert take(ann, task) is None
+
+
+def test_a_closed_task_hands_out_nothing_but_takes_the_answer_that_is_on_its_way(make_task, person):
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    lease = take(ann, task)
+    task.is_open = False
+    task.save()
+    assert take(ann, task) == lease
+    judge(ann, lease.pk, GERMAN)
+    assert take(ann, task) is None
+
+
+def test_a_released_unit_goes_to_the_next_who_asks(make_task, person):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    lease = take(ann, task)
+    release(ann, lease.pk)
+    assert as_stored(lease) == ("released", None)
+    assert take(bea, task).unit == lease.unit
+
+
+def test_releasing_twice_or_after_expiry_or_after_the_answer_changes_nothing(make_task, person):
+    task, ann, bea = make_task([DISPUTED] * 2), person("ann", "de"), person("bea", "de")
+    first = take(ann, task)
+    release(ann, first.pk)
+    release(ann, first.pk)
+    second = take(ann, task)
+    expire(second)
+    take(bea, task)
+    release(ann, second.pk)
+    assert as_stored(second) == ("expired", None)
+    third = take(ann, task)
+    judge(ann, third.pk, GERMAN)
+    release(ann, third.pk)
+    assert as_stored(third) == ("answered", 1)
+
+
+def test_nobody_can_release_a_unit_of_somebody_else(make_task, person):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    lease = take(ann, task)
+    with pytest.raises(NotFound, match="You have not been given such a unit"):
+        release(bea, lease.pk)
+    assert as_stored(lease) == ("", 1)
+
+
+def test_the_place_of_an_expired_lease_goes_to_the_next_who_asks(make_task, person):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    lost = take(ann, task)
+    expire(lost)
+    lease = take(bea, task)
+    assert (lease.unit, lease.place) == (lost.unit, 1)
+    assert as_stored(lost) == ("expired", None)
+
+
+def test_an_expired_lease_is_not_shown_as_open(make_task, person):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    expire(take(ann, task))
+    assert open_lease(ann, task) is None
+
+
+def test_a_late_answer_counts_while_the_place_is_free(make_task, person):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    lease = take(ann, task)
+    expire(lease)
+    judge(ann, lease.pk, GERMAN)
+    assert as_stored(lease) == ("answered", 1)
+    assert task.units.get().stage == stages.LABELLED
+
+
+def test_a_late_answer_counts_when_the_place_was_taken_and_given_back_meanwhile(make_task, person):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    lease = take(ann, task)
+    expire(lease)
+    release(bea, take(bea, task).pk)
+    assert as_stored(lease) == ("expired", None)
+    judge(ann, lease.pk, GERMAN)
+    assert as_stored(lease) == ("answered", 1)
+
+
+def test_a_late_answer_takes_the_place_of_somebody_who_is_late_too(make_task, person):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    first = take(ann, task)
+    expire(first)
+    second = take(bea, task)
+    expire(second)
+    judge(ann, first.pk, GERMAN)
+    assert (as_stored(first), as_stored(second)) == (("answered", 1), ("expired", None))
+
+
+def test_a_late_answer_is_refused_when_somebody_else_has_the_place(make_task, person):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    lost = take(ann, task)
+    expire(lost)
+    lease = take(bea, task)
+    with pytest.raises(LeaseExpired, match="somebody else has it now"):
+        judge(ann, lost.pk, GERMAN)
+    judge(bea, lease.pk, GERMAN)
+    assert task.units.get().judgments.get().annotator == bea
+
+
+def test_a_late_skip_counts_though_somebody_else_has_the_place(make_task, person):
+    """A skip needs no place, and spares the reader the same post again."""
+    task, ann, bea = make_task([DISPUTED], skip_limit=2), person("ann", "de"), person("bea", "de")
+    person("cem", "de")
+    lost = take(ann, task)
+    expire(lost)
+    lease = take(bea, task)
+    skip(ann, lost.pk)
+    assert as_stored(lease) == ("", 1)
+    assert take(ann, task) is None
+
+
+def test_after_expiry_the_same_person_gets_the_unit_again(make_task, person):
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    lost = take(ann, task)
+    expire(lost)
+    again = take(ann, task)
+    assert again != lost
+    assert (again.unit, as_stored(lost)) == (lost.unit, ("expired", None))
+
+
+def test_an_answer_from_the_tab_of_the_first_lease_counts_for_the_second(make_task, person):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    old_tab = take(ann, task)
+    expire(old_tab)
+    new_tab = take(ann, task)
+    first = judge(ann, old_tab.pk, GERMAN)
+    assert first.lease == new_tab
+    assert judge(ann, new_tab.pk, GERMAN) == first == judge(ann, old_tab.pk, GERMAN)
+
+
+def test_leases_left_behind_are_closed_when_their_holder_comes_back(make_task, person):
+    """Also where the unit has gone on without them."""
+    task = make_task([DISPUTED] * 2, redundancy=2, skip_limit=1, rounds=1)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    left = take(ann, task)
+    skip(bea, take(bea, task).pk)
+    assert left.unit.transitions.last().to_stage == stages.ADJUDICATION
+    assert take(ann, task).unit.position == 2
+    assert as_stored(left) == ("expired", None)
+
+
+def test_why_empty_a_closed_task(make_task, person):
+    task = make_task([DISPUTED])
+    task.is_open = False
+    assert why_empty(person("ann", "de"), task) == "This task is closed."
+
+
+def test_why_empty_no_language_of_the_task(make_task, person):
+    task = make_task([DISPUTED])
+    for name, languages in (("ann", ""), ("bea", "ja"), ("cem", "de:3")):
+        assert why_empty(person(name, languages), task) == (
+            "You are not down as a reader of any language of this task. The manager can add your languages."
+        )
+
+
+def test_why_empty_the_last_are_open_at_others(make_task, person):
+    task, ann, bea = make_task([DISPUTED], lease_minutes=7), person("ann", "de"), person("bea", "de")
+    take(ann, task)
+    assert take(bea, task) is None
+    assert why_empty(bea, task) == (
+        "The last 1 in your languages are open at other readers. What they leave comes back within 7 minutes."
+    )
+
+
+def test_why_empty_others_are_still_at_work_in_their_languages(make_task, person):
+    task, ben = make_task([DISPUTED]), person("ben", "en")
+    assert why_empty(ben, task) == (
+        "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
+    )
+
+
+def test_why_empty_all_done(make_task, person):
+    task, ann = make_task([DISPUTED, AGREED]), person("ann", "de")
+    judge(ann, take(ann, task).pk, GERMAN)
+    assert why_empty(ann, task) == "All done. Every post of this task has been read."
+
+
+def test_progress_counts_what_was_said_today_and_what_waits(make_task, person):
+    task, ann = make_task([DISPUTED] * 4), person("ann", "de")
+    judge(ann, take(ann, task).pk, GERMAN)
+    skip(ann, take(ann, task).pk)
+    earlier = judge(ann, take(ann, task).pk, ENGLISH)
+    earlier.shown_at = earlier.answered_at = timezone.now() - timedelta(days=1)
+    earlier.save()
+    assert own_progress(ann, task) == {"answered_today": 1, "skipped_today": 1, "waiting": 1}

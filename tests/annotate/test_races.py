@@ -1,0 +1,344 @@
+"""Many people at once, in threads with connections of their own.
+
+Nothing that was answered may be lost, nothing may be labelled more often than asked, and nobody may be told of a lock.
+"""
+
+import random
+import threading
+import time
+from collections import Counter
+from datetime import timedelta
+from operator import itemgetter
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from annotate import judging, queue
+from annotate.core import stages
+from annotate.core.aggregation import majority
+from annotate.errors import (
+    AlreadyAnswered,
+    LeaseExpired,
+    NothingToUndo,
+    Refusal,
+    TooLateToUndo,
+    WrongStage,
+)
+from annotate.judging import judge, skip, undo
+from annotate.models import Judgment, Lease, Unit
+from annotate.queue import free_place, lease_locked, release, take
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import DISPUTED
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+PEOPLE = 32
+UNITS = 150
+WAIT = 20
+GERMAN = Answer("de")
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def at_once(*functions):
+    """Run each in a thread of its own. Returns what each returned or raised, in order."""
+    results = [None] * len(functions)
+
+    def run(number, function):
+        try:
+            results[number] = function()
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            results[number] = error
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(functions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "a thread hangs"
+    return results
+
+
+class Reader:
+    """One annotator at work. Keeps what the operations acknowledged, and what they may never do to a person."""
+
+    def __init__(self, annotator, task, seed):
+        self.annotator, self.task = annotator, task
+        self.random = random.Random(seed)
+        self.acknowledged: dict[int, str] = {}
+        self.taken_back: set[int] = set()
+        self.counts = Counter()
+
+    def work(self):
+        until = time.monotonic() + 45
+        while time.monotonic() < until:
+            lease = take(self.annotator, self.task)
+            if lease is not None:
+                self.one_unit(lease.pk)
+            elif self.task.units.filter(stage=stages.QUEUED).exists():
+                time.sleep(0.05)
+            else:
+                return
+        raise AssertionError("the queue does not end")
+
+    def one_unit(self, lease):
+        way = self.random.random()
+        if way < 0.06:
+            release(self.annotator, lease)
+            self.counts["released"] += 1
+        elif way < 0.14:
+            self.submit(lease, None)
+        elif way < 0.22:
+            self.submit_twice(lease, self.answer(), self.answer())
+        elif way < 0.30:
+            answer = self.answer()
+            self.submit_twice(lease, answer, answer)
+        else:
+            if way < 0.40:
+                self.counts["expired"] += 1
+                Lease.objects.filter(pk=lease).update(expires_at=timezone.now() - timedelta(seconds=1))
+                time.sleep(self.random.random() / 50)
+            self.submit(lease, self.answer())
+        if self.random.random() < 0.12:
+            self.undo()
+
+    def answer(self):
+        return Answer(self.random.choice(["de", "de", "de", "en", "fr"]))
+
+    def say(self, lease, answer):
+        try:
+            return judge(self.annotator, lease, answer) if answer else skip(self.annotator, lease)
+        except (LeaseExpired, WrongStage, AlreadyAnswered) as refusal:
+            return refusal
+
+    def note(self, said):
+        if isinstance(said, Refusal):
+            self.counts[said.code] += 1
+        elif isinstance(said, Judgment):
+            self.acknowledged[said.pk] = said.label
+            self.counts[said.kind] += 1
+        else:
+            raise said
+
+    def submit(self, lease, answer):
+        self.note(self.say(lease, answer))
+
+    def submit_twice(self, lease, one, other):
+        said = at_once(lambda: self.say(lease, one), lambda: self.say(lease, other))
+        for each in said:
+            self.note(each)
+        judgments = {each.pk for each in said if isinstance(each, Judgment)}
+        assert len(judgments) <= 1
+        if judgments and one != other:
+            assert {type(each) for each in said} == {Judgment, AlreadyAnswered}
+        self.counts["twice"] += 1
+
+    def undo(self):
+        judgment = judging.last_judgment(self.annotator, self.task)
+        if judgment is None:
+            return
+        try:
+            undo(self.annotator, self.task, judgment.pk)
+        except (TooLateToUndo, NothingToUndo) as refusal:
+            self.counts[refusal.code] += 1
+        else:
+            self.taken_back.add(judgment.pk)
+            self.counts["undone"] += 1
+
+
+def held_at_once(unit):
+    """How many people held the unit at the same time, at most, by what its leases say."""
+    moments = []
+    for lease in unit.leases.select_related("judgment"):
+        kept = lease.outcome in ("answered", "undone") and lease.judgment.kind == Judgment.ANSWER
+        runs_until = min(lease.expires_at, lease.closed_at or lease.expires_at)
+        held = [(lease.opened_at, runs_until)]
+        if kept:
+            # The answer keeps the place; one that came late took it only then.
+            held.append((lease.closed_at, lease.judgment.voided_at))
+            if lease.closed_at <= lease.expires_at:
+                held = [(lease.opened_at, lease.judgment.voided_at)]
+        for start, end in held:
+            if end is None or start < end:
+                moments.append((start, 1))
+                if end is not None:
+                    moments.append((end, -1))
+    most = now = 0
+    for _, change in sorted(moments, key=itemgetter(0, 1)):
+        now += change
+        most = max(most, now)
+    return most
+
+
+def check_unit(unit, task):
+    live = [judgment for judgment in unit.judgments.all() if judgment.voided_at is None]
+    answers = [judgment.label for judgment in live if judgment.kind == Judgment.ANSWER]
+    assert len(answers) <= unit.redundancy
+    assert held_at_once(unit) <= unit.redundancy
+    if unit.stage == stages.LABELLED:
+        assert (len(answers), majority(answers)) == (unit.redundancy, unit.label)
+    else:
+        assert unit.stage == stages.ADJUDICATION
+        skips = [judgment for judgment in live if judgment.kind == Judgment.SKIP]
+        conflict = len(answers) == unit.redundancy and majority(answers) is None
+        assert conflict or (unit.round == task.rounds and len(skips) >= task.skip_limit)
+    stage = stages.NEW
+    for transition in unit.transitions.all():
+        assert transition.from_stage == stage
+        stage = transition.to_stage
+    last = (transition.to_stage, transition.round, transition.language, transition.label)
+    assert last == (unit.stage, unit.round, unit.language, unit.label)
+
+
+@pytest.mark.parametrize("redundancy", [1, 3])
+def test_thirty_two_people_at_once_lose_nothing_and_label_nothing_twice(make_task, person, redundancy):
+    task = make_task([DISPUTED] * UNITS, redundancy=redundancy, skip_limit=2)
+    people = [person(f"reader{number}", "de en" if number % 2 else "de") for number in range(PEOPLE)]
+    readers = [Reader(annotator, task, f"{redundancy} {annotator}") for annotator in people]
+    assert at_once(*(reader.work for reader in readers)) == [None] * PEOPLE
+
+    for unit in task.units.prefetch_related("judgments", "transitions"):
+        check_unit(unit, task)
+    stored = {judgment.pk: judgment for judgment in Judgment.objects.all()}
+    acknowledged = {pk: label for reader in readers for pk, label in reader.acknowledged.items()}
+    taken_back = set().union(*(reader.taken_back for reader in readers))
+    assert {pk: judgment.label for pk, judgment in stored.items()} == acknowledged
+    assert {pk for pk, judgment in stored.items() if judgment.voided_at} == taken_back
+    # That there was something to go wrong.
+    counts = sum((reader.counts for reader in readers), Counter())
+    assert min(counts[way] for way in ("answer", "skip", "released", "expired", "twice", "undone")) > 0, counts
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_place_counted_before_the_unit_was_locked_is_refused_by_the_database(make_task, person, monkeypatch, stale):
+    """What lease_locked counts anew, and what stops it if it ever should not."""
+    task = make_task([DISPUTED])
+    people = [person(f"reader{number}", "de") for number in range(8)]
+    all_counted = threading.Barrier(len(people), timeout=WAIT)
+    thread = threading.local()
+    if stale:
+        monkeypatch.setattr(queue, "free_place", lambda unit: thread.place)
+
+    def lease(annotator):
+        thread.place = free_place(task.units.get())
+        all_counted.wait()
+        with transaction.atomic():
+            return lease_locked(Unit.objects.select_for_update().get(task=task), annotator)
+
+    given = at_once(*(lambda annotator=annotator: lease(annotator) for annotator in people))
+    kinds = Counter(type(each) for each in given)
+    assert kinds == {Lease: 1, IntegrityError if stale else type(None): len(people) - 1}
+    assert Lease.objects.count() == 1
+
+
+@pytest.mark.postgres_only
+def test_the_statement_that_locks_a_unit_may_count_its_leases_as_they_were_before(make_task, person):
+    """The reason for the second count: PostgreSQL looks anew at the row for which it waited, and at no other."""
+    task = make_task([DISPUTED])
+    ann, bea = person("ann", "de"), person("bea", "de")
+    locked, waiting = threading.Event(), threading.Event()
+
+    def first():
+        with transaction.atomic():
+            unit = Unit.objects.select_for_update().get(task=task)
+            locked.set()
+            waiting.wait(WAIT)
+            time.sleep(0.3)
+            return lease_locked(unit, ann)
+
+    def second():
+        locked.wait(WAIT)
+        with transaction.atomic():
+            waiting.set()
+            units = queue.with_free_place(queue.waiting(bea, task))
+            unit = units.select_for_update(of=("self",)).first()
+            return unit.held, free_place(unit)
+
+    lease, (counted, place) = at_once(first, second)
+    assert (lease.place, counted, place) == (1, 0, None)
+
+
+@pytest.mark.postgres_only
+def test_who_asks_while_the_only_unit_is_locked_waits_for_it_instead_of_being_told_there_is_none(
+    make_task, person, monkeypatch
+):
+    task = make_task([DISPUTED], redundancy=2)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    lease = take(ann, task)
+    locked = threading.Event()
+    real = judging.after_judgment
+
+    def slow(*args):
+        locked.set()
+        time.sleep(0.3)
+        real(*args)
+
+    monkeypatch.setattr(judging, "after_judgment", slow)
+
+    def ask():
+        locked.wait(WAIT)
+        return take(bea, task)
+
+    judgment, given = at_once(lambda: judge(ann, lease.pk, GERMAN), ask)
+    assert isinstance(judgment, Judgment)
+    assert given is not None
+
+
+def test_an_answer_and_an_undo_of_one_person_at_once_both_come_through(make_task, person, monkeypatch):
+    """Two tabs, or a hand that is faster than the network."""
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    first = judge(ann, take(ann, task).pk, GERMAN)
+    lease = take(ann, task)
+    answered = threading.Event()
+    real = judging.after_judgment
+
+    def slow(*args):
+        answered.set()
+        time.sleep(0.3)
+        real(*args)
+
+    monkeypatch.setattr(judging, "after_judgment", slow)
+
+    def take_back():
+        answered.wait(WAIT)
+        return undo(ann, task, first.pk)
+
+    judgment, reopened = at_once(lambda: judge(ann, lease.pk, GERMAN), take_back)
+    assert (type(judgment), type(reopened)) == (Judgment, Lease), (judgment, reopened)
+    assert reopened.unit == first.unit
+    assert task.units.get(pk=lease.unit_id).stage == stages.LABELLED
+
+
+@pytest.mark.postgres_only
+def test_two_people_who_come_back_and_are_given_each_others_units_do_not_block_one_another(
+    make_task, person, monkeypatch
+):
+    task = make_task([DISPUTED] * 2)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    for annotator in (ann, bea):
+        take(annotator, task)
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    bea_has_anns, both_have_locked = threading.Event(), threading.Barrier(2, timeout=WAIT)
+    real = queue.free_place
+
+    def slow(unit):
+        bea_has_anns.set()
+        both_have_locked.wait()
+        return real(unit)
+
+    monkeypatch.setattr(queue, "free_place", slow)
+
+    def second():
+        bea_has_anns.wait(WAIT)
+        return take(ann, task)
+
+    leases = at_once(lambda: take(bea, task), second)
+    assert [type(lease) for lease in leases] == [Lease, Lease], leases
+    assert [lease.unit.position for lease in leases] == [1, 2]
+    assert Lease.objects.filter(closed_at=None).count() == 2
