@@ -1,6 +1,7 @@
 """The REST API: the same operations as the pages, for programs that annotate in somebody's name.
 
-An answer is refused with {"code", "detail"}; the codes are those of annotate/errors.py. Posting an answer twice is
+Whatever is refused is refused with {"code", "detail"}; the codes are those of annotate/errors.py, and Django REST
+framework's where a request does not get as far. Posting an answer twice is
 safe: the second time returns the first.
 """
 
@@ -27,6 +28,7 @@ from annotate.serializers import (
 
 REFUSED = {
     400: OpenApiResponse(RefusalSerializer, "the answer is not one that the task takes"),
+    401: OpenApiResponse(RefusalSerializer, "no token, or one that was revoked or whose owner is locked out"),
     403: OpenApiResponse(RefusalSerializer, "not an annotator"),
     404: OpenApiResponse(RefusalSerializer, "no such task, or not a lease of yours"),
     409: OpenApiResponse(RefusalSerializer, "too late, or already answered otherwise"),

@@ -3,6 +3,7 @@
 Operations raise these; the middleware and the API's exception handler turn them into answers, once each.
 """
 
+from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -52,4 +53,11 @@ class TooLateToUndo(Refusal):
 def api_exception_handler(error, context):
     if isinstance(error, Refusal):
         return Response({"code": error.code, "detail": str(error)}, status=error.status)
-    return exception_handler(error, context)
+    response = exception_handler(error, context)
+    if isinstance(error, ValidationError):
+        faults = (f"{field}: {' '.join(sentences)}" for field, sentences in response.data.items())
+        response.data = {"code": InvalidAnswer.code, "detail": " ".join(faults)}
+    elif response is not None:
+        detail = response.data["detail"]
+        response.data = {"code": detail.code, "detail": detail}
+    return response

@@ -1,0 +1,236 @@
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from knox.models import AuthToken
+
+from annotate.core import stages
+from annotate.judging import judge
+from annotate.models import Judgment, Lease
+from annotate.queue import take
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import AGREED, DISPUTED
+
+
+class Program:
+    """A client that speaks JSON in the name of an annotator."""
+
+    def __init__(self, client, annotator):
+        self.client = client
+        self.headers = {"Authorization": f"Token {AuthToken.objects.create(annotator.user)[1]}"}
+
+    def get(self, path):
+        return self.client.get(f"/api/v1/{path}", headers=self.headers)
+
+    def post(self, path, **said):
+        return self.client.post(f"/api/v1/{path}", said, content_type="application/json", headers=self.headers)
+
+    def next(self):
+        return self.post("tasks/task/next/").json()["lease"]
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de")
+
+
+@pytest.fixture
+def program(client, ann):
+    return Program(client, ann)
+
+
+def refusal(response):
+    assert set(response.json()) == {"code", "detail"}
+    return response.status_code, response.json()["code"]
+
+
+def test_the_whole_way(make_task, program):
+    task = make_task([*[DISPUTED] * 4, AGREED])
+    (found,) = program.get("tasks/").json()
+    assert (found["name"], found["progress"]["waiting"]) == ("task", 4)
+
+    lease = program.next()
+    assert lease["text"] == task.units.get(position=1).item.text
+    assert program.next() == lease
+    said = program.post(f"leases/{lease['id']}/judge/", label="de", comment="plain", active_seconds=0.001)
+    assert said.status_code == 200
+    assert {key: said.json()[key] for key in ("kind", "label", "reason", "comment")} == {
+        "kind": "answer",
+        "label": "de",
+        "reason": "",
+        "comment": "plain",
+    }
+    assert 0 < said.json()["active_seconds"] <= 0.001
+
+    skipped = program.post(f"leases/{program.next()['id']}/skip/").json()
+    assert (skipped["kind"], skipped["label"], skipped["active_seconds"]) == ("skip", "", None)
+    assert program.get("tasks/task/progress/").json() == {"answered_today": 1, "skipped_today": 1, "waiting": 2}
+
+    reopened = program.post("tasks/task/undo/").json()
+    assert reopened["why"] == ""
+    assert program.next() == reopened["lease"]
+    undefined = {"label": "und", "reason": "unlisted", "comment": "Frisian"}
+    assert program.post(f"leases/{reopened['lease']['id']}/judge/", **undefined).json()["reason"] == "unlisted"
+
+    third = program.next()
+    assert program.post(f"leases/{third['id']}/release/").status_code == 204
+    for _ in range(2):
+        program.post(f"leases/{program.next()['id']}/judge/", label="en")
+    assert program.post("tasks/task/next/").json() == {
+        "lease": None,
+        "why": "All done. Every post of this task has been read.",
+    }
+    labels = list(task.units.values_list("stage", "label"))
+    assert labels == [
+        (stages.LABELLED, "de"),
+        (stages.LABELLED, "und"),
+        (stages.LABELLED, "en"),
+        (stages.LABELLED, "en"),
+        (stages.AGREED, "de"),
+    ]
+
+
+def test_an_answer_that_is_sent_again_is_answered_as_the_first_was(make_task, program):
+    make_task([DISPUTED])
+    path = f"leases/{program.next()['id']}/judge/"
+    first = program.post(path, label="de", active_seconds=0)
+    assert program.post(path, label="de", active_seconds=3).json() == first.json()
+    assert Judgment.objects.count() == 1
+
+
+def test_another_answer_for_the_same_lease_is_refused(make_task, program):
+    make_task([DISPUTED])
+    lease = program.next()["id"]
+    program.post(f"leases/{lease}/judge/", label="de")
+    for again in (
+        program.post(f"leases/{lease}/judge/", label="en"),
+        program.post(f"leases/{lease}/skip/"),
+    ):
+        assert refusal(again) == (409, "already_answered")
+        assert again.json()["detail"].startswith("You have already answered 'de' on this post, and that stands.")
+
+
+def test_a_retry_of_what_was_taken_back_is_refused(make_task, program):
+    make_task([DISPUTED])
+    lease = program.next()["id"]
+    program.post(f"leases/{lease}/judge/", label="de")
+    program.post("tasks/task/undo/")
+    assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "already_answered")
+
+
+def test_a_lease_that_somebody_else_has_by_now(make_task, program, person):
+    task = make_task([DISPUTED])
+    lease = program.next()["id"]
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    take(person("bea", "de"), task)
+    assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "lease_expired")
+
+
+def test_a_unit_that_has_gone_on(make_task, program, person):
+    task, bea = make_task([DISPUTED], redundancy=2), person("bea", "de")
+    lease, hers = program.next()["id"], take(bea, task)
+    judge(bea, hers.pk, Answer("de"))
+    task.units.update(stage=stages.ADJUDICATION)
+    assert refusal(program.post(f"leases/{lease}/judge/", label="de")) == (409, "wrong_stage")
+
+
+def test_undo_with_nothing_to_take_back_and_undo_that_comes_too_late(make_task, program, person):
+    task, ben = make_task([DISPUTED]), person("ben", "en")
+    assert refusal(program.post("tasks/task/undo/")) == (409, "nothing_to_undo")
+    program.post(f"leases/{program.next()['id']}/skip/")
+    take(ben, task)
+    assert refusal(program.post("tasks/task/undo/")) == (409, "too_late_to_undo")
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"label": "ja"}, "'ja' is not on this task's list of languages."),
+        ({"label": "und", "reason": "odd"}, "'odd' is not one of the reasons: several, mixed, gibberish, unlisted."),
+        ({"label": "und", "reason": "unlisted"}, "Write in the comment which language it is, since it is not on"),
+        ({"label": "de", "reason": "mixed"}, "A reason goes with Undefined only."),
+        ({}, "label: This field is required."),
+        ({"label": ""}, "label: This field may not be blank."),
+        ({"label": "de", "comment": "x" * 2001}, "comment: Ensure this field has no more than 2000 characters."),
+        ({"label": "de", "comment": "a\x00"}, "comment: Null characters are not allowed."),
+        ({"label": "de", "comment": "\ud800"}, "comment: "),
+        ({"label": "de", "active_seconds": -1}, "active_seconds: Ensure this value is greater than or equal to 0."),
+        ({"label": "de", "active_seconds": "soon"}, "active_seconds: A valid number is required."),
+        ({"label": "de", "active_seconds": "nan"}, "active_seconds: "),
+    ],
+)
+def test_an_answer_that_cannot_be_taken_is_refused_with_a_sentence(make_task, program, said, sentence):
+    make_task([DISPUTED])
+    answer = program.post(f"leases/{program.next()['id']}/judge/", **said)
+    assert refusal(answer) == (400, "invalid_answer")
+    assert answer.json()["detail"].startswith(sentence)
+    assert not Judgment.objects.exists()
+
+
+def test_a_time_at_work_that_cannot_be_true_is_cut(make_task, program):
+    make_task([DISPUTED])
+    answer = program.post(f"leases/{program.next()['id']}/judge/", label="de", active_seconds=1e308)
+    assert answer.status_code == 200
+    assert 0 <= answer.json()["active_seconds"] < 60
+
+
+def test_what_is_not_there(make_task, program):
+    make_task([DISPUTED])
+    for path in ("tasks/other/next/", "tasks/other/undo/", "leases/0/judge/", f"leases/{10**30}/skip/"):
+        assert refusal(program.post(path, label="de")) == (404, "not_found")
+    assert refusal(program.get("tasks/other/progress/")) == (404, "not_found")
+
+
+def test_what_is_no_json(make_task, program):
+    make_task([DISPUTED])
+    path = f"/api/v1/leases/{program.next()['id']}/judge/"
+    broken = program.client.post(path, "{", content_type="application/json", headers=program.headers)
+    assert refusal(broken) == (400, "parse_error")
+    form = program.client.post(path, {"label": "de"}, headers=program.headers)
+    assert refusal(form) == (415, "unsupported_media_type")
+    listing = program.client.post(path, "[]", content_type="application/json", headers=program.headers)
+    assert refusal(listing) == (400, "invalid_answer")
+
+
+def test_without_a_token_nothing_is_told(client, make_task):
+    make_task([DISPUTED])
+    assert refusal(client.get("/api/v1/tasks/")) == (401, "not_authenticated")
+    wrong = client.get("/api/v1/tasks/", headers={"Authorization": "Token 0000"})
+    assert refusal(wrong) == (401, "authentication_failed")
+
+
+def test_a_closed_task_is_not_listed_and_says_so(make_task, program):
+    make_task([DISPUTED], is_open=False)
+    assert program.get("tasks/").json() == []
+    assert program.post("tasks/task/next/").json() == {"lease": None, "why": "This task is closed."}
+
+
+def test_the_schema_is_valid_and_whole(tmp_path):
+    path = tmp_path / "schema.json"
+    call_command("spectacular", "--validate", "--fail-on-warn", "--format", "openapi-json", "--file", str(path))
+    described = json.loads(path.read_text())["paths"]
+    assert {(method.upper(), path) for path, methods in described.items() for method in methods} == {
+        ("GET", "/api/v1/tasks/"),
+        ("GET", "/api/v1/tasks/{task}/progress/"),
+        ("POST", "/api/v1/tasks/{task}/next/"),
+        ("POST", "/api/v1/tasks/{task}/undo/"),
+        ("POST", "/api/v1/leases/{lease}/judge/"),
+        ("POST", "/api/v1/leases/{lease}/skip/"),
+        ("POST", "/api/v1/leases/{lease}/release/"),
+    }
+
+
+def test_the_documentation_needs_no_other_host(client, ann):
+    client.force_login(ann.user)
+    page = client.get("/api/v1/")
+    loaded = re.findall(r"(?:src|href)=\"([^\"]+)\"", page.text)
+    assert loaded
+    script = client.get("/api/v1/?script=")
+    assert re.findall(r"https?://(?!testserver)[^\"'\s]+", page.text + script.text) == []
+    for address in loaded:
+        response = client.get(address)
+        assert response.status_code == 200, address
+        assert b"".join(response)
