@@ -1,0 +1,170 @@
+"""Thirty-two people at once over HTTP: a server of two processes, the forms without JavaScript, and the API."""
+
+import http.cookiejar
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections import Counter
+from urllib.parse import urlencode
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import connection
+from knox.models import AuthToken
+
+from annotate.core import stages
+from annotate.models import Judgment
+from tests.annotate.conftest import DISPUTED
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+PEOPLE, EACH = 32, 5
+CHEAP = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def database_url():
+    name = connection.settings_dict["NAME"]
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{name}"
+    return f"{os.environ['DATABASE_URL'].rpartition('/')[0]}/{name}"
+
+
+@pytest.fixture
+def server(settings, tmp_path, db):
+    """gunicorn as in life, two processes of eight threads; yields its address, and looks through its log at the end."""
+    settings.PASSWORD_HASHERS = CHEAP
+    (tmp_path / "load_settings.py").write_text(f"from deploy.settings import *\nPASSWORD_HASHERS = {CHEAP}\n")
+    environment = os.environ | {
+        "DATABASE_URL": database_url(),
+        "ASSAY_DATA_DIR": str(settings.DATA_DIR),
+        "DJANGO_SETTINGS_MODULE": "load_settings",
+        "PYTHONPATH": str(tmp_path),
+    }
+    log = tmp_path / "log"
+    with socket.socket() as listening, open(log, "wb") as output:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(128)
+        fd = listening.fileno()
+        command = ["gunicorn", "deploy.wsgi", f"--bind=fd://{fd}", "--workers=2", "--threads=8", "--log-level=warning"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=django_settings.BASE_DIR,
+            env=environment,
+            pass_fds=[fd],
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            process.terminate()
+            process.wait(30)
+    assert log.read_text() == ""
+
+
+class Visitor:
+    """A browser without JavaScript: cookies, forms, redirects. Counts the statuses of all answers."""
+
+    def __init__(self, address, statuses):
+        self.address, self.statuses = address, statuses
+        cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+        # no proxy of the environment
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), cookies)
+
+    def send(self, path, data=None, **headers):
+        request = urllib.request.Request(self.address + path, data, headers)
+        try:
+            with self.opener.open(request, timeout=60) as response:
+                self.statuses[response.status] += 1
+                return response.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                self.statuses[error.code] += 1
+                raise AssertionError(f"{path}: {error.code} {error.read().decode()[:2000]}") from None
+
+    def submit(self, page, path, **fields):
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[1]
+        return self.send(path, urlencode({"csrfmiddlewaretoken": token, **fields}).encode())
+
+
+def by_pages(address, statuses, username):
+    """Logs in by the form, reads and answers; returns the texts that were answered, each with the answer."""
+    visitor = Visitor(address, statuses)
+    home = visitor.submit(visitor.send("/login/"), "/login/?next=/", username=username, password="a long password")
+    assert "waiting in your languages" in home
+    page = visitor.submit(home, "/tasks/task/start/")
+    said = {}
+    for number in range(EACH):
+        text, lease = shown(page)
+        answer = "en" if number % 2 else "de"
+        page = visitor.submit(page, "/tasks/task/judge/", lease=lease, answer=answer, active_ms="1200")
+        said[text] = answer
+    assert f"<b>{EACH}</b> answered" in page
+    visitor.submit(page, "/tasks/task/pause/")
+    return said
+
+
+def shown(page):
+    return re.search(r'<p dir="auto">(.*?)</p>', page)[1], re.search(r'name="lease" value="(\d+)"', page)[1]
+
+
+def by_api(address, statuses, token):
+    visitor = Visitor(address, statuses)
+
+    def post(path, **said):
+        headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
+        answer = visitor.send(f"/api/v1/{path}", json.dumps(said).encode(), **headers)
+        return json.loads(answer) if answer else None
+
+    said = {}
+    for number in range(EACH):
+        lease = post("tasks/task/next/")["lease"]
+        if number == 2:
+            post(f"leases/{lease['id']}/release/")
+            lease = post("tasks/task/next/")["lease"]
+        answer = "en" if number % 2 else "de"
+        first = post(f"leases/{lease['id']}/judge/", label=answer, active_seconds=1.2)
+        # as after a reply that was lost
+        assert post(f"leases/{lease['id']}/judge/", label=answer, active_seconds=1.2) == first
+        said[lease["text"]] = answer
+    return said
+
+
+def test_thirty_two_people_at_once_over_http_lose_nothing(server, make_task, person):
+    # After an answer the page has the next unit open, so there is one more for each.
+    task = make_task([DISPUTED] * (PEOPLE * (EACH + 1)))
+    people = [person(f"reader{number}", "de en") for number in range(PEOPLE)]
+    tokens = {annotator: AuthToken.objects.create(annotator.user)[1] for annotator in people[::4]}
+    acknowledged, errors, statuses = {}, [], Counter()
+
+    def work(annotator):
+        try:
+            if annotator in tokens:
+                acknowledged[annotator.pk] = by_api(server, statuses, tokens[annotator])
+            else:
+                acknowledged[annotator.pk] = by_pages(server, statuses, annotator.user.username)
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=[annotator], daemon=True) for annotator in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "a request hangs"
+    assert errors == []
+    assert set(statuses) <= {200, 204}
+
+    stored = {annotator.pk: {} for annotator in people}
+    for judgment in Judgment.objects.select_related("unit__item"):
+        assert judgment.voided_at is None
+        stored[judgment.annotator_id][judgment.unit.item.text] = judgment.label
+    assert stored == acknowledged
+    assert Judgment.objects.count() == PEOPLE * EACH
+    assert task.units.filter(stage=stages.LABELLED).count() == PEOPLE * EACH
