@@ -1,0 +1,110 @@
+"""Real posts whose language is known, from the folder of data; reads nothing else.
+
+Truth is a code: the file's, save that nb and nn are `no` and Chinese is zh-CN or zh-TW by its script. What the label
+list makes of a code is world.py's matter.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+FIRST_ID = 483762194908479488
+# Milliseconds are the upper bits of a tweet's id.
+ID_STEP = 1 << 22
+
+
+class MissingData(Exception):
+    """Data that a benchmark needs is not in the folder; says which."""
+
+
+@dataclass(frozen=True)
+class Post:
+    id: str
+    text: str
+    language: str
+
+
+def lines_of(folder: Path, name: str) -> list[str]:
+    """The lines of a file in the folder, stripped, without empty ones."""
+    path = folder / name
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise MissingData(f"There is no file {path}; name a folder that has {name} in it.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise MissingData(f"{path} cannot be read: {error}.") from error
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def chinese(text: str) -> str | None:
+    """zh-CN or zh-TW, whichever of GB 2312 and Big5 can write more of the characters; None where it is a draw."""
+
+    def writable(encoding: str) -> int:
+        return sum(len(character.encode(encoding, "ignore")) > 0 for character in text)
+
+    simplified, traditional = writable("gb2312"), writable("big5")
+    if simplified == traditional:
+        return None
+    return "zh-CN" if simplified > traditional else "zh-TW"
+
+
+def sentences(folder: Path) -> dict[str, list[str]]:
+    """Language -> its sentences, from lingua_sentences/."""
+    files = sorted((folder / "lingua_sentences").glob("*.txt"))
+    if not files:
+        raise MissingData(f"There are no files {folder / 'lingua_sentences'}/*.txt; name a folder that has them.")
+    found: dict[str, list[str]] = {}
+    for path in files:
+        for text in lines_of(folder, f"lingua_sentences/{path.name}"):
+            code = {"nb": "no", "nn": "no"}.get(path.stem, path.stem)
+            if code == "zh":
+                code = chinese(text)
+            if code:
+                found.setdefault(code, []).append(text)
+    return found
+
+
+def shares(folder: Path) -> Counter[str]:
+    """Label -> how many posts of a uniform sample of Twitter bore it, in July 2014."""
+    return Counter(line.split("\t")[0] for line in lines_of(folder, "twitter_langid/uniformly_sampled.tsv"))
+
+
+def shares_present(folder: Path, pools: Container[str]) -> tuple[dict[str, int], float]:
+    """The shares of the languages that have sentences, and what part of the uniform sample they are."""
+    counts = shares(folder)
+    present = {code: count for code, count in sorted(counts.items()) if code in pools}
+    if not present:
+        raise MissingData(f"No language of {folder}/twitter_langid has sentences in {folder}/lingua_sentences.")
+    return present, sum(present.values()) / counts.total()
+
+
+def resample(folder: Path, posts: int, pidgin: float, seed: str) -> tuple[list[Post], float]:
+    """Posts as a stream might have them: languages by Twitter's shares, texts drawn with replacement, new ids.
+
+    pidgin: the share of posts that are tweets in Nigerian Pidgin, a language that no detector knows. The other
+    languages are those that stand both in the sentences and in the uniform sample; what part of that sample they
+    are is returned too.
+    """
+    rng = random.Random(f"{seed} posts")
+    pools = sentences(folder)
+    tweets = lines_of(folder, "afrisenti_tweets/pcm.txt")
+    weights, covered = shares_present(folder, pools)
+    in_pidgin = round(posts * pidgin)
+    languages = rng.choices(list(weights), list(weights.values()), k=posts - in_pidgin) + ["pcm"] * in_pidgin
+    rng.shuffle(languages)
+    pools["pcm"] = tweets
+    stream = [
+        Post(str(FIRST_ID + number * ID_STEP), rng.choice(pools[language]), language)
+        for number, language in enumerate(languages)
+    ]
+    return stream, covered
+
+
+def write_jsonl(posts: Iterable[Post], path: Path) -> None:
+    """What is imported: id and text, nothing of the language."""
+    with open(path, "w", encoding="utf-8") as file:
+        for post in posts:
+            file.write(json.dumps({"id": post.id, "text": post.text}, ensure_ascii=False) + "\n")

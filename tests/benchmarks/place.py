@@ -1,0 +1,115 @@
+"""Where a benchmark runs: a temporary data folder, a new database, manage.py and a server, all gone afterwards.
+
+The database is SQLite in that folder; where DATABASE_URL names a PostgreSQL server (python -m tests.postgres), a new
+database there. What the caller's environment says of this installation's data is not heeded.
+"""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60
+
+
+class BenchmarkFailed(Exception):
+    """A benchmark could not be carried through, or found what must not be; says what."""
+
+
+@dataclass
+class Place:
+    folder: Path
+    env: dict[str, str]
+    database: str
+    # Step -> seconds, in order.
+    took: dict[str, float] = field(default_factory=dict)
+
+    def run(self, *command: str | Path) -> str:
+        """Run a Python program of the project here; returns what it printed."""
+        done = subprocess.run(
+            [sys.executable, *command], cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise BenchmarkFailed(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def manage(self, *arguments: str | Path) -> str:
+        return self.run("manage.py", *arguments)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        start = time.monotonic()
+        yield
+        self.took[step] = self.took.get(step, 0.0) + time.monotonic() - start
+
+
+@contextmanager
+def new_place(*, sqlite: bool = False) -> Iterator[Place]:
+    """sqlite: whatever DATABASE_URL says."""
+    url = "" if sqlite else os.environ.get("DATABASE_URL", "")
+    env = {
+        name: value for name, value in os.environ.items() if name != "DATABASE_URL" and not name.startswith("ASSAY_")
+    }
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
+        env["ASSAY_DATA_DIR"] = str(Path(name) / "var")
+        if not url.startswith(("postgres://", "postgresql://")):
+            yield Place(Path(name), env, "SQLite")
+            return
+        database = f"assay_bench_{secrets.token_hex(4)}"
+        env["DATABASE_URL"] = urlsplit(url)._replace(path=f"/{database}").geturl()
+        with psycopg.connect(url, autocommit=True) as server:
+            server.execute(f"CREATE DATABASE {database}")
+        try:
+            yield Place(Path(name), env, "PostgreSQL")
+        finally:
+            with psycopg.connect(url, autocommit=True) as server:
+                server.execute(f"DROP DATABASE {database} WITH (FORCE)")
+
+
+@contextmanager
+def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
+    """Gunicorn on a free port of this machine; yields its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = [f"--bind=127.0.0.1:{port}", f"--workers={workers}", f"--threads={threads}", "--keep-alive=75"]
+    with open(place.folder / "server.log", "w+") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "gunicorn", "deploy.wsgi", *options, "--log-level=warning"],
+            cwd=ROOT,
+            env=place.env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            _wait_for(server, port)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait()
+            log.seek(0)
+            if text := log.read().strip():
+                print(f"The server wrote:\n{text[-4000:]}\n", file=sys.stderr)
+
+
+def _wait_for(server: subprocess.Popen, port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise BenchmarkFailed("The server did not start.")
