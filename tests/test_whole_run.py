@@ -1,0 +1,105 @@
+"""The whole way of the data, small: from a file of posts to a gold set, with people at a real server."""
+
+import io
+import json
+import random
+from collections import Counter
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from knox.models import AuthToken
+
+from annotate.core import stages
+from annotate.models import Annotator, Judgment, Unit
+from annotate.people import add_annotators, read_table
+from corpora.core.languages import COVERAGE
+from corpora.core.masking import count_letters
+from tests.benchmarks import tally
+from tests.benchmarks.clients import Browser, Log, adjudicate, let_read
+from tests.benchmarks.material import Post, write_jsonl
+from tests.benchmarks.whole_run import acknowledged
+from tests.benchmarks.world import Reader, World
+
+SEED = "2015"
+SLIP = 0.015
+IN_CORPUS, DRAWN = 260, 150
+NAME = "small"
+
+
+@pytest.fixture
+def posts(settings):
+    """A sample of the demo posts, each with its true language."""
+    fixtures = settings.BASE_DIR / "fixtures"
+    with open(fixtures / "demo_truth.tsv", encoding="utf-8") as file:
+        truth = dict(line.rstrip("\n").split("\t") for line in file)
+    with open(fixtures / "demo_posts.jsonl", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    everything = [Post(row["id"], row["text"], truth[row["id"]]) for row in rows]
+    return random.Random(SEED).sample(everything, IN_CORPUS)
+
+
+@pytest.fixture
+def readers(settings, transactional_db):
+    """The invented people of the demo, each with a token."""
+    rows = read_table((settings.BASE_DIR / "fixtures" / "annotators.csv").read_text(encoding="utf-8"))
+    add_annotators(rows)
+    ada = User.objects.create_user("ada", password="ada has a long password")
+    Annotator.objects.create(user=ada, adjudicates=True)
+    return {
+        Reader(row.username, tuple(code for code, level in row.levels.items() if level >= 4)): AuthToken.objects.create(
+            User.objects.get(username=row.username)
+        )[1]
+        for row in rows
+    }
+
+
+def agreed_by_votes(row, policy):
+    """The label on which the exported votes agree by the task's policy, or None; said anew, apart from routing."""
+    first = {vote["detector"]: vote["language"] for vote in row["votes"] if vote["rank"] == 1}
+    code = first.get("cld2")
+    if first != dict.fromkeys(COVERAGE, code) or not all(code in known for known in COVERAGE.values()):
+        return None
+    counts = code in policy["labels"] and code not in policy["never_agree"]
+    return code if counts and count_letters(row["text"]) >= policy["least_letters"] else None
+
+
+def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(live_server, posts, readers, tmp_path):
+    world = World(posts, slip=SLIP, seed=SEED)
+    write_jsonl(posts, tmp_path / "posts.jsonl")
+    call_command("import_corpus", NAME, str(tmp_path / "posts.jsonl"), licence="CC-BY-4.0", stdout=io.StringIO())
+    call_command("prelabel", NAME, processes=1, stdout=io.StringIO(), stderr=io.StringIO())
+    call_command("open_task", NAME, corpus=NAME, size=DRAWN, seed=SEED, stdout=io.StringIO())
+    reading, deciding = Log(), Log()
+    let_read(live_server.url, NAME, readers, world.asked, reading)
+    assert not Unit.objects.filter(stage=stages.QUEUED).exists()
+    browser = Browser(live_server.url, deciding)
+    adjudicate(browser, NAME, "ada", world.decided)
+    browser.close()
+    call_command("export_gold", NAME, out=tmp_path / "gold", stdout=io.StringIO())
+
+    # everything is finished, by every way there is
+    rows = tally.read_gold(tmp_path / "gold")
+    found = tally.outcomes(rows, world)
+    assert len(found) == DRAWN
+    ways = Counter(outcome.way for outcome in found)
+    assert ways["unfinished"] == 0
+    assert set(ways) >= {"agreed", "round 1", "adjudication"}
+    print(ways)
+    manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["finished"]
+    # every answer that the server acknowledged is in the files, and no other
+    assert set(reading.statuses) == {200}
+    assert set(deciding.statuses) == {200, 302}
+    assert len(reading.acknowledged) + len(deciding.acknowledged) == Judgment.objects.count() > 0
+    assert acknowledged(reading, deciding) == tally.exported_judgments(rows)
+    # what people were asked is right but for their slips
+    wrong, labelled = tally.errors(found, lambda outcome: outcome.stratum == "disputed")
+    assert labelled > 20
+    assert wrong / labelled <= 0.1
+    # what they were not asked is as right as the votes are
+    by_votes = {row["id"]: label for row in rows if (label := agreed_by_votes(row, manifest["task"])) is not None}
+    assert {outcome.id: outcome.label for outcome in found if outcome.stratum == "agreed"} == by_votes
+    wrong, labelled = tally.errors(found, lambda outcome: outcome.stratum == "agreed")
+    assert (wrong, labelled) == (sum(label != world.truth[key] for key, label in by_votes.items()), len(by_votes))
+    assert 0 < wrong < labelled
