@@ -342,3 +342,16 @@ def test_two_people_who_come_back_and_are_given_each_others_units_do_not_block_o
     assert [type(lease) for lease in leases] == [Lease, Lease], leases
     assert [lease.unit.position for lease in leases] == [1, 2]
     assert Lease.objects.filter(closed_at=None).count() == 2
+
+
+@pytest.mark.sqlite_only
+def test_writers_queue_on_the_file_lock_and_never_on_sqlite(make_task, person, monkeypatch):
+    """So nobody can be told that the database is locked, even if SQLite did not wait at all."""
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "timeout", 0)
+    task = make_task([DISPUTED] * 64)
+    people = [person(f"reader{number}", "de") for number in range(PEOPLE)]
+
+    def work(annotator):
+        return [judge(annotator, take(annotator, task).pk, GERMAN).label for _ in range(2)]
+
+    assert at_once(*(lambda annotator=annotator: work(annotator) for annotator in people)) == [["de"] * 2] * PEOPLE
