@@ -71,7 +71,7 @@ def test_a_whole_run_ends_in_a_gold_set_that_is_right_and_holds_every_answer(liv
     call_command("prelabel", NAME, processes=1, stdout=io.StringIO(), stderr=io.StringIO())
     call_command("open_task", NAME, corpus=NAME, size=DRAWN, seed=SEED, stdout=io.StringIO())
     reading, deciding = Log(), Log()
-    let_read(live_server.url, NAME, readers, world.asked, reading)
+    let_read(live_server.url, NAME, readers, world.asked, reading, pause=0.2)
     assert not Unit.objects.filter(stage=stages.QUEUED).exists()
     browser = Browser(live_server.url, deciding)
     adjudicate(browser, NAME, "ada", world.decided)

@@ -17,8 +17,6 @@ from tests.benchmarks.place import BenchmarkFailed
 from tests.benchmarks.world import Reader, Said, key_of
 
 TIMEOUT = 120
-# How often somebody without work looks again, where others have skipped since.
-LOOK_AGAIN = 0.5
 
 
 @dataclass
@@ -138,14 +136,14 @@ class Shift:
 Decide = Callable[[Reader, str], Said]
 
 
-def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift: Shift) -> None:
+def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift: Shift, pause: float) -> None:
     """One reader's work: take, look, judge or skip."""
     while not shift.over:
         seen = shift.skips
         lease = client.post(f"tasks/{task}/next/")["lease"]
         if lease is None:
             if shift.wait(seen):
-                time.sleep(LOOK_AGAIN)
+                time.sleep(pause)
             continue
         key = key_of(lease["text"])
         said = decide(reader, key)
@@ -164,14 +162,17 @@ def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift:
         client.log.acknowledge(key, *said_back)
 
 
-def let_read(address: str, task: str, readers: Mapping[Reader, str], decide: Decide, log: Log) -> None:
-    """All readers at once, each with their own connection and token, until nothing is left for any of them."""
+def let_read(address: str, task: str, readers: Mapping[Reader, str], decide: Decide, log: Log, pause: float) -> None:
+    """All readers at once, each with their own connection and token, until nothing is left for any of them.
+
+    pause: seconds that somebody without work lets pass before looking again, where others have skipped meanwhile.
+    """
     shift = Shift(len(readers))
 
     def work(reader: Reader, token: str) -> None:
         client = ApiClient(address, log, token)
         try:
-            read_on(client, reader, task, decide, shift)
+            read_on(client, reader, task, decide, shift, pause)
         except BaseException:
             shift.stop()
             raise

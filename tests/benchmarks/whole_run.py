@@ -24,6 +24,8 @@ from tests.benchmarks.world import Reader, World, label_of, people
 NAME = "bench"
 PIDGIN_SHARE = 0.01
 ADJUDICATOR = "adjudicator"
+# Looking again in vain is most of what readers ask for at the end, and would be most of what is measured.
+PAUSE = 3.0
 LICENCE = "CC-BY-4.0"
 
 
@@ -57,7 +59,7 @@ def run(folder: Path, options) -> None:
         reading, deciding = Log(), Log()
         with serving(place, workers=2, threads=options.threads) as address:
             with place.timed("readers, over the API"):
-                let_read(address, NAME, tokens, world.asked, reading)
+                let_read(address, NAME, tokens, world.asked, reading, PAUSE)
             with place.timed("adjudicator, over the pages"):
                 browser = Browser(address, deciding)
                 browser.accept_invite(urlsplit(invite).path, f"{ADJUDICATOR} has a long password")
