@@ -89,7 +89,7 @@ def _retried(first: Judgment, answer: Answer | None) -> Judgment:
         raise AlreadyAnswered(f"You {said} and took that back since. Please answer the post that is open now.")
     if answer is None and first.kind == Judgment.SKIP:
         return first
-    if answer and (first.label, first.reason) == (answer.label, answer.reason):
+    if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
     raise AlreadyAnswered(f"You have already {said} on this post, and that stands. Undo it to answer otherwise.")
 

@@ -197,8 +197,9 @@ class Lease(models.Model):
             # NULLs do not clash, in SQLite or PostgreSQL.
             models.UniqueConstraint(fields=["unit", "place"], name="one_holder_per_place"),
             models.CheckConstraint(
-                condition=Q(closed_at__isnull=True, outcome="", place__gte=1)
-                | Q(closed_at__isnull=False, outcome="answered", place__gte=1)
+                # Not null, said aloud: a check lets pass what is neither true nor false.
+                condition=Q(closed_at__isnull=True, outcome="", place__isnull=False, place__gte=1)
+                | Q(closed_at__isnull=False, outcome="answered", place__isnull=False, place__gte=1)
                 | (Q(closed_at__isnull=False, place__isnull=True) & ~Q(outcome__in=["", "answered"])),
                 name="place_kept_by_open_or_answered",
             ),

@@ -30,6 +30,11 @@ def whole_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
+def language_code(text: str | None) -> str:
+    """A language code from an address; empty for anything else."""
+    return text if text in LANGUAGES else ""
+
+
 @dataclass(frozen=True)
 class Choice:
     """A language to answer with. key: the physical key (KeyboardEvent.code), or empty."""

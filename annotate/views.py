@@ -6,8 +6,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
 from django.core.paginator import Paginator
 from django.db.models import Count
-from django.http import Http404
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -150,7 +149,7 @@ def guidelines(request, annotator, task):
 @never_cache
 @with_task("adjudicate")
 def adjudication(request, annotator, task):
-    language = request.GET.get("language", "")
+    language = presenting.language_code(request.GET.get("language"))
     everything = adjudicating.to_adjudicate(task, annotator)
     visited = Transition.objects.filter(unit__in=everything.order_by(), to_stage="QUEUED").order_by()
     languages = visited.values_list("language").annotate(Count("unit", distinct=True)).order_by("language")
@@ -176,10 +175,8 @@ def adjudication(request, annotator, task):
 @with_task("adjudicate")
 def adjudicate(request, annotator, task, unit):
     """One unit with all that is known of it. POST settles or discards it and goes on to the next of the list."""
-    language = request.GET.get("language", "")
-    found = task.units.select_related("item", "task").filter(pk=unit).first()
-    if found is None:
-        raise Http404("no such unit")
+    language = presenting.language_code(request.GET.get("language"))
+    found = get_object_or_404(task.units.select_related("item", "task"), pk=unit)
     refusal = None
     if request.method == "POST":
         reason = request.POST.get("reason", "")
@@ -204,6 +201,7 @@ def adjudicate(request, annotator, task, unit):
 @require_POST
 @with_task("adjudicate")
 def unsettle(request, annotator, task, unit):
+    get_object_or_404(task.units, pk=unit)
     adjudicating.unsettle(annotator, unit)
     return redirect("adjudicate", task=task.name, unit=unit)
 
@@ -234,6 +232,9 @@ def account(request):
         if "make" in request.POST:
             _, token = AuthToken.objects.create(request.user)
         else:
-            AuthToken.objects.filter(user=request.user, token_key=request.POST.get("revoke")).delete()
+            # Among one's own, in Python: what was sent may be no text that the database can compare.
+            for own in AuthToken.objects.filter(user=request.user):
+                if own.token_key == request.POST.get("revoke"):
+                    own.delete()
     context = {"tokens": AuthToken.objects.filter(user=request.user).order_by("created"), "made": token}
     return render(request, "annotate/account.html", context)

@@ -99,6 +99,12 @@ def data_dir(settings, tmp_path):
     return settings.DATA_DIR
 
 
+@pytest.fixture(autouse=True)
+def quick_passwords(settings):
+    """The real hasher takes a fifth of a second a person, which is its purpose, but not a test's."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture(scope="session")
 def browser():
     from playwright.sync_api import sync_playwright

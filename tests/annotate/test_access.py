@@ -19,12 +19,6 @@ from annotate.queue import take
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import DISPUTED
 
-
-@pytest.fixture(autouse=True)
-def cheap_passwords(settings):
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 # Nobody; an account that is not an annotator's; the annotator whose lease, judgment and token the request names;
 # another annotator; an adjudicator, whose settled unit it names; a manager, who is no annotator.
 WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")

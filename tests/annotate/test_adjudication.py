@@ -12,11 +12,6 @@ from tests.annotate.conftest import DISPUTED
 GERMAN = Answer("de", "I read the language")
 
 
-@pytest.fixture(autouse=True)
-def cheap_passwords(settings):
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def ada(person):
     return person("ada", adjudicates=True)

@@ -23,11 +23,6 @@ from tests.annotate.conftest import DISPUTED
 GERMAN, ENGLISH, FRENCH = Answer("de"), Answer("en"), Answer("fr")
 
 
-@pytest.fixture(autouse=True)
-def cheap_passwords(settings):
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def readers(person):
     """readers("ann bea cem") are annotators who read German."""

@@ -15,11 +15,6 @@ from tests.annotate.conftest import AGREED, DISPUTED
 GERMAN, ENGLISH = Answer("de"), Answer("en")
 
 
-@pytest.fixture(autouse=True)
-def cheap_passwords(settings):
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 def expire(lease):
     """As if the annotator had gone away: the lease ran out a second ago."""
     Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now() - timedelta(seconds=1))

@@ -39,11 +39,6 @@ WAIT, HANGS = 20, 120
 GERMAN = Answer("de")
 
 
-@pytest.fixture(autouse=True)
-def cheap_passwords(settings):
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 def at_once(*functions):
     """Run each in a thread of its own. Returns what each returned or raised, in order."""
     results = [None] * len(functions)
