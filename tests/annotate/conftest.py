@@ -9,6 +9,7 @@ from django.utils import timezone
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.routing import add_units
 from corpora.models import Corpus, Draw, Item
+from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 
 LONG = "a text that is long enough for agreement to count, number {}"
 
