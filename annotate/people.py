@@ -38,36 +38,56 @@ def read_table(text: str) -> list[Row]:
 
     Raises BadTable with every fault at once.
     """
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
-    missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
-    if missing:
-        found = ", ".join(reader.fieldnames or ()) or "none"
-        raise BadTable(f"The first line must name the columns {', '.join(COLUMNS)}; it names {found}.")
-    rows, faults = [], []
-    for cells in reader:
-        line = f"Line {reader.line_num}"
-        username = (cells["username"] or "").strip()
-        try:
-            UnicodeUsernameValidator()(username)
-            if len(username) > 150 or username in {row.username for row in rows}:
-                raise ValidationError("twice")
-        except ValidationError:
-            faults.append(f"{line}: {username!r} is no user name (letters, digits and @.+-_), or stands here twice.")
-        levels = {}
-        for word in re.split(r"[\s;,]+", (cells["languages"] or "").strip()):
-            code, _, level = word.partition(":")
-            if code not in LANGUAGES:
-                faults.append(f"{line}: {code!r} is no language code known here; write it as in de:5 or zh-CN:5.")
-            elif level not in ("", "0", "1", "2", "3", "4", "5"):
-                faults.append(f"{line}: {word!r} has no level from 0 to 5.")
-            else:
-                levels[code] = int(level or 5)
-        rows.append(Row(username, (cells["name"] or "").strip(), levels))
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    rows, faults, usernames = [], [], set()
+    try:
+        if any(column not in (reader.fieldnames or ()) for column in COLUMNS):
+            named = ", ".join(reader.fieldnames or ()) or "none"
+            raise BadTable(f"The first line must name the columns {', '.join(COLUMNS)}; it names {named}.")
+        for cells in reader:
+            row, wrong = _read_row(cells, usernames)
+            rows.append(row)
+            usernames.add(row.username)
+            faults += [f"Line {reader.line_num}: {fault}" for fault in wrong]
+    except csv.Error as error:
+        raise BadTable(*faults, f"Line {reader.line_num + 1}: this is no CSV: {error}.") from error
     if not rows:
         faults.append("The table has no rows.")
     if faults:
         raise BadTable(*faults)
     return rows
+
+
+def _read_row(cells: dict, taken: set[str]) -> tuple[Row, list[str]]:
+    """One person, and what is wrong with the line."""
+    faults = []
+    # As Django's login form normalises what is typed there.
+    username = User.normalize_username((cells["username"] or "").strip())
+    try:
+        UnicodeUsernameValidator()(username)
+        if len(username) > 150 or username in taken:
+            raise ValidationError("twice")
+    except ValidationError:
+        faults.append(f"{username!r} is no user name (letters, digits and @.+-_), or stands here twice.")
+    name = (cells["name"] or "").strip()
+    if len(name) > 150 or not name.isprintable():
+        faults.append("the name is longer than 150 characters, or has some that cannot be seen.")
+    if None in cells:
+        faults.append("there are more cells than columns; separate languages by spaces, or quote them.")
+    levels = {}
+    for word in re.split(r"[\s;,]+", (cells["languages"] or "").strip(" ;,")):
+        code, _, level = word.partition(":")
+        if not word:
+            faults.append("no language is named; write them as in de:5 en:4.")
+        elif code not in LANGUAGES:
+            faults.append(f"{code!r} is no language code known here; write it as in de:5 or zh-CN:5.")
+        elif finer := LANGUAGES[code].labels:
+            faults.append(f"{code!r} stands for several labels; name those that the person reads: {', '.join(finer)}.")
+        elif level not in ("", "0", "1", "2", "3", "4", "5"):
+            faults.append(f"{word!r} has no level from 0 to 5.")
+        else:
+            levels[code] = int(level or 5)
+    return Row(username, name, levels), faults
 
 
 @transaction.atomic

@@ -1,0 +1,288 @@
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from django.utils import timezone
+
+from annotate import people
+from annotate.errors import NotFound
+from annotate.models import Annotator, Invite
+from annotate.people import BadTable, Row, add_annotators, read_table
+
+HEADER = "username,name,languages\n"
+PASSWORD = "horse battery staple"
+
+
+def faults(text):
+    with pytest.raises(BadTable) as caught:
+        read_table(text)
+    return list(caught.value.args)
+
+
+def levels(annotator):
+    return {row.language: row.level for row in annotator.languages.all()}
+
+
+def invite_page(token):
+    return reverse("invite", args=[token])
+
+
+def set_password(client, token, first=PASSWORD, second=None):
+    return client.post(invite_page(token), {"new_password1": first, "new_password2": second or first})
+
+
+# --- the table
+
+
+def test_a_table_gives_a_row_for_each_person():
+    assert read_table(HEADER + "marta,Marta Nowak,pl:5 en:4\nli,Li,zh-TW\n") == [
+        Row("marta", "Marta Nowak", {"pl": 5, "en": 4}),
+        Row("li", "Li", {"zh-TW": 5}),
+    ]
+
+
+@pytest.mark.parametrize("languages", ["de:5 en:4", "de:5;en:4", '"de:5, en:4"', " de  en:4 ", "de:5; en:4;"])
+def test_languages_may_be_written_with_spaces_semicolons_or_quoted_commas(languages):
+    assert read_table(f"{HEADER}ann,Ann,{languages}\n")[0].levels == {"de": 5, "en": 4}
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_a_table_may_come_from_any_system(ending):
+    text = "\ufeff" + (HEADER + "ann,Ann,de\nbob,Bob,en\n").replace("\n", ending)
+    assert [row.username for row in read_table(text)] == ["ann", "bob"]
+
+
+def test_the_columns_may_stand_in_any_order_beside_others():
+    assert read_table("languages,team,name,username\nde,A,Ann Lee,ann\n") == [Row("ann", "Ann Lee", {"de": 5})]
+
+
+def test_missing_columns_are_named_with_those_that_are_there():
+    assert faults("user,languages\nann,de\n") == [
+        "The first line must name the columns username, name, languages; it names user, languages."
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "\ufeff", "\n"])
+def test_an_empty_file_is_refused(text):
+    assert faults(text) == ["The first line must name the columns username, name, languages; it names none."]
+
+
+def test_a_table_without_rows_is_refused():
+    assert faults(HEADER) == ["The table has no rows."]
+
+
+def test_all_faults_are_said_at_once_each_with_its_line():
+    told = faults(
+        HEADER
+        + "an n,Ann,de\n"  # a space
+        + "bob,Bob,xx:5\n"
+        + "cleo,Cleo,de:6 en:five\n"
+        + "dora,Dora,\n"
+        + "dora,Dora,de\n"
+        + f"{'e' * 151},Emil,de\n"
+        + "fay,Fay,de:5,en:4\n"  # commas without quotes
+        + f"gus,{'G' * 151},de\n"
+        + "hal,Ha\u0000l,de\n"
+        + "ida,Ida,zh:5\n"
+    )
+    name = "is no user name (letters, digits and @.+-_), or stands here twice."
+    assert told == [
+        f"Line 2: 'an n' {name}",
+        "Line 3: 'xx' is no language code known here; write it as in de:5 or zh-CN:5.",
+        "Line 4: 'de:6' has no level from 0 to 5.",
+        "Line 4: 'en:five' has no level from 0 to 5.",
+        "Line 5: no language is named; write them as in de:5 en:4.",
+        f"Line 6: 'dora' {name}",
+        f"Line 7: {'e' * 151!r} {name}",
+        "Line 8: there are more cells than columns; separate languages by spaces, or quote them.",
+        "Line 9: the name is longer than 150 characters, or has some that cannot be seen.",
+        "Line 10: the name is longer than 150 characters, or has some that cannot be seen.",
+        "Line 11: 'zh' stands for several labels; name those that the person reads: zh-CN, zh-TW.",
+    ]
+
+
+def test_a_cell_without_end_is_a_fault_and_no_crash():
+    cell = '"' + "x" * 200_000
+    told = "this is no CSV: field larger than field limit (131072)."
+    assert faults(HEADER + "b b,Bob,de\nann," + cell)[1:] == [f"Line 3: {told}"]
+    assert faults(cell) == [f"Line 1: {told}"]
+
+
+def test_a_user_name_is_taken_as_it_will_be_compared_at_the_login():
+    assert read_table(HEADER + "Ｚoe\u0301,Zoé,fr\n")[0].username == "Zoé"
+
+
+# --- making accounts
+
+
+def test_new_annotators_get_a_link_and_no_password(db):
+    [(ann, token)] = add_annotators([Row("ann", "Ann van Dijk", {"nl": 5, "de": 4})])
+    assert (ann.user.first_name, ann.user.last_name) == ("Ann", "van Dijk")
+    assert not ann.user.has_usable_password()
+    assert levels(ann) == {"nl": 5, "de": 4}
+    assert people.find_invite(token).annotator == ann
+
+
+def test_an_update_replaces_languages_and_name_and_keeps_password_and_pseudonym(person):
+    ann = person("ann", "de:5 en:4")
+    [(same, token)] = add_annotators([Row("ann", "Ann Lee", {"fr": 3})])
+    assert (same, token) == (ann, None)
+    assert levels(ann) == {"fr": 3}
+    user = User.objects.get(username="ann")
+    assert user.get_full_name() == "Ann Lee"
+    assert user.check_password("a long password")
+    assert Annotator.objects.get().pseudonym == ann.pseudonym
+
+
+def test_an_account_that_is_no_annotator_yet_becomes_one_and_keeps_its_rights(manager):
+    [(annotator, token)] = add_annotators([Row("manager", "Mo", {"de": 5})])
+    assert token is None
+    user = User.objects.get()
+    assert user == annotator.user
+    assert user.is_superuser
+    assert user.check_password("a long password")
+
+
+def test_the_command_prints_a_link_for_each_new_person(person, tmp_path, capsys, client):
+    person("old", "de")
+    table = tmp_path / "people.csv"
+    table.write_text("\ufeff" + HEADER + "old,Old,en\nann,Ann,de\n", encoding="utf-8")
+    call_command("add_annotators", str(table))
+    out = capsys.readouterr().out
+    name, link = out.splitlines()[0].split("\t")
+    assert name == "ann"
+    assert link.startswith("http://localhost/invite/")
+    assert "1 annotators made, 1 updated." in out
+    assert client.get(link.removeprefix("http://localhost")).status_code == 200
+
+
+def test_the_command_says_all_faults_and_changes_nothing(db, tmp_path):
+    table = tmp_path / "people.csv"
+    table.write_text(HEADER + "ann,Ann,de\nbob,Bob,xx\ncleo,Cleo,de:9\n", encoding="utf-8")
+    with pytest.raises(CommandError) as caught:
+        call_command("add_annotators", str(table))
+    assert re.search(r"Line 3.*\nLine 4.*\nNothing was changed\.$", str(caught.value))
+    assert not User.objects.exists()
+
+
+def test_the_command_says_which_file_it_cannot_read(db, tmp_path):
+    with pytest.raises(CommandError, match=r"none\.csv cannot be read"):
+        call_command("add_annotators", str(tmp_path / "none.csv"))
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes((HEADER + "zoe,Zoé,fr\n").encode("latin-1"))
+    with pytest.raises(CommandError, match=r"latin\.csv cannot be read"):
+        call_command("add_annotators", str(latin))
+
+
+# --- invitations
+
+
+@pytest.fixture
+def invited(db):
+    [(annotator, token)] = add_annotators([Row("annemarie", "Ann Lee", {"de": 5})])
+    return annotator, token
+
+
+def assert_does_not_work(client, token):
+    with pytest.raises(NotFound):
+        people.find_invite(token)
+    assert client.get(invite_page(token)).status_code == 404
+    reply = set_password(client, token)
+    assert reply.status_code == 404
+    assert "Ask the manager for a new one." in reply.content.decode()
+    assert "_auth_user_id" not in client.session
+
+
+def test_only_the_hash_of_a_link_is_kept(invited):
+    _, token = invited
+    [stored] = Invite.objects.values()
+    assert token not in map(str, stored.values())
+    assert re.fullmatch("[0-9a-f]{64}", stored["digest"])
+    with pytest.raises(NotFound):
+        people.find_invite(stored["digest"])
+
+
+def test_the_page_greets_sets_the_password_and_logs_in(client, invited):
+    annotator, token = invited
+    page = client.get(invite_page(token)).content.decode()
+    assert "Welcome, Ann Lee" in page
+    reply = set_password(client, token)
+    assert reply.status_code == 302
+    assert reply.url == reverse("home")
+    assert client.session["_auth_user_id"] == str(annotator.user.pk)
+    annotator.user.refresh_from_db()
+    assert annotator.user.check_password(PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("short1", None, "too short"),
+        ("password123", None, "too common"),
+        ("annemarie1", None, "too similar"),
+        (PASSWORD, PASSWORD + "r", "didn’t match"),
+        (" ", " ", "too short"),
+    ],
+)
+def test_a_weak_or_mistyped_password_is_refused_and_the_link_still_works(client, invited, first, second, told):
+    annotator, token = invited
+    reply = set_password(client, token, first, second)
+    assert reply.status_code == 200
+    assert told in reply.content.decode()
+    annotator.user.refresh_from_db()
+    assert not annotator.user.has_usable_password()
+    assert people.find_invite(token)
+
+
+def test_a_link_works_once(client, invited):
+    annotator, token = invited
+    set_password(client, token)
+    client.logout()
+    assert_does_not_work(client, token)
+    annotator.user.refresh_from_db()
+    assert annotator.user.check_password(PASSWORD)
+
+
+def test_a_link_expires(client, invited):
+    annotator, token = invited
+    invite = annotator.invites.get()
+    assert invite.expires_at - timezone.now() > timedelta(days=people.INVITE_DAYS, minutes=-1)
+    annotator.invites.update(expires_at=timezone.now())
+    assert_does_not_work(client, token)
+
+
+def test_a_link_can_be_withdrawn(client, invited):
+    annotator, token = invited
+    assert people.revoke_invites([annotator]) == 1
+    assert people.revoke_invites([annotator]) == 0
+    assert_does_not_work(client, token)
+
+
+def test_a_new_link_withdraws_the_one_before(client, invited):
+    annotator, old = invited
+    new = people.invite(annotator)
+    assert_does_not_work(client, old)
+    assert set_password(client, new).status_code == 302
+
+
+def test_a_link_of_somebody_locked_out_does_not_work_until_they_are_let_in_again(client, invited):
+    annotator, token = invited
+    people.set_active([annotator], False)
+    assert_does_not_work(client, token)
+    people.set_active([annotator], True)
+    assert people.find_invite(token)
+
+
+def test_made_up_links_do_not_work(client, db):
+    assert_does_not_work(client, "made-up")
+
+
+def test_locking_out_ends_sessions_at_once(client, person):
+    ann = person("ann", "de")
+    client.force_login(ann.user)
+    assert client.get(reverse("home")).status_code == 200
+    people.set_active([ann], False)
+    assert client.get(reverse("home")).status_code == 302
