@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import ngettext
 from knox.models import AuthToken
@@ -49,6 +50,9 @@ class CodesField(forms.CharField):
     def prepare_value(self, value):
         return " ".join(value) if isinstance(value, list) else value
 
+    def has_changed(self, initial, data):
+        return super().has_changed(self.prepare_value(initial), data)
+
     def clean(self, value):
         return [check_language(code) for code in super().clean(value).replace(",", " ").split()]
 
@@ -70,7 +74,7 @@ class ReadOnly(admin.ModelAdmin):
 
 
 class LanguageRouteForm(forms.ModelForm):
-    extra_candidates = CodesField()
+    extra_candidates = CodesField(label="Extra candidates")
 
     class Meta:
         model = LanguageRoute
@@ -177,6 +181,10 @@ class AnnotatorAdmin(admin.ModelAdmin):
         found = super().get_queryset(request).select_related("user").prefetch_related("languages", "invites")
         return found.annotate(live_judgments=live)
 
+    def get_readonly_fields(self, request, obj=None):
+        # What was judged under one account would become another's.
+        return [*self.readonly_fields, *(["user"] if obj else [])]
+
     def has_delete_permission(self, request, obj=None):
         return False  # what they judged names them; lock them out instead
 
@@ -207,7 +215,9 @@ class AnnotatorAdmin(admin.ModelAdmin):
             return "–"
         if invite.used_at:
             return "used"
-        return "revoked" if invite.revoked_at else f"open until {invite.expires_at:%Y-%m-%d}"
+        if invite.revoked_at:
+            return "revoked"
+        return "expired" if invite.expires_at <= timezone.now() else f"open until {invite.expires_at:%Y-%m-%d}"
 
     def get_urls(self):
         view = self.admin_site.admin_view(self.import_view)
@@ -231,8 +241,17 @@ class AnnotatorAdmin(admin.ModelAdmin):
             for annotator, token in made
         ]
 
+    def _managers_among(self, request, queryset):
+        """Whether to refuse, since with a link one could take a manager's account over, and their permissions."""
+        if request.user.is_superuser or not queryset.filter(user__is_staff=True).exists():
+            return False
+        messages.error(request, "Only a superuser can do this to the account of a manager.")
+        return True
+
     @admin.action(description="Make invite links (earlier links stop working)", permissions=["change"])
     def send_invites(self, request, queryset):
+        if self._managers_among(request, queryset):
+            return None
         made = self._links(request, [(annotator, people.invite(annotator)) for annotator in queryset])
         context = {**self.admin_site.each_context(request), "title": "Invite links", "made": made}
         context |= {"opts": self.opts, "days": people.INVITE_DAYS}
@@ -245,11 +264,15 @@ class AnnotatorAdmin(admin.ModelAdmin):
 
     @admin.action(description="Lock out (what they answered stays)", permissions=["change"])
     def lock_out(self, request, queryset):
+        if self._managers_among(request, queryset):
+            return
         people.set_active(queryset, False)
         messages.success(request, "Locked out. Units of queues that now lack readers can be rerouted from their task.")
 
     @admin.action(description="Let in again", permissions=["change"])
     def let_in(self, request, queryset):
+        if self._managers_among(request, queryset):
+            return
         people.set_active(queryset, True)
 
 
@@ -257,9 +280,11 @@ class AnnotatorAdmin(admin.ModelAdmin):
 
 
 class TaskForm(forms.ModelForm):
-    labels = CodesField()
+    labels = CodesField(label="Labels")
 
     def clean_labels(self):
+        if not self.cleaned_data["labels"]:
+            raise forms.ValidationError("Name at least one label.")
         return sorted(set(self.cleaned_data["labels"]))
 
 
