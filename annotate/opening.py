@@ -57,7 +57,7 @@ def open_task(name: str, corpus: Corpus, size: int, seed: str, settings: Setting
         task_type=task_type.slug,
         draw=draw,
         guidelines=settings.guidelines or task_type.guidelines,
-        labels=sorted(settings.labels or task_type.labels),
+        labels=sorted(set(settings.labels or task_type.labels)),
         least_letters=settings.least_letters,
         never_agree=sorted({*listed, *settings.never_agree}),
         redundancy=settings.redundancy,

@@ -79,6 +79,8 @@ class Command(BaseCommand):
         ):
             if not least <= options[option] <= most:
                 raise CommandError(f"--{option.replace('_', '-')} must be between {least} and {most:,}.")
+        if len(options["title"]) > 200:
+            raise CommandError(f"--title has {len(options['title'])} characters; 200 are the most.")
         if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii() or len(name) > 64:
             raise CommandError(f"{name!r} is no name for a task: use letters, digits and hyphens, at most 64.")
         corpus = Corpus.objects.filter(name=options["corpus"]).first()

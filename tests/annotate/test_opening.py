@@ -1,0 +1,302 @@
+"""Opening and extending tasks by the command, on a real corpus and the real detectors' votes."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.core import stages
+from annotate.judging import judge, skip
+from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
+from annotate.people import add_annotators, read_table
+from annotate.queue import take
+from annotate.task_types.language import TASK_TYPE
+from annotate.task_types.task_type import Answer
+from corpora import store
+from corpora.models import Corpus, Draw, Item
+from tests.annotate.corpus import NAME, import_posts
+
+POSTS = 1525
+
+
+@pytest.fixture
+def open_task(demo_corpus, capsys):
+    """open_task("t", 100, "--rounds", "3") runs the command with seed 7; returns (what it said, what it warned of)."""
+
+    def run(name, size, *options, seed="7", corpus=NAME):
+        capsys.readouterr()
+        call_command("open_task", name, "--size", str(size), "--seed", seed, "--corpus", corpus, *options)
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def extend(capsys):
+    def run(name, size, *options):
+        capsys.readouterr()
+        call_command("open_task", name, "--extend", "--size", str(size), *options)
+        return capsys.readouterr()
+
+    return run
+
+
+def keys(task):
+    return list(Task.objects.get(name=task).units.order_by("position").values_list("item__key", flat=True))
+
+
+def told_counts(out):
+    found = re.search(r"([\d,]+) posts (?:drawn|added); ([\d,]+) agreed, ([\d,]+) queued .*, ([\d,]+) copies", out)
+    return tuple(int(number.replace(",", "")) for number in found.groups())
+
+
+def everything():
+    return {model.__name__: model.objects.count() for model in (Corpus, Draw, Item, Task, Unit, Transition)}
+
+
+# --- opening
+
+
+def test_a_task_is_drawn_opened_and_routed_and_the_counts_add_up(open_task):
+    drawn, agreed, queued, copies = told_counts(open_task("t", 600).out)
+    assert drawn == agreed + queued + copies == 600
+    task = Task.objects.get()
+    assert Counter(task.units.values_list("stage", flat=True)) == {"AGREED": agreed, "QUEUED": queued} | (
+        {"COPIED": copies} if copies else {}
+    )
+    assert list(task.units.order_by("position").values_list("position", flat=True)) == list(range(1, 601))
+    assert min(agreed, queued) > 50
+    assert (task.draw.seed, task.draw.size, task.draw.frame_size) == ("7", 600, POSTS)
+    assert task.draw.chance == 600 / POSTS
+    assert task.draw.extends is None
+
+
+def test_without_options_the_task_is_the_articles(open_task):
+    open_task("t", 20)
+    task = Task.objects.get()
+    assert task.labels == sorted(TASK_TYPE.labels)
+    assert len(task.labels) == 70
+    assert (task.title, task.guidelines) == (TASK_TYPE.title, TASK_TYPE.guidelines)
+    assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (1, 2, 1, 4, 20)
+    assert task.never_agree == ["bs", "hr", "sr"]
+
+
+def test_every_knob_can_be_set(open_task, tmp_path):
+    guidelines = tmp_path / "guidelines.md"
+    guidelines.write_text("# Só isto\n", encoding="utf-8")
+    numbers = ["--redundancy=3", "--rounds=4", "--skip-limit=2", "--least-level=3", "--least-letters=30"]
+    texts = ["--labels", "pt es, de pt", "--never-agree", "pt", "--title", "Which?", "--guidelines", str(guidelines)]
+    open_task("t", 20, *numbers, *texts)
+    task = Task.objects.get()
+    assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (3, 4, 2, 3, 30)
+    assert (task.labels, task.title, task.guidelines) == (["de", "es", "pt"], "Which?", "# Só isto\n")
+    assert "pt" in task.never_agree
+    assert set(task.units.values_list("redundancy", flat=True)) == {3}
+
+
+def test_agreed_posts_have_votes_of_one_voice_and_disputed_ones_candidates(open_task):
+    open_task("t", 300)
+    for unit in Unit.objects.select_related("item"):
+        firsts = {ranked[0][0] if ranked else None for ranked in unit.item.votes.values()}
+        if unit.stage == stages.AGREED:
+            assert firsts == {unit.label}
+            assert unit.item.letters >= 20
+        elif unit.stage == stages.QUEUED:
+            assert unit.candidates
+            assert (unit.round, unit.visited) == (1, [unit.language])
+
+
+def test_a_language_marked_so_in_the_admin_never_agrees_in_tasks_opened_from_then_on(open_task):
+    open_task("before", 300)
+    LanguageRoute.objects.update_or_create(language="ru", defaults={"queue": "ru", "never_agree": True})
+    open_task("after", 300)
+    agreed = Unit.objects.filter(stage=stages.AGREED, label="ru")
+    assert agreed.filter(task__name="before").exists()
+    assert not agreed.filter(task__name="after").exists()
+
+
+def test_the_same_seed_draws_the_same_posts_and_another_others(open_task):
+    open_task("one", 100)
+    open_task("two", 100)
+    open_task("other", 100, seed="8")
+    assert keys("one") == keys("two")
+    assert set(keys("one")) != set(keys("other"))
+    assert Item.objects.count() == len({*keys("one"), *keys("other")})
+
+
+def test_a_larger_draw_begins_with_the_smaller(open_task):
+    open_task("small", 100)
+    open_task("large", 250)
+    assert keys("large")[:100] == keys("small")
+
+
+def test_a_draw_larger_than_the_corpus_takes_all_of_it_and_says_so(open_task):
+    out, err = open_task("t", 5000)
+    assert f"the corpus holds only {POSTS:,} posts" in err
+    assert told_counts(out)[0] == POSTS
+    assert Task.objects.get().draw.chance == 1
+
+
+def test_queues_that_nobody_reads_are_warned_of(open_task, person):
+    _, err = open_task("t", 200)
+    queues = dict(Counter(Unit.objects.filter(stage=stages.QUEUED).values_list("language", flat=True)))
+    warned = re.findall(r"Warning: ([\d,]+) units wait in (\S+) and nobody reads it", err)
+    assert {queue: int(count) for count, queue in warned} == queues
+    person("polyglot", " ".join("zh-CN" if queue == "zh" else queue for queue in queues))
+    assert "Warning" not in open_task("again", 200).err
+
+
+# --- extending
+
+
+def test_an_extension_adds_the_difference_and_keeps_what_was_judged_in_between(open_task, extend, settings):
+    open_task("t", 200)
+    before = keys("t")
+    table = (settings.BASE_DIR / "fixtures" / "annotators.csv").read_text(encoding="utf-8")
+    add_annotators(read_table(table))
+    task = Task.objects.get()
+    anna, ben = (Annotator.objects.get(user__username=name) for name in ("anna", "ben"))
+    answer = judge(anna, take(anna, task).pk, Answer("de"))
+    passed = skip(ben, take(ben, task).pk)
+    held = take(anna, task)
+    snapshot = list(task.units.order_by("pk").values())
+
+    added, agreed, queued, copies = told_counts(extend("t", 500).out)
+    assert added == agreed + queued + copies == 300
+    task.refresh_from_db()
+    assert keys("t")[:200] == before
+    assert len(set(keys("t"))) == 500
+    assert list(task.units.order_by("position").values_list("position", flat=True)) == list(range(1, 501))
+    assert list(task.units.order_by("pk").values()[:200]) == snapshot
+    assert set(Judgment.objects.all()) == {answer, passed}
+    assert take(anna, task) == held
+    first, second = Draw.objects.order_by("pk")
+    assert task.draw == second
+    assert (second.extends, second.size, second.seed) == (first, 500, "7")
+    assert second.frame_digest == first.frame_digest
+
+    open_task("at-once", 500)
+    assert keys("at-once") == keys("t")
+    states = [
+        list(Unit.objects.filter(task__name=name, position__gt=200).order_by("position").values("stage", "label"))
+        for name in ("t", "at-once")
+    ]
+    assert states[0] == states[1]
+
+
+def test_an_extension_can_be_extended(open_task, extend):
+    open_task("t", 50)
+    extend("t", 100)
+    extend("t", 150)
+    chain = [(draw.size, draw.extends and draw.extends.size) for draw in Draw.objects.order_by("pk")]
+    assert chain == [(50, None), (100, 50), (150, 100)]
+    open_task("at-once", 150)
+    assert keys("at-once") == keys("t")
+
+
+def test_an_extension_draws_from_the_posts_that_were_there_even_where_the_corpus_has_grown(open_task, extend, tmp_path):
+    open_task("t", 50)
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"id": "new", "text": "Ein neuer Text, der erst später kam."}\n', encoding="utf-8")
+    call_command("import_corpus", NAME, str(more), licence=store.manifest_of(NAME).licence)
+    added = told_counts(extend("t", 9999).out)[0]
+    assert added == POSTS - 50
+    assert "new" not in keys("t")
+
+
+def test_a_text_that_the_task_has_already_becomes_a_copy_across_the_extension(open_task, extend):
+    """The demo's corpus holds four texts twice."""
+    open_task("t", 800)
+    extend("t", POSTS)
+    across = [
+        unit
+        for unit in Unit.objects.filter(stage=stages.COPIED).select_related("item", "copy_of__item")
+        if unit.copy_of.position <= 800 < unit.position
+    ]
+    assert across
+    assert Unit.objects.filter(stage=stages.COPIED).count() == 4
+    for unit in across:
+        assert unit.item.text == unit.copy_of.item.text
+        assert [t.event for t in unit.transitions.all()] == ["copied"]
+
+
+# --- what is refused
+
+
+def refused(run, *arguments, **options):
+    """The sentence of a refusal, which changed nothing."""
+    before = everything()
+    with pytest.raises(CommandError) as caught:
+        run(*arguments, **options)
+    assert everything() == before
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "options", "told"),
+    [
+        ("t", 0, [], "--size must be 1 or more."),
+        ("t", -5, [], "--size must be 1 or more."),
+        ("t", 10, ["--corpus", "none"], "There is no corpus 'none'; there is: demo. See import_corpus."),
+        ("t", 10, ["--seed", ""], "--seed is needed to open a task."),
+        ("t", 10, ["--seed", "x" * 65], "The seed has 65 characters; give it 1 to 64."),
+        ("t", 10, ["--corpus", ""], "--corpus is needed to open a task."),
+        ("t", 10, ["--labels", "de xx q"], "'xx', 'q': no language code known here."),
+        ("t", 10, ["--never-agree", "xx"], "'xx': no language code known here."),
+        ("two words", 10, [], "'two words' is no name for a task"),
+        ("täsk", 10, [], "'täsk' is no name for a task"),
+        ("_-_", 10, [], "'_-_' is no name for a task"),
+        ("x" * 65, 10, [], "is no name for a task"),
+        ("t", 10, ["--title", "x" * 201], "--title has 201 characters; 200 are the most."),
+        ("t", 10, ["--redundancy", "0"], "--redundancy must be between 1 and 99."),
+        ("t", 10, ["--rounds", "100"], "--rounds must be between 1 and 99."),
+        ("t", 10, ["--skip-limit", "0"], "--skip-limit must be between 1 and 99."),
+        ("t", 10, ["--least-level", "6"], "--least-level must be between 0 and 5."),
+        ("t", 10, ["--least-letters", "-1"], "--least-letters must be between 0 and 1,000,000."),
+        ("t", 10, ["--guidelines", "none.md"], "The guidelines cannot be read: "),
+    ],
+)
+def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task, name, size, options, told):
+    assert told in refused(open_task, name, size, *options)
+
+
+def test_a_task_is_not_opened_twice(open_task):
+    open_task("t", 10)
+    assert refused(open_task, "t", 20) == (
+        "There is already a task 't'. Choose another name, or enlarge it with --extend."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["t", 30], "The task has 50 posts already; --size must be larger than that."),
+        (["t", 50], "The task has 50 posts already; --size must be larger than that."),
+        (["t", 0], "--size must be 1 or more."),
+        (["none", 100], "There is no task 'none' to extend."),
+        (["t", 100, "--seed", "8"], "The task was drawn with --seed 7; extending it cannot change that."),
+        (["t", 100, "--corpus", "other"], "The task was drawn with --corpus demo; extending it cannot change that."),
+    ],
+)
+def test_a_wrong_extension_is_one_sentence_and_leaves_nothing_behind(open_task, extend, options, told):
+    open_task("t", 50)
+    assert refused(extend, *options) == told
+
+
+def test_a_task_that_has_the_whole_corpus_cannot_grow(open_task, extend):
+    open_task("t", POSTS)
+    assert "already" in refused(extend, "t", POSTS + 1)
+
+
+def test_votes_that_have_changed_since_cannot_be_extended(open_task, extend):
+    open_task("t", 50)
+    manifest = store.manifest_of(NAME)
+    store.write_manifest(NAME, replace(manifest, votes=(replace(manifest.votes[0], sha256="0" * 64),)))
+    assert "have changed since; make a new draw" in refused(extend, "t", 100)
+
+
+def test_a_corpus_without_votes_is_sent_to_prelabel(open_task):
+    import_posts("raw")
+    assert refused(open_task, "t", 10, corpus="raw") == "Corpus raw has posts without votes; run: prelabel raw"
