@@ -40,7 +40,9 @@ def why_empty(annotator: Annotator, task: Task) -> str:
     if not queues_of(annotator, task, Routes.load()):
         return "You are not down as a reader of any language of this task. The manager can add your languages."
     own = waiting(annotator, task)
-    if (held := own.count()) and not with_free_place(own).exists():
+    if with_free_place(own).exists():
+        return "Something has just come free. Look again."
+    if held := own.count():
         return (
             f"The last {held:,} in your languages are open at other readers. "
             f"What they leave comes back within {task.lease_minutes} minutes."
@@ -60,7 +62,7 @@ def stage_counts(task: Task) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class QueueRow:
-    """One queue of a task. waiting includes what is leased; readers are names, best first."""
+    """One queue of a task. waiting includes what is leased; readers are names, sorted."""
 
     queue: str
     labels: list[str]

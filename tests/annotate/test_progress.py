@@ -1,0 +1,161 @@
+from datetime import timedelta
+
+from django.utils import timezone
+
+from annotate.judging import judge, skip, undo
+from annotate.models import Judgment, Lease
+from annotate.progress import own_progress, queue_table, stage_counts
+from annotate.queue import release, take
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import AGREED, DISPUTED
+
+FRENCH = ("fr", "fr en", "en")
+
+
+def table(task):
+    return [(row.queue, row.waiting, row.leased, row.readers) for row in queue_table(task)]
+
+
+def own(annotator, task):
+    counts = own_progress(annotator, task)
+    return counts["answered_today"], counts["skipped_today"], counts["waiting"]
+
+
+# --- stages
+
+
+def test_units_are_counted_by_stage_and_every_stage_is_named(make_task, person):
+    task = make_task(
+        [AGREED, AGREED, DISPUTED, FRENCH, {"votes": DISPUTED, "text": "x"}, {"votes": DISPUTED, "text": "x"}]
+    )
+    ann = person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    skip(ann, take(ann, task).pk)
+    assert list(stage_counts(task).items()) == [
+        ("COPIED", 1),
+        ("AGREED", 2),
+        ("QUEUED", 1),
+        ("ADJUDICATION", 1),
+        ("LABELLED", 1),
+        ("DISCARDED", 0),
+    ]
+    assert sum(stage_counts(task).values()) == task.units.count()
+
+
+def test_a_task_without_units_counts_nothing(make_task):
+    task = make_task([])
+    assert set(stage_counts(task).values()) == {0}
+    assert queue_table(task) == []
+
+
+def test_stages_are_counted_by_task(make_task):
+    make_task([AGREED], name="other")
+    assert stage_counts(make_task([DISPUTED]))["AGREED"] == 0
+
+
+# --- queues
+
+
+def test_queues_come_fullest_first_with_the_names_of_their_readers(make_task, person):
+    task = make_task([DISPUTED, DISPUTED, FRENCH, AGREED])
+    person("bea", "de en")
+    person("ann", "de")
+    assert table(task) == [("de", 2, 0, ["ann", "bea"]), ("fr", 1, 0, []), ("en", 0, 0, ["bea"])]
+
+
+def test_a_queue_is_stuck_where_something_waits_and_nobody_reads_well_enough(make_task, person):
+    task = make_task([DISPUTED, FRENCH], least_level=4)
+    person("ann", "de:4 fr:3 he")
+    assert {row.queue: row.stuck for row in queue_table(task)} == {"de": False, "fr": True, "he": False}
+
+
+def test_readers_who_are_locked_out_do_not_count(make_task, person):
+    task = make_task([DISPUTED])
+    ann = person("ann", "de")
+    ann.user.is_active = False
+    ann.user.save()
+    assert table(task) == [("de", 1, 0, [])]
+
+
+def test_a_shared_queue_has_the_readers_of_all_its_labels_each_once(make_task, person):
+    task = make_task([("zh", "zh", "zh")])
+    person("mei", "zh-CN zh-TW")
+    person("wei", "zh-TW")
+    [row] = queue_table(task)
+    assert (row.queue, row.labels, row.waiting, row.readers) == ("zh", ["zh-CN", "zh-TW"], 1, ["mei", "wei"])
+
+
+def test_what_is_open_counts_as_leased_and_still_as_waiting(make_task, person):
+    task = make_task([DISPUTED, DISPUTED])
+    ann = person("ann", "de")
+    lease = take(ann, task)
+    assert table(task) == [("de", 2, 1, ["ann"])]
+    release(ann, lease.pk)
+    assert table(task) == [("de", 2, 0, ["ann"])]
+
+
+def test_a_lease_that_has_run_out_is_not_counted(make_task, person):
+    task = make_task([DISPUTED])
+    take(person("ann", "de"), task)
+    Lease.objects.update(expires_at=timezone.now())
+    assert table(task) == [("de", 1, 0, ["ann"])]
+
+
+def test_the_queues_of_a_task_are_its_own(make_task, person):
+    task, other = make_task([DISPUTED]), make_task([DISPUTED, DISPUTED], name="other")
+    ann = person("ann", "de")
+    take(ann, other)
+    assert table(task) == [("de", 1, 0, ["ann"])]
+    assert table(other) == [("de", 2, 1, ["ann"])]
+
+
+# --- one's own day
+
+
+def test_answers_and_skips_of_today_and_what_waits_are_counted(make_task, person):
+    task = make_task([DISPUTED] * 5 + [FRENCH, AGREED])
+    ann = person("ann", "de")
+    person("ben", "en")
+    assert own(ann, task) == (0, 0, 5)
+    for answer in ("de", "en", "und"):
+        judge(ann, take(ann, task).pk, Answer(answer))
+    skip(ann, take(ann, task).pk)
+    assert own(ann, task) == (3, 1, 1)
+
+
+def test_what_was_taken_back_is_not_counted(make_task, person):
+    task = make_task([DISPUTED])
+    ann = person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    undo(ann, task)
+    assert own(ann, task) == (0, 0, 1)
+
+
+def test_what_others_have_open_still_waits_but_not_what_one_has_judged(make_task, person):
+    task = make_task([DISPUTED], redundancy=2)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    take(bea, task)
+    assert own(ann, task) == (1, 0, 0)
+    assert own(bea, task) == (0, 0, 1)
+
+
+def test_yesterday_is_not_today_and_midnight_is_the_installations(make_task, person, judged, settings):
+    task = make_task([DISPUTED, DISPUTED])
+    ann = person("ann", "de")
+    first, second = task.units.all()
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    Judgment.objects.filter(pk=judged(ann, first).pk).update(answered_at=midnight)
+    Judgment.objects.filter(pk=judged(ann, second).pk).update(answered_at=midnight - timedelta(microseconds=1))
+    assert own(ann, task)[0] == 1
+    # Far enough to the east, midnight was at another moment.
+    settings.TIME_ZONE = "Pacific/Kiritimati"
+    local = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    assert own(ann, task)[0] == sum(moment >= local for moment in (midnight, midnight - timedelta(microseconds=1)))
+
+
+def test_another_tasks_answers_and_an_adjudicators_decisions_are_not_counted(make_task, person):
+    task, other = make_task([DISPUTED]), make_task([DISPUTED], name="other")
+    ann = person("ann", "de")
+    judge(ann, take(ann, other).pk, Answer("de"))
+    assert own(ann, task) == (0, 0, 1)
