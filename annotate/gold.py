@@ -12,6 +12,7 @@ from django.db.models import Prefetch
 
 from annotate.core import stages
 from annotate.models import Judgment, Task, Transition, Unit
+from corpora.core.voting import DETECTOR_NAMES
 
 CHUNK = 2000
 
@@ -74,8 +75,9 @@ def _row(unit: Unit, chance: float, with_text: bool) -> dict:
         "letters": item.letters,
         "votes": [
             {"detector": detector, "rank": rank, "language": language, "score": float(score)}
-            for detector, ranked in item.votes.items()
-            for rank, (language, score) in enumerate(ranked, 1)
+            # The databases keep the keys of JSON in orders of their own.
+            for detector in DETECTOR_NAMES
+            for rank, (language, score) in enumerate(item.votes.get(detector, ()), 1)
         ],
         "candidates": judged.candidates,
         "judgments": [_judgment(judgment) for judgment in judged.judgments.all()],

@@ -57,8 +57,10 @@ FIELDS = [
 ]
 WITH_TEXT_ONLY = ("text", "author", "url")
 
-# Our licence names -> the identifiers of Hugging Face's cards.
-CARD_LICENCES = {"cc0": "cc0-1.0", "public domain": "unknown"}
+# Licence names in lower case, words joined by hyphens -> the identifiers of Hugging Face's cards.
+_SAME = """apache-2.0 mit cc0-1.0 cc-by-4.0 cc-by-3.0 cc-by-2.0 cc-by-sa-4.0 cc-by-sa-3.0 cc-by-nc-4.0 cc-by-nc-sa-4.0
+    odc-by odbl"""
+CARD_LICENCES = {name: name for name in _SAME.split()} | {"cc0": "cc0-1.0", "public-domain": "unknown"}
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**9, "1M<n<1B"))
 
 
@@ -68,7 +70,7 @@ class ExportError(Exception):
 
 def export(task: Task, out: Path) -> dict:
     """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced."""
-    out = out.absolute()
+    out = out.resolve()
     _check_replaceable(task, out)
     partial = None
     try:
@@ -78,6 +80,8 @@ def export(task: Task, out: Path) -> dict:
         with gold.one_moment():
             task = Task.objects.select_related("draw__corpus").get(pk=task.pk)
             manifest = _write(task, partial)
+        for path in (*partial.iterdir(), partial):
+            store.sync(path)
         _replace(out, partial)
         return manifest
     except OSError as error:
@@ -105,13 +109,21 @@ def _check_replaceable(task: Task, out: Path) -> None:
 
 
 def _replace(out: Path, partial: Path) -> None:
-    old = None
-    if out.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        os.replace(out, old / "old")
-    os.replace(partial, out)
-    if old:
-        shutil.rmtree(old)
+    if not out.exists():
+        os.replace(partial, out)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        os.replace(out, aside / "old")
+        try:
+            os.replace(partial, out)
+        except OSError:
+            os.replace(aside / "old", out)
+            raise
+        shutil.rmtree(aside / "old", ignore_errors=True)
+    finally:
+        with contextlib.suppress(OSError):
+            aside.rmdir()
 
 
 def _write(task: Task, folder: Path) -> dict:
@@ -190,8 +202,8 @@ def _write(task: Task, folder: Path) -> dict:
     return manifest
 
 
-def _json(row: dict) -> str:
-    return json.dumps(row, ensure_ascii=False, default=_iso)
+def _json(value) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_iso)
 
 
 def _iso(value) -> str:
@@ -207,13 +219,14 @@ def _cell(text: str) -> str:
 
 def _card(manifest: dict, names: dict) -> dict:
     licence = manifest["corpus"]["licence"]
-    slug = licence.lower().replace(" ", "-")
     labelled = manifest["counts"]["labelled"]
     share = {stratum: count / labelled for stratum, count in manifest["counts"]["by_stratum"].items()}
     return {
         "manifest": manifest,
         "names": names,
-        "licence": CARD_LICENCES.get(licence.lower(), slug),
+        "licence": CARD_LICENCES.get(licence.lower().replace(" ", "-")),
+        # A JSON string is one of YAML too.
+        "quoted": {"title": _json(manifest["task"]["title"]), "licence": _json(licence)},
         "languages": sorted({code.split("-")[0] for code in manifest["counts"]["by_label"] if code != UND}),
         "size": next((name for limit, name in SIZES if labelled < limit), "n>1T"),
         "share": share,

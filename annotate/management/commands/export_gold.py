@@ -4,6 +4,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from annotate.gold_files import ExportError, export
 from annotate.models import Task
+from corpora.errors import CorpusError
 
 
 class Command(BaseCommand):
@@ -20,7 +21,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no task {task!r}; there is: {there}.")
         try:
             manifest = export(found, out)
-        except ExportError as error:
+        except (ExportError, CorpusError) as error:
             raise CommandError(str(error)) from error
         counts = manifest["counts"]
         if not manifest["finished"]:
