@@ -4,8 +4,17 @@
 import os
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.db import OperationalError
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except (ImproperlyConfigured, OperationalError) as error:
+        # A wrong setting, or a database that is not there: a sentence is enough, unless one asks for more.
+        if "--traceback" in sys.argv:
+            raise
+        problem = "Wrong settings" if isinstance(error, ImproperlyConfigured) else "The database cannot be used"
+        sys.exit(f"{problem}: {' '.join(str(error).split())}")

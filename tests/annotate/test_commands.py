@@ -1,0 +1,195 @@
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from knox.models import AuthToken
+
+from annotate.core import stages
+from annotate.judging import judge
+from annotate.management.commands import demo
+from annotate.models import Annotator, Judgment, Task, Transition
+from annotate.queue import take
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.corpus import POSTS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+# --- tokens
+
+
+def test_a_token_is_printed_once_and_works(person, make_task, capsys, client):
+    person("ann", "de")
+    make_task([DISPUTED])
+    call_command("create_token", "ann")
+    token = capsys.readouterr().out.strip()
+    reply = client.get(reverse("api-tasks"), headers={"Authorization": f"Token {token}"})
+    assert [task["name"] for task in reply.json()] == ["task"]
+    assert token not in map(str, AuthToken.objects.values().get().values())
+
+
+def test_no_token_is_made_for_somebody_unknown_or_locked_out(person):
+    ann = person("ann", "de")
+    ann.user.is_active = False
+    ann.user.save()
+    for name in ("ann", "nobody"):
+        with pytest.raises(CommandError, match=f"There is no active account '{name}'"):
+            call_command("create_token", name)
+    assert not AuthToken.objects.exists()
+
+
+# --- rerouting
+
+
+def test_reroute_sends_on_what_has_no_readers_and_counts_it(make_task, person, capsys):
+    task = make_task([DISPUTED, ("fr", "fr he", "he"), DISPUTED])
+    person("ben", "en")
+    call_command("reroute", "task")
+    assert capsys.readouterr().out == "2 units went to the readers of their next language, 1 to adjudication.\n"
+    assert sorted(task.units.values_list("stage", "language")) == [
+        ("ADJUDICATION", "fr"),
+        ("QUEUED", "en"),
+        ("QUEUED", "en"),
+    ]
+
+
+def test_reroute_run_again_moves_nothing(make_task, person, capsys):
+    make_task([DISPUTED])
+    person("ann", "de")
+    moves = Transition.objects.count()
+    call_command("reroute", "task")
+    assert "0 units" in capsys.readouterr().out
+    assert Transition.objects.count() == moves
+
+
+def test_reroute_names_a_task_that_is_not_there(db):
+    with pytest.raises(CommandError, match="There is no task 'none'"):
+        call_command("reroute", "none")
+
+
+# --- the drawing in the README
+
+
+def test_the_table_of_stages_is_drawn_where_the_readme_has_a_place_for_it(settings, tmp_path, capsys):
+    settings.BASE_DIR = tmp_path
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- stages: begin -->\nold\n<!-- stages: end -->\nafter\n", encoding="utf-8")
+    for _ in range(2):  # safe to run again
+        call_command("draw_stages")
+        text = readme.read_text(encoding="utf-8")
+        drawn = f"<!-- stages: begin -->\n{stages.drawing()}\n<!-- stages: end -->"
+        assert text == f"before\n{drawn}\nafter\n"
+
+
+def test_a_readme_without_a_place_for_the_drawing_stays_as_it_is(settings, tmp_path):
+    settings.BASE_DIR = tmp_path
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- stages: begin -->\nno end", encoding="utf-8")
+    with pytest.raises(CommandError, match="has no place for the drawing"):
+        call_command("draw_stages")
+    assert readme.read_text(encoding="utf-8") == "<!-- stages: begin -->\nno end"
+
+
+# --- the demo
+
+
+@pytest.fixture
+def demo_data(prelabelled, demo_corpus):
+    """The demo's corpus as the demo itself makes it, so that the command finds the slow part done."""
+    demo_corpus.delete()
+
+
+def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(demo_data, data_dir, capsys, client):
+    call_command("demo", no_serve=True)
+    out, err = capsys.readouterr()
+    assert "nobody reads it" not in err
+    password = re.search(r"the password  (\w+)  as", out)[1]
+    for name in ("anna", "yusuf", "ada", "manager"):
+        assert client.login(username=name, password=password), name
+    task = Task.objects.get()
+    assert task.units.count() == demo.SIZE
+    anna = Annotator.objects.get(user__username="anna")
+    judgment = judge(anna, take(anna, task).pk, Answer("de"))
+    yusuf = User.objects.get(username="yusuf")
+    yusuf.set_password("his own long password")
+    yusuf.save()
+    anna.languages.filter(language="nl").delete()
+
+    call_command("demo", no_serve=True)
+    again = capsys.readouterr().out
+    assert f"the password  {password}  as" in again
+    assert f"{POSTS.name}: already imported." in again
+    assert Judgment.objects.get() == judgment
+    assert Task.objects.get() == task
+    assert task.units.count() == demo.SIZE
+    assert client.login(username="yusuf", password="his own long password")
+    assert not anna.languages.filter(language="nl").exists()
+    assert (data_dir / "demo_password").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_demo_says_when_its_port_is_taken_and_sets_nothing_up(db, data_dir):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=rf"Port {port} cannot be used .* manage\.py demo --port"):
+            call_command("demo", port=port)
+    assert list(data_dir.iterdir()) == []
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_the_demo_refuses_a_port_that_there_is_not(db, port):
+    with pytest.raises(CommandError, match=f"Port {port} cannot be used"):
+        call_command("demo", port=port)
+
+
+# --- settings from the environment
+
+
+def manage(tmp_path, *arguments, **environment):
+    kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    return subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), *arguments],
+        env={**kept, "ASSAY_DATA_DIR": str(tmp_path), **environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"DATABASE_URL": "mysql://x"}, r"DATABASE_URL must begin with postgresql:// or sqlite:///"),
+        ({"DATABASE_URL": "garbage"}, r"DATABASE_URL must begin with postgresql:// or sqlite:///"),
+        ({"DATABASE_URL": "postgresql://x:y@h:port/x"}, r"DATABASE_URL cannot be read"),
+        (
+            {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"},
+            r"The database cannot be used: .*127\.0\.0\.1.*refused",
+        ),
+        ({"DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"}, r"The database cannot be used: .*"),
+        ({"ASSAY_DEBUG": "yes"}, r"ASSAY_DEBUG is 'yes'; set it to 1 or 0\."),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence_and_no_traceback(tmp_path, environment, told):
+    done = manage(tmp_path, "migrate", **environment)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert re.search(told, done.stderr)
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("*.sqlite3"))
+
+
+def test_who_asks_for_it_sees_the_traceback(tmp_path):
+    done = manage(tmp_path, "migrate", "--traceback", DATABASE_URL="garbage")
+    assert "Traceback" in done.stderr
