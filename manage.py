@@ -16,5 +16,7 @@ if __name__ == "__main__":
         # A wrong setting, or a database that is not there: a sentence is enough, unless one asks for more.
         if "--traceback" in sys.argv:
             raise
-        problem = "Wrong settings" if isinstance(error, ImproperlyConfigured) else "The database cannot be used"
-        sys.exit(f"{problem}: {' '.join(str(error).split())}")
+        said = " ".join(str(error).split())
+        if isinstance(error, ImproperlyConfigured):
+            sys.exit(f"Wrong settings: {said}")
+        sys.exit(f"The database cannot be used: {said}. Is its server running, and has `migrate` been run?")

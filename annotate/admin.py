@@ -8,7 +8,6 @@ from django.db.models import Count, Q
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.translation import ngettext
 from knox.models import AuthToken
 
@@ -23,7 +22,7 @@ from annotate.models import (
     Transition,
     Unit,
 )
-from annotate.presenting import full_url
+from annotate.presenting import full_url, rerouted
 from corpora.core.languages import LANGUAGES, UND
 from corpora.models import Corpus, Draw
 
@@ -90,17 +89,13 @@ class LanguageRouteForm(forms.ModelForm):
 @admin.register(LanguageRoute)
 class LanguageRouteAdmin(admin.ModelAdmin):
     form = LanguageRouteForm
-    list_display = ["language", "name", "queue", "tried_after", "never_agree", "waiting", "readers"]
+    list_display = ["language", "name", "queue", "tried_after", "never_agree"]
     search_fields = ["language", "queue"]
     change_list_template = "admin/annotate/languageroute/change_list.html"
 
     def changelist_view(self, request, extra_context=None):
         # What a setting does: the units that wait in each queue of the open tasks, beside the people who read it.
-        self.rows = {}
         tables = [(task, progress.queue_table(task)) for task in Task.objects.filter(is_open=True)]
-        for _, table in tables:
-            for row in table:
-                self.rows.setdefault(row.queue, []).append(row)
         return super().changelist_view(request, {**(extra_context or {}), "tables": tables})
 
     @admin.display
@@ -110,18 +105,6 @@ class LanguageRouteAdmin(admin.ModelAdmin):
     @admin.display(description="tried after it")
     def tried_after(self, route):
         return " ".join(route.extra_candidates)
-
-    @admin.display(description="waiting in the queue")
-    def waiting(self, route):
-        return f"{sum(row.waiting for row in self.rows.get(route.queue, ())):,}"
-
-    @admin.display(description="readers of the queue")
-    def readers(self, route):
-        rows = self.rows.get(route.queue, ())
-        names = sorted({name for row in rows for name in row.readers})
-        if any(row.stuck for row in rows):
-            return format_html('<b class="errornote">{}</b>', "nobody")
-        return ", ".join(names) or "nobody"
 
 
 # --- people
@@ -356,11 +339,7 @@ class TaskAdmin(admin.ModelAdmin):
         if request.method != "POST" or not self.has_change_permission(request, task):
             raise PermissionDenied
         counts = routing.reroute(task, by=request.user)
-        messages.success(
-            request,
-            f"{counts['queues']:,} units went to the readers of their next language, "
-            f"{counts['adjudication']:,} to adjudication.",
-        )
+        messages.success(request, rerouted(counts))
         return redirect("admin:annotate_task_change", pk)
 
 

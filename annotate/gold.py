@@ -40,7 +40,8 @@ def rows(task: Task, *, with_text: bool) -> Iterator[dict]:
     """One row a drawn post, in the order of the draw; label is None for posts without one.
 
     A copy has the label, judgments and transitions of the unit with its text, which `judged_as` names. chance is that
-    of being drawn. Without the right to the text, neither it nor what leads to it (author, url) is in the row.
+    of being drawn. Without the right to the text, neither it is in the row nor what leads to it (author, url)
+    or may quote it (comments).
     """
     judgments = Judgment.objects.select_related("annotator", "lease").order_by("pk")
     transitions = Transition.objects.select_related("by__annotator").order_by("pk")
@@ -80,7 +81,7 @@ def _row(unit: Unit, chance: float, with_text: bool) -> dict:
             for rank, (language, score) in enumerate(item.votes.get(detector, ()), 1)
         ],
         "candidates": judged.candidates,
-        "judgments": [_judgment(judgment) for judgment in judged.judgments.all()],
+        "judgments": [_judgment(judgment, with_text) for judgment in judged.judgments.all()],
         "transitions": [_transition(transition) for transition in judged.transitions.all()],
     }
     if not with_text:
@@ -95,14 +96,17 @@ def _stratum(unit: Unit) -> str:
     return "agreed" if first.to_stage == stages.AGREED else "disputed"
 
 
-def _judgment(judgment: Judgment) -> dict:
+def _judgment(judgment: Judgment, with_text: bool) -> dict:
     lease = judgment.lease
+    # Comments, and an adjudicator's reasons, are free text and may quote the post.
+    reason = judgment.reason if with_text or lease else ""
+    comment = judgment.comment if with_text else ""
     return {
         "annotator": judgment.annotator.pseudonym,
         "kind": judgment.kind,
         "label": judgment.label or None,
-        "reason": judgment.reason or None,
-        "comment": judgment.comment or None,
+        "reason": reason or None,
+        "comment": comment or None,
         "round": lease.round if lease else None,
         "queue": lease.queue if lease else None,
         "shown_at": judgment.shown_at,

@@ -80,6 +80,9 @@ class LanguageRoute(models.Model):
         return f"{self.language} → {self.queue}"
 
 
+KNOB = [MinValueValidator(1), MaxValueValidator(99)]
+
+
 class Task(models.Model):
     """One question asked of a draw, with its guidelines and its routing."""
 
@@ -93,23 +96,23 @@ class Task(models.Model):
     labels = models.JSONField(help_text="the codes that may be answered, besides und")
     is_open = models.BooleanField(default=True, help_text="a closed task hands out no more work")
     # the agreement policy, fixed when the task was opened
-    least_letters = models.PositiveIntegerField(help_text="on shorter texts agreement counts for nothing")
+    least_letters = models.PositiveIntegerField(default=20, help_text="on shorter texts agreement counts for nothing")
     never_agree = models.JSONField(default=list, blank=True)
     # routing knobs, for what happens from now on
-    redundancy = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
+    redundancy = models.PositiveSmallIntegerField(default=1, validators=KNOB)
     rounds = models.PositiveSmallIntegerField(
-        default=2, validators=[MinValueValidator(1)], help_text="languages tried before adjudication"
+        default=2, validators=KNOB, help_text="languages tried before adjudication"
     )
-    skip_limit = models.PositiveSmallIntegerField(
-        default=1, validators=[MinValueValidator(1)], help_text="skips that end a unit's round"
-    )
+    skip_limit = models.PositiveSmallIntegerField(default=1, validators=KNOB, help_text="skips that end a unit's round")
     least_level = models.PositiveSmallIntegerField(
         default=4,
         validators=[MaxValueValidator(5)],
         help_text="who reads a language less well is not served it",
     )
     lease_minutes = models.PositiveSmallIntegerField(
-        default=10, validators=[MinValueValidator(1)], help_text="how long a unit is kept for who has it open"
+        default=10,
+        validators=[MinValueValidator(1), MaxValueValidator(1440)],
+        help_text="how long a unit is kept for who has it open",
     )
     on_conflict = models.CharField(
         max_length=16,

@@ -1,7 +1,6 @@
 """Opening a task: draw, make its units, route them; and extending it by a larger draw. All of it or nothing."""
 
-from dataclasses import dataclass
-
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from annotate.models import LanguageRoute, Task
@@ -11,24 +10,6 @@ from corpora.core.languages import LANGUAGES
 from corpora.drawing import draw_uniform
 from corpora.errors import CorpusError
 from corpora.models import Corpus
-
-LEAST_LETTERS = 20
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a task is to be opened. None takes the task type's or the model's default."""
-
-    task_type: str = "language"
-    title: str = ""
-    labels: tuple[str, ...] = ()
-    guidelines: str = ""
-    least_letters: int = LEAST_LETTERS
-    never_agree: tuple[str, ...] = ()
-    redundancy: int = 1
-    rounds: int = 2
-    skip_limit: int = 1
-    least_level: int = 4
 
 
 class TaskError(Exception):
@@ -43,28 +24,28 @@ def check_codes(codes) -> None:
 
 
 @transaction.atomic
-def open_task(name: str, corpus: Corpus, size: int, seed: str, settings: Settings) -> tuple[Task, dict[str, int]]:
-    """Draw size posts uniformly and open them as a task. Returns it and its units by stage."""
+def open_task(
+    name: str, corpus: Corpus, size: int, seed: str, *, task_type: str = "language", **fields
+) -> tuple[Task, dict[str, int]]:
+    """Draw size posts uniformly and open them as a task. Returns it and its units by stage.
+
+    fields: those of Task that are to differ from the task type's and the model's defaults.
+    """
     if Task.objects.filter(name=name).exists():
         raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
-    check_codes([*settings.labels, *settings.never_agree])
-    task_type = TASK_TYPES[settings.task_type]
-    draw, items = draw_uniform(corpus, size=size, seed=seed)
+    kind = TASK_TYPES[task_type]
+    defaults = {"title": kind.title, "labels": kind.labels, "guidelines": kind.guidelines}
+    task = Task(name=name, task_type=kind.slug, **{**defaults, **fields})
+    check_codes([*task.labels, *task.never_agree])
     listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
-    task = Task.objects.create(
-        name=name,
-        title=settings.title or task_type.title,
-        task_type=task_type.slug,
-        draw=draw,
-        guidelines=settings.guidelines or task_type.guidelines,
-        labels=sorted(set(settings.labels or task_type.labels)),
-        least_letters=settings.least_letters,
-        never_agree=sorted({*listed, *settings.never_agree}),
-        redundancy=settings.redundancy,
-        rounds=settings.rounds,
-        skip_limit=settings.skip_limit,
-        least_level=settings.least_level,
-    )
+    task.labels, task.never_agree = sorted(set(task.labels)), sorted({*listed, *task.never_agree})
+    try:
+        task.full_clean(exclude=["draw"])
+    except ValidationError as error:
+        faults = (f"{field.replace('_', '-')}: {' '.join(said)}" for field, said in error.message_dict.items())
+        raise TaskError(" ".join(faults)) from error
+    task.draw, items = draw_uniform(corpus, size=size, seed=seed)
+    task.save()
     return task, add_units(task, items)
 
 

@@ -20,6 +20,7 @@ from corpora.core.languages import LANGUAGES
 
 INVITE_DAYS = 14
 COLUMNS = ("username", "name", "languages")
+ANSWERS = {"": False, "no": False, "yes": True}
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Row:
     username: str
     name: str
     levels: dict[str, int]
+    # None where the table does not say: then an adjudicator stays one.
+    adjudicates: bool | None = None
 
 
 class BadTable(ValueError):
@@ -36,7 +39,7 @@ class BadTable(ValueError):
 def read_table(text: str) -> list[Row]:
     """Rows of a CSV with the columns username, name, languages, the last like "de:5 en:4" (no level: 5, native).
 
-    Raises BadTable with every fault at once.
+    A column adjudicates, yes or no, may be there besides. Raises BadTable with every fault at once.
     """
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     rows, faults, usernames = [], [], set()
@@ -87,7 +90,10 @@ def _read_row(cells: dict, taken: set[str]) -> tuple[Row, list[str]]:
             faults.append(f"{word!r} has no level from 0 to 5.")
         else:
             levels[code] = int(level or 5)
-    return Row(username, name, levels), faults
+    answer = cells.get("adjudicates")
+    if answer is not None and answer.strip().lower() not in ANSWERS:
+        faults.append(f"adjudicates is {answer!r}; write yes or no.")
+    return Row(username, name, levels, None if answer is None else ANSWERS.get(answer.strip().lower())), faults
 
 
 @transaction.atomic
@@ -104,6 +110,9 @@ def add_annotators(rows: list[Row]) -> list[tuple[Annotator, str | None]]:
             user.set_unusable_password()
         user.save()
         annotator, _ = Annotator.objects.get_or_create(user=user)
+        if row.adjudicates is not None:
+            annotator.adjudicates = row.adjudicates
+            annotator.save(update_fields=["adjudicates"])
         annotator.languages.all().delete()
         AnnotatorLanguage.objects.bulk_create(
             AnnotatorLanguage(annotator=annotator, language=code, level=level) for code, level in row.levels.items()

@@ -146,6 +146,12 @@ def next_to_adjudicate(annotator: Annotator, task: Task, language: str) -> str:
     return reverse("adjudicate", args=[task.name, unit.pk]) + query
 
 
+def rerouted(counts: dict[str, int]) -> str:
+    """What routing.reroute did."""
+    queues, adjudication = counts["queues"], counts["adjudication"]
+    return f"Sent on: {queues:,} to readers of their next language, {adjudication:,} to adjudication."
+
+
 def full_url(path: str, request=None) -> str:
     """An address as it can be sent to somebody."""
     if request:

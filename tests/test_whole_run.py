@@ -40,7 +40,7 @@ def posts(settings):
 
 
 @pytest.fixture
-def readers(settings, transactional_db):
+def readers(settings, django_db_serialized_rollback, transactional_db):
     """The invented people of the demo, each with a token."""
     rows = read_table((settings.BASE_DIR / "fixtures" / "annotators.csv").read_text(encoding="utf-8"))
     add_annotators(rows)

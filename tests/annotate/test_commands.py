@@ -53,7 +53,7 @@ def test_reroute_sends_on_what_has_no_readers_and_counts_it(make_task, person, c
     task = make_task([DISPUTED, ("fr", "fr he", "he"), DISPUTED])
     person("ben", "en")
     call_command("reroute", "task")
-    assert capsys.readouterr().out == "2 units went to the readers of their next language, 1 to adjudication.\n"
+    assert capsys.readouterr().out == "Sent on: 2 to readers of their next language, 1 to adjudication.\n"
     assert sorted(task.units.values_list("stage", "language")) == [
         ("ADJUDICATION", "fr"),
         ("QUEUED", "en"),
@@ -66,7 +66,7 @@ def test_reroute_run_again_moves_nothing(make_task, person, capsys):
     person("ann", "de")
     moves = Transition.objects.count()
     call_command("reroute", "task")
-    assert "0 units" in capsys.readouterr().out
+    assert "Sent on: 0 to readers" in capsys.readouterr().out
     assert Transition.objects.count() == moves
 
 

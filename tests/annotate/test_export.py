@@ -26,7 +26,7 @@ from annotate.core import stages
 from annotate.gold_files import ExportError, export
 from annotate.judging import judge, skip, undo
 from annotate.models import Judgment, Task, Transition, Unit
-from annotate.opening import Settings, extend_task, open_task
+from annotate.opening import extend_task, open_task
 from annotate.queue import take
 from annotate.task_types.task_type import Answer
 from corpora import store
@@ -88,7 +88,7 @@ def people(person):
 @pytest.fixture
 def task(corpus):
     """The whole corpus but five posts, opened and not yet worked on."""
-    found, _ = open_task("gold", corpus, 60, "7", Settings(title=TITLE, least_level=3))
+    found, _ = open_task("gold", corpus, 60, "7", title=TITLE, least_level=3)
     return found
 
 
@@ -312,7 +312,7 @@ def test_nobodys_name_is_in_any_file(finished, people, manager, out):
 
 
 def test_a_copy_carries_the_label_of_the_post_it_was_judged_as(corpus, people, out):
-    task, _ = open_task("gold", corpus, 65, "7", Settings(least_level=3))
+    task, _ = open_task("gold", corpus, 65, "7", least_level=3)
     finish(task, people, cycle([Answer("und", "several")]))
     manifest = export(task, out)
     rows = {row["id"]: row for name in ("gold", "left_out") for row in json_lines(out / f"{name}.jsonl")}
@@ -423,7 +423,7 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(task, people, out,
 
 
 def test_a_set_in_which_nothing_has_a_label_yet_is_still_well_formed(corpus, out):
-    task, _ = open_task("gold", corpus, 60, "7", Settings(least_letters=10**6))
+    task, _ = open_task("gold", corpus, 60, "7", least_letters=10**6)
     export(task, out)
     header, _ = card_of(out)
     assert "language" not in header

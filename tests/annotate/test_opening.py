@@ -142,13 +142,20 @@ def test_a_draw_larger_than_the_corpus_takes_all_of_it_and_says_so(open_task):
 def test_queues_that_nobody_reads_are_warned_of(open_task, person):
     _, err = open_task("t", 200)
     queues = dict(Counter(Unit.objects.filter(stage=stages.QUEUED).values_list("language", flat=True)))
-    warned = re.findall(r"Warning: ([\d,]+) units wait in (\S+) and nobody reads it", err)
-    assert {queue: int(count) for count, queue in warned} == queues
+    warned = re.findall(r"Warning: nobody reads the queue (\S+), in which ([\d,]+) wait", err)
+    assert {queue: int(count) for queue, count in warned} == queues
     person("polyglot", " ".join("zh-CN" if queue == "zh" else queue for queue in queues))
     assert "Warning" not in open_task("again", 200).err
 
 
 # --- extending
+
+
+def test_an_extension_refuses_what_it_would_not_heed(open_task, extend):
+    open_task("t", 50)
+    with pytest.raises(CommandError, match="--redundancy: extending keeps what the task was opened with"):
+        extend("t", 60, "--redundancy", "3")
+    assert Task.objects.get().units.count() == 50
 
 
 def test_an_extension_adds_the_difference_and_keeps_what_was_judged_in_between(open_task, extend, settings):
@@ -245,16 +252,15 @@ def refused(run, *arguments, **options):
         ("t", 10, ["--corpus", ""], "--corpus is needed to open a task."),
         ("t", 10, ["--labels", "de xx q"], "'xx', 'q': no language code known here."),
         ("t", 10, ["--never-agree", "xx"], "'xx': no language code known here."),
-        ("two words", 10, [], "'two words' is no name for a task"),
-        ("täsk", 10, [], "'täsk' is no name for a task"),
-        ("_-_", 10, [], "'_-_' is no name for a task"),
-        ("x" * 65, 10, [], "is no name for a task"),
-        ("t", 10, ["--title", "x" * 201], "--title has 201 characters; 200 are the most."),
-        ("t", 10, ["--redundancy", "0"], "--redundancy must be between 1 and 99."),
-        ("t", 10, ["--rounds", "100"], "--rounds must be between 1 and 99."),
-        ("t", 10, ["--skip-limit", "0"], "--skip-limit must be between 1 and 99."),
-        ("t", 10, ["--least-level", "6"], "--least-level must be between 0 and 5."),
-        ("t", 10, ["--least-letters", "-1"], "--least-letters must be between 0 and 1,000,000."),
+        ("two words", 10, [], "name: Enter a valid “slug” consisting of letters, numbers"),
+        ("täsk", 10, [], "name: Enter a valid “slug”"),
+        ("x" * 65, 10, [], "name: Ensure this value has at most 64 characters (it has 65)."),
+        ("t", 10, ["--title", "x" * 201], "title: Ensure this value has at most 200 characters (it has 201)."),
+        ("t", 10, ["--redundancy", "0"], "redundancy: Ensure this value is greater than or equal to 1."),
+        ("t", 10, ["--rounds", "100"], "rounds: Ensure this value is less than or equal to 99."),
+        ("t", 10, ["--skip-limit", "0"], "skip-limit: Ensure this value is greater than or equal to 1."),
+        ("t", 10, ["--least-level", "6"], "least-level: Ensure this value is less than or equal to 5."),
+        ("t", 10, ["--least-letters", "-1"], "least-letters: Ensure this value is greater than or equal to 0."),
         ("t", 10, ["--guidelines", "none.md"], "The guidelines cannot be read: "),
     ],
 )

@@ -286,3 +286,16 @@ def test_locking_out_ends_sessions_at_once(client, person):
     assert client.get(reverse("home")).status_code == 200
     people.set_active([ann], False)
     assert client.get(reverse("home")).status_code == 302
+
+
+def test_a_table_can_make_adjudicators_and_leaves_them_alone_where_it_does_not_say(db):
+    header = "username,name,languages,adjudicates\n"
+    add_annotators(read_table(f"{header}ann,Ann,de,yes\nben,Ben,en,\n"))
+    assert [str(a.user.username) for a in Annotator.objects.filter(adjudicates=True)] == ["ann"]
+    add_annotators(read_table("username,name,languages\nann,Ann,de:4\n"))
+    assert Annotator.objects.get(user__username="ann").adjudicates
+    add_annotators(read_table(f"{header}ann,Ann,de,no\n"))
+    assert not Annotator.objects.filter(adjudicates=True).exists()
+    with pytest.raises(BadTable) as caught:
+        read_table(f"{header}ann,Ann,de,maybe\n")
+    assert caught.value.args == ("Line 2: adjudicates is 'maybe'; write yes or no.",)

@@ -1,6 +1,7 @@
 from django.core.management.base import BaseCommand, CommandError
 
 from annotate.models import Task
+from annotate.presenting import rerouted
 from annotate.routing import reroute
 
 
@@ -14,8 +15,4 @@ class Command(BaseCommand):
         found = Task.objects.filter(name=task).first()
         if found is None:
             raise CommandError(f"There is no task {task!r}.")
-        counts = reroute(found)
-        self.stdout.write(
-            f"{counts['queues']:,} units went to the readers of their next language, "
-            f"{counts['adjudication']:,} to adjudication."
-        )
+        self.stdout.write(rerouted(reroute(found)))
