@@ -5,25 +5,19 @@ A part is committed when it is done, so that a run that was stopped goes on wher
 """
 
 import multiprocessing
-import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora.core.detectors import DETECTORS, detector_versions
-from corpora.core.masking import clean_for_detectors, count_letters
-from corpora.core.voting import unanimous
+from corpora.core.detectors import detector_versions
 from corpora.errors import CorpusError
 from corpora.store import (
-    VOTES_SCHEMA,
     Manifest,
     VotesPart,
     changing,
@@ -34,10 +28,10 @@ from corpora.store import (
     sync,
     write_manifest,
 )
+from corpora.voter import VOTES_SCHEMA, Chunk, end_with_parent, vote_on
 
 _CHUNK_ROWS = 500
 
-Chunk = tuple[pa.RecordBatch, int]
 Map = Callable[[Callable[[pa.RecordBatch], Chunk], Iterable[pa.RecordBatch]], Iterator[Chunk]]
 
 
@@ -107,20 +101,8 @@ def _mapping(processes: int) -> Iterator[Map]:
         return
     # Spawned, not forked: a fork would take over open database connections and other threads' locks.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent) as pool:
         yield pool.map
-
-
-def _end_with_parent() -> None:
-    """In a worker: end when the parent does, however it does; a pool's worker would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _vote(part: Path, file: Path, k: int, mapping: Map, progress: Callable[[int], object]) -> tuple[int, int]:
@@ -137,18 +119,3 @@ def _vote(part: Path, file: Path, k: int, mapping: Map, progress: Callable[[int]
     sync(file)
     sync(file.parent)
     return rows, agreed
-
-
-def vote_on(k: int, posts: pa.RecordBatch) -> Chunk:
-    """What a worker does: the votes on some posts, and on how many of them the detectors are unanimous."""
-    texts = posts.column("text").to_pylist()
-    cleaned = [clean_for_detectors(text) for text in texts]
-    rankings = {detector: detect(cleaned, k) for detector, detect in DETECTORS.items()}
-    columns: list[Any] = [posts.column("id"), pa.array(map(count_letters, texts), pa.int32())]
-    for detector, ranked in rankings.items():
-        named = [[{"language": code, "score": score} for code, score in ranking] for ranking in ranked]
-        columns.append(pa.array(named, VOTES_SCHEMA.field(detector).type))
-    unanimously = sum(
-        unanimous(dict(zip(rankings, votes, strict=True))) is not None for votes in zip(*rankings.values(), strict=True)
-    )
-    return pa.RecordBatch.from_arrays(columns, schema=VOTES_SCHEMA), unanimously

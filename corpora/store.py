@@ -27,6 +27,7 @@ import pyarrow as pa
 from django.conf import settings
 
 from corpora.errors import CorpusError
+from corpora.voter import VOTES_SCHEMA
 
 POST_SCHEMA = pa.schema(
     [
@@ -37,15 +38,6 @@ POST_SCHEMA = pa.schema(
         pa.field("url", pa.string(), nullable=False),
     ]
 )
-_RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64())]))
-VOTES_SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("letters", pa.int32(), nullable=False),
-        *(pa.field(detector, _RANKING, nullable=False) for detector in ("langid", "cld2", "fasttext")),
-    ]
-)
-
 # DuckDB sorts and joins on disk beyond this.
 MEMORY_LIMIT = "1GB"
 
