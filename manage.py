@@ -19,4 +19,4 @@ if __name__ == "__main__":
         said = " ".join(str(error).split())
         if isinstance(error, ImproperlyConfigured):
             sys.exit(f"Wrong settings: {said}")
-        sys.exit(f"The database cannot be used: {said}. Is its server running, and has `migrate` been run?")
+        sys.exit(f"The database cannot be used: {said} (See DATABASE_URL; and has `migrate` been run?)")

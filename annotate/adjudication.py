@@ -39,7 +39,7 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
     if own and (own.kind, own.label) == (kind, answer.label):
         return own  # a retry
     if unit.stage != stages.ADJUDICATION:
-        raise WrongStage("This post is no longer waiting for an adjudicator: somebody has decided it meanwhile.")
+        raise WrongStage("This post is not waiting for an adjudicator; somebody may have decided it meanwhile.")
     if own:
         raise NotAllowed("You have judged this post as an annotator, so another adjudicator must decide it.")
     if not answer.reason.strip():

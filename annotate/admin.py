@@ -22,9 +22,10 @@ from annotate.models import (
     Transition,
     Unit,
 )
-from annotate.presenting import full_url, rerouted
+from annotate.presenting import rerouted
 from corpora.core.languages import LANGUAGES, UND
 from corpora.models import Corpus, Draw
+from corpora.store import read_manifest
 
 admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"
@@ -220,7 +221,7 @@ class AnnotatorAdmin(admin.ModelAdmin):
 
     def _links(self, request, made):
         return [
-            (annotator, full_url(reverse("invite", args=[token]), request) if token else None)
+            (annotator, request.build_absolute_uri(reverse("invite", args=[token])) if token else None)
             for annotator, token in made
         ]
 
@@ -373,15 +374,47 @@ class UnitAdmin(ReadOnly):
 
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnly):
-    list_display = ["answered_at", "annotator", "kind", "label", "reason", "active_seconds", "voided_at"]
-    list_filter = ["kind", "annotator", "label"]
+    list_display = ["answered_at", "text", "annotator", "kind", "label", "reason", "active_seconds", "voided_at"]
+    list_filter = ["unit__task", "kind", "annotator", "label"]
+    search_fields = ["unit__item__key", "unit__item__text", "comment"]
     date_hierarchy = "answered_at"
-    list_select_related = ["annotator__user"]
+    ordering = ["-pk"]
+    list_select_related = ["annotator__user", "unit__item"]
+
+    @admin.display(description="post")
+    def text(self, judgment):
+        return judgment.unit.item.text[:80]
+
+
+def told(corpus: Corpus, tell):
+    """What the manifest says, which may have been lost with the data directory."""
+    manifest = read_manifest(corpus.name)
+    return tell(manifest) if manifest else "lost"
 
 
 @admin.register(Corpus)
 class CorpusAdmin(ReadOnly):
-    list_display = ["name", "created_at"]
+    list_display = ["name", "posts", "votes", "licence", "text_may_leave", "source", "created_at"]
+
+    @admin.display
+    def posts(self, corpus):
+        return told(corpus, lambda manifest: f"{manifest.rows:,}")
+
+    @admin.display
+    def votes(self, corpus):
+        return told(corpus, lambda manifest: f"{sum(part.rows for part in manifest.votes):,}")
+
+    @admin.display
+    def licence(self, corpus):
+        return told(corpus, lambda manifest: manifest.licence)
+
+    @admin.display
+    def text_may_leave(self, corpus):
+        return told(corpus, lambda manifest: "yes" if manifest.text_may_leave else "no")
+
+    @admin.display
+    def source(self, corpus):
+        return told(corpus, lambda manifest: manifest.source)
 
 
 @admin.register(Draw)

@@ -53,6 +53,8 @@ class TooLateToUndo(Refusal):
 def api_exception_handler(error, context):
     if isinstance(error, Refusal):
         return Response({"code": error.code, "detail": str(error)}, status=error.status)
+    if isinstance(error, RecursionError):
+        return Response({"code": "parse_error", "detail": "The JSON is nested too deeply."}, status=400)
     response = exception_handler(error, context)
     if isinstance(error, ValidationError):
         faults = (f"{field}: {' '.join(sentences)}" for field, sentences in response.data.items())

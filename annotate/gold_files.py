@@ -101,11 +101,18 @@ def _check_replaceable(task: Task, out: Path) -> None:
     if not any(out.iterdir()):
         return
     try:
-        earlier = json.loads((out / "manifest.json").read_text(encoding="utf-8"))["task"]["name"]
+        earlier = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+        name, files = earlier["task"]["name"], {"manifest.json", *earlier["files"]}
     except (OSError, ValueError, KeyError, TypeError):
-        earlier = None
-    if earlier != task.name:
+        name, files = None, set()
+    if name != task.name:
         raise ExportError(f"{out} holds something else than an export of {task.name}; choose another folder.")
+    # The folder is replaced as a whole, and what people have put beside the export would go with it.
+    if strangers := sorted(path.name for path in out.iterdir() if path.name not in files):
+        named = ", ".join(strangers)
+        raise ExportError(
+            f"{out} holds what is no part of the export: {named}. Move it away, or choose another folder."
+        )
 
 
 def _replace(out: Path, partial: Path) -> None:

@@ -18,6 +18,7 @@ from annotate.queue import close_others, free_place, lease_locked, one_at_a_time
 from annotate.routing import after_judgment, move
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.task_type import Answer
+from corpora.core.languages import LANGUAGES, UND
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
@@ -84,14 +85,18 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
 
 def _retried(first: Judgment, answer: Answer | None) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
-    said = f"answered {first.label!r}" if first.label else "skipped it"
+    said = f"answered {_name(first.label)}" if first.label else "skipped"
     if first.voided_at:
-        raise AlreadyAnswered(f"You {said} and took that back since. Please answer the post that is open now.")
+        raise AlreadyAnswered(f"You {said} here and took that back since. Please answer the post that is open now.")
     if answer is None and first.kind == Judgment.SKIP:
         return first
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
-    raise AlreadyAnswered(f"You have already {said} on this post, and that stands. Undo it to answer otherwise.")
+    raise AlreadyAnswered(f"You have already {said} here, and that stands. To answer otherwise, go on and press Undo.")
+
+
+def _name(label: str) -> str:
+    return LANGUAGES[label].name if label in LANGUAGES else "Undefined" if label == UND else label
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
@@ -156,9 +161,9 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
 def read_answer(label: str, reason: str = "", comment: str = "") -> Answer:
     """An answer from what a page or a client sent; which labels a task takes is its task type's to say."""
     if not label:
-        raise InvalidAnswer("No language was chosen. Choose one, or Undefined, or skip the post.")
+        raise InvalidAnswer("No language was chosen. Choose one, or Undefined.")
     if len(comment) > 2000:
         raise InvalidAnswer("The comment is longer than 2,000 characters. Please shorten it.")
     if "\x00" in label + reason + comment:
-        raise InvalidAnswer("The comment has a NUL character in it. Please remove it.")
+        raise InvalidAnswer("The answer has a NUL character in it. Please remove it.")
     return Answer(label=label, reason=reason, comment=comment)

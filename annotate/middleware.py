@@ -2,7 +2,7 @@
 
 from django.shortcuts import render
 
-from annotate.errors import Refusal
+from annotate.errors import NotAllowed, Refusal
 
 
 class RefusalMiddleware:
@@ -13,14 +13,22 @@ class RefusalMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request, error):
-        if not isinstance(error, Refusal):
-            return None
-        # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
-        template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
-        # Where the refused action belongs to a task, its queue is the way on.
-        context = {"refusal": error, "queue_of": request.resolver_match.kwargs.get("task")}
-        response = render(request, template, context, status=error.status)
-        if request.htmx:
-            response["HX-Retarget"] = "#notice"
-            response["HX-Reswap"] = "innerHTML"
-        return response
+        return refused(request, error) if isinstance(error, Refusal) else None
+
+
+def refused(request, error: Refusal):
+    # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
+    template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
+    # Where the refused action belongs to a task, its queue is the way on.
+    context = {"refusal": error, "queue_of": request.resolver_match.kwargs.get("task")}
+    response = render(request, template, context, status=error.status)
+    if request.htmx:
+        response["HX-Retarget"] = "#notice"
+        response["HX-Reswap"] = "innerHTML"
+    return response
+
+
+def csrf_failure(request, reason=""):
+    """Django's own page speaks of cookies and DEBUG to people whose page is merely older than their session."""
+    sentence = "This page is older than your session, so nothing was done. Take the post again, or reload the page."
+    return refused(request, NotAllowed(sentence))

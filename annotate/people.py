@@ -41,6 +41,7 @@ def read_table(text: str) -> list[Row]:
 
     A column adjudicates, yes or no, may be there besides. Raises BadTable with every fault at once.
     """
+    csv.field_size_limit(131_072)  # the limit is the process's, and an import may have raised it
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     rows, faults, usernames = [], [], set()
     try:

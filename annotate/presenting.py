@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from urllib.parse import quote_plus
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
@@ -131,6 +130,11 @@ def said(judgment: Judgment | None) -> str:
     return Choice(judgment.label).name if judgment.label else "Skipped"
 
 
+def reason(judgment: Judgment) -> str:
+    """Why somebody said what they said: one of the reasons for Undefined in words, or their own words."""
+    return UNDEFINED_REASONS.get(judgment.reason, judgment.reason)
+
+
 def decision(judgment: Judgment) -> str:
     if judgment.kind == Judgment.DISCARD:
         return "Discarded."
@@ -150,11 +154,3 @@ def rerouted(counts: dict[str, int]) -> str:
     """What routing.reroute did."""
     queues, adjudication = counts["queues"], counts["adjudication"]
     return f"Sent on: {queues:,} to readers of their next language, {adjudication:,} to adjudication."
-
-
-def full_url(path: str, request=None) -> str:
-    """An address as it can be sent to somebody."""
-    if request:
-        return request.build_absolute_uri(path)
-    scheme = "https" if settings.HTTPS else "http"
-    return f"{scheme}://{settings.ALLOWED_HOSTS[0]}{path}"

@@ -112,6 +112,8 @@ def judge(request, annotator, task):
 @with_task("annotate")
 def undo(request, annotator, task):
     judgment = presenting.whole_number(request.POST.get("judgment"))
+    if judgment is None and "judgment" in request.POST:
+        raise InvalidAnswer("The form did not say which answer to take back. Reload the page.")
     lease = judging.undo(annotator, task, judgment)
     if not request.htmx:
         return redirect("queue", task=task.name)
@@ -132,7 +134,8 @@ def pause(request, annotator, task):
 @with_task("annotate")
 def answers(request, annotator, task):
     page = Paginator(progress.today(annotator, task), 50).get_page(request.GET.get("page"))
-    return render(request, "annotate/answers.html", {"task": task, "page": page})
+    rows = [(judgment, presenting.said(judgment), presenting.reason(judgment)) for judgment in page]
+    return render(request, "annotate/answers.html", {"task": task, "page": page, "rows": rows})
 
 
 @require_GET
@@ -157,12 +160,12 @@ def adjudication(request, annotator, task):
     decided = (
         Judgment.objects.filter(annotator=annotator, unit__task=task, lease=None, voided_at=None)
         .select_related("unit__item")
-        .order_by("-pk")[:10]
+        .order_by("-pk")[:50]
     )
     context = {
         "task": task,
         "language": language,
-        "languages": languages,
+        "languages": [(presenting.Choice(code), count) for code, count in languages],
         "waiting": everything.count(),
         "page": Paginator(units, 50).get_page(request.GET.get("page")),
         "decided": decided,

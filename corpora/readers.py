@@ -166,6 +166,12 @@ def _jsonl(path: Path, lines: Lines, columns: Columns) -> Iterator[Row]:
 
 def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
     """(field, place in the header) of what there is. CorpusError where a needed column is missing."""
+    if repeated := sorted({column for column in header if header.count(column) > 1}.intersection(columns.values())):
+        raise CorpusError(f"{path} has the column {repeated[0]} twice; rename one of them.")
+    if header and header[0].startswith(("\udcff\udcfe", "\udcfe\udcff")):
+        raise CorpusError(f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8.")
+    if len(header) == 1 and ";" in header[0]:
+        raise CorpusError(f"{path} has semicolons between its columns; save it with commas, or with tabs as .tsv.")
     missing = [
         column for field, column in columns.items() if column not in header and (field in OBLIGATORY or column != field)
     ]

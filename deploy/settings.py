@@ -6,6 +6,7 @@ installation: debug off, SQLite, all state under var/, answering on localhost on
 
 import os
 import secrets
+import zoneinfo
 from pathlib import Path
 
 import dj_database_url
@@ -22,6 +23,15 @@ def installation_key(name: str) -> str:
     if value := os.environ.get(f"ASSAY_{name}"):
         return value
     path = DATA_DIR / name.lower()
+    try:
+        return _kept_key(path)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data directory {DATA_DIR} cannot be used: {error.strerror}. Set ASSAY_DATA_DIR to one that can."
+        ) from error
+
+
+def _kept_key(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         # Written aside and linked into place: of two processes that start together, one wins and both read it.
@@ -138,10 +148,13 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
+CSRF_FAILURE_VIEW = "annotate.middleware.csrf_failure"
 
 LANGUAGE_CODE = "en-us"
 USE_I18N = True
 TIME_ZONE = os.environ.get("ASSAY_TIME_ZONE", "UTC")
+if TIME_ZONE not in zoneinfo.available_timezones():
+    raise ImproperlyConfigured(f"ASSAY_TIME_ZONE is {TIME_ZONE!r}, no name of a time zone such as Europe/Berlin.")
 USE_TZ = True
 
 STATIC_URL = "static/"

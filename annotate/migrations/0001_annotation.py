@@ -9,244 +9,520 @@ import annotate.models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('corpora', '0001_corpora'),
+        ("corpora", "0001_corpora"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='LanguageRoute',
+            name="LanguageRoute",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('language', models.CharField(max_length=16, unique=True)),
-                ('queue', models.CharField(help_text='the queue that its posts wait in; languages that name one queue share it', max_length=16)),
-                ('extra_candidates', models.JSONField(blank=True, default=list, help_text='languages to try after this one though no detector names them: hi-Latn after hi')),
-                ('never_agree', models.BooleanField(default=False, help_text="in tasks opened from now on, the detectors' agreement on it counts for nothing")),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("language", models.CharField(max_length=16, unique=True)),
+                (
+                    "queue",
+                    models.CharField(
+                        help_text="the queue that its posts wait in; languages that name one queue share it",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "extra_candidates",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text="languages to try after this one though no detector names them: hi-Latn after hi",
+                    ),
+                ),
+                (
+                    "never_agree",
+                    models.BooleanField(
+                        default=False,
+                        help_text="in tasks opened from now on, the detectors' agreement on it counts for nothing",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['language'],
+                "ordering": ["language"],
             },
         ),
         migrations.CreateModel(
-            name='Annotator',
+            name="Annotator",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('pseudonym', models.CharField(default=annotate.models.new_pseudonym, editable=False, max_length=40, unique=True)),
-                ('adjudicates', models.BooleanField(default=False, help_text="may open the adjudication list, where votes and others' judgments are shown")),
-                ('user', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "pseudonym",
+                    models.CharField(default=annotate.models.new_pseudonym, editable=False, max_length=40, unique=True),
+                ),
+                (
+                    "adjudicates",
+                    models.BooleanField(
+                        default=False,
+                        help_text="may open the adjudication list, where votes and others' judgments are shown",
+                    ),
+                ),
+                (
+                    "user",
+                    models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL),
+                ),
             ],
             options={
-                'ordering': ['user__username'],
+                "ordering": ["user__username"],
             },
         ),
         migrations.CreateModel(
-            name='Invite',
+            name="Invite",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('digest', models.CharField(editable=False, max_length=64, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField()),
-                ('used_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('revoked_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invites', to='annotate.annotator')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.CharField(editable=False, max_length=64, unique=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("expires_at", models.DateTimeField()),
+                ("used_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "annotator",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="invites", to="annotate.annotator"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
+                "ordering": ["-pk"],
             },
         ),
         migrations.CreateModel(
-            name='Lease',
+            name="Lease",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('place', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('round', models.PositiveSmallIntegerField()),
-                ('queue', models.CharField(max_length=16)),
-                ('opened_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField()),
-                ('closed_at', models.DateTimeField(blank=True, null=True)),
-                ('outcome', models.CharField(blank=True, choices=[('answered', 'answered'), ('skipped', 'skipped'), ('released', 'released'), ('expired', 'expired'), ('undone', 'undone')], max_length=16)),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='leases', to='annotate.annotator')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("place", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("round", models.PositiveSmallIntegerField()),
+                ("queue", models.CharField(max_length=16)),
+                ("opened_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                ("closed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("answered", "answered"),
+                            ("skipped", "skipped"),
+                            ("released", "released"),
+                            ("expired", "expired"),
+                            ("undone", "undone"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "annotator",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="leases", to="annotate.annotator"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='Judgment',
+            name="Judgment",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('answer', 'answer'), ('skip', 'skip'), ('settle', 'settle'), ('discard', 'discard')], max_length=8)),
-                ('label', models.CharField(blank=True, max_length=64)),
-                ('reason', models.CharField(blank=True, max_length=200)),
-                ('comment', models.TextField(blank=True)),
-                ('shown_at', models.DateTimeField(null=True)),
-                ('answered_at', models.DateTimeField()),
-                ('active_seconds', models.FloatField(help_text='time at work on it, idling cut off; null if not measured', null=True)),
-                ('voided_at', models.DateTimeField(blank=True, null=True)),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='judgments', to='annotate.annotator')),
-                ('lease', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='annotate.lease')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("answer", "answer"), ("skip", "skip"), ("settle", "settle"), ("discard", "discard")],
+                        max_length=8,
+                    ),
+                ),
+                ("label", models.CharField(blank=True, max_length=64)),
+                ("reason", models.CharField(blank=True, max_length=200)),
+                ("comment", models.TextField(blank=True)),
+                ("shown_at", models.DateTimeField(null=True)),
+                ("answered_at", models.DateTimeField()),
+                (
+                    "active_seconds",
+                    models.FloatField(help_text="time at work on it, idling cut off; null if not measured", null=True),
+                ),
+                ("voided_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "annotator",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="judgments", to="annotate.annotator"
+                    ),
+                ),
+                (
+                    "lease",
+                    models.OneToOneField(
+                        blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to="annotate.lease"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='Task',
+            name="Task",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(max_length=64, unique=True)),
-                ('title', models.CharField(max_length=200)),
-                ('task_type', models.CharField(max_length=32)),
-                ('guidelines', models.TextField(help_text='Markdown; always at hand beside the queue')),
-                ('labels', models.JSONField(help_text='the codes that may be answered, besides und')),
-                ('is_open', models.BooleanField(default=True, help_text='a closed task hands out no more work')),
-                ('least_letters', models.PositiveIntegerField(default=20, help_text='on shorter texts agreement counts for nothing')),
-                ('never_agree', models.JSONField(blank=True, default=list)),
-                ('redundancy', models.PositiveSmallIntegerField(default=1, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(99)])),
-                ('rounds', models.PositiveSmallIntegerField(default=2, help_text='languages tried before adjudication', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(99)])),
-                ('skip_limit', models.PositiveSmallIntegerField(default=1, help_text="skips that end a unit's round", validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(99)])),
-                ('least_level', models.PositiveSmallIntegerField(default=4, help_text='who reads a language less well is not served it', validators=[django.core.validators.MaxValueValidator(5)])),
-                ('lease_minutes', models.PositiveSmallIntegerField(default=10, help_text='how long a unit is kept for who has it open', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1440)])),
-                ('on_conflict', models.CharField(choices=[('ADJUDICATION', 'send to adjudication'), ('DISCARDED', 'discard')], default='ADJUDICATION', help_text='when the answers give no label', max_length=16)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('draw', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='corpora.draw')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(max_length=64, unique=True)),
+                ("title", models.CharField(max_length=200)),
+                ("task_type", models.CharField(max_length=32)),
+                ("guidelines", models.TextField(help_text="Markdown; always at hand beside the queue")),
+                ("labels", models.JSONField(help_text="the codes that may be answered, besides und")),
+                ("is_open", models.BooleanField(default=True, help_text="a closed task hands out no more work")),
+                (
+                    "least_letters",
+                    models.PositiveIntegerField(default=20, help_text="on shorter texts agreement counts for nothing"),
+                ),
+                ("never_agree", models.JSONField(blank=True, default=list)),
+                (
+                    "redundancy",
+                    models.PositiveSmallIntegerField(
+                        default=1,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(99),
+                        ],
+                    ),
+                ),
+                (
+                    "rounds",
+                    models.PositiveSmallIntegerField(
+                        default=2,
+                        help_text="languages tried before adjudication",
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(99),
+                        ],
+                    ),
+                ),
+                (
+                    "skip_limit",
+                    models.PositiveSmallIntegerField(
+                        default=1,
+                        help_text="skips that end a unit's round",
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(99),
+                        ],
+                    ),
+                ),
+                (
+                    "least_level",
+                    models.PositiveSmallIntegerField(
+                        default=4,
+                        help_text="who reads a language less well is not served it",
+                        validators=[django.core.validators.MaxValueValidator(5)],
+                    ),
+                ),
+                (
+                    "lease_minutes",
+                    models.PositiveSmallIntegerField(
+                        default=10,
+                        help_text="how long a unit is kept for who has it open",
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(1440),
+                        ],
+                    ),
+                ),
+                (
+                    "on_conflict",
+                    models.CharField(
+                        choices=[("ADJUDICATION", "send to adjudication"), ("DISCARDED", "discard")],
+                        default="ADJUDICATION",
+                        help_text="when the answers give no label",
+                        max_length=16,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "draw",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="tasks", to="corpora.draw"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
+                "ordering": ["-pk"],
             },
         ),
         migrations.CreateModel(
-            name='Unit',
+            name="Unit",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveBigIntegerField(help_text='rank in the draw: the order in which it is served')),
-                ('stage', models.CharField(choices=[('NEW', 'NEW'), ('COPIED', 'COPIED'), ('AGREED', 'AGREED'), ('QUEUED', 'QUEUED'), ('ADJUDICATION', 'ADJUDICATION'), ('LABELLED', 'LABELLED'), ('DISCARDED', 'DISCARDED')], default='NEW', max_length=16)),
-                ('redundancy', models.PositiveSmallIntegerField(help_text='answers asked for')),
-                ('candidates', models.JSONField(default=list, help_text='languages, most likely first')),
-                ('visited', models.JSONField(default=list, help_text='queues that the unit has been in')),
-                ('round', models.PositiveSmallIntegerField(default=0)),
-                ('language', models.CharField(blank=True, help_text='the queue it is in, or was in last', max_length=16)),
-                ('label', models.CharField(blank=True, max_length=64)),
-                ('copy_of', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='copies', to='annotate.unit')),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='units', to='corpora.item')),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='units', to='annotate.task')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "position",
+                    models.PositiveBigIntegerField(help_text="rank in the draw: the order in which it is served"),
+                ),
+                (
+                    "stage",
+                    models.CharField(
+                        choices=[
+                            ("NEW", "NEW"),
+                            ("COPIED", "COPIED"),
+                            ("AGREED", "AGREED"),
+                            ("QUEUED", "QUEUED"),
+                            ("ADJUDICATION", "ADJUDICATION"),
+                            ("LABELLED", "LABELLED"),
+                            ("DISCARDED", "DISCARDED"),
+                        ],
+                        default="NEW",
+                        max_length=16,
+                    ),
+                ),
+                ("redundancy", models.PositiveSmallIntegerField(help_text="answers asked for")),
+                ("candidates", models.JSONField(default=list, help_text="languages, most likely first")),
+                ("visited", models.JSONField(default=list, help_text="queues that the unit has been in")),
+                ("round", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "language",
+                    models.CharField(blank=True, help_text="the queue it is in, or was in last", max_length=16),
+                ),
+                ("label", models.CharField(blank=True, max_length=64)),
+                (
+                    "copy_of",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="copies",
+                        to="annotate.unit",
+                    ),
+                ),
+                (
+                    "item",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="units", to="corpora.item"
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="units", to="annotate.task"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['position'],
+                "ordering": ["position"],
             },
         ),
         migrations.CreateModel(
-            name='Transition',
+            name="Transition",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('event', models.CharField(max_length=16)),
-                ('from_stage', models.CharField(max_length=16)),
-                ('to_stage', models.CharField(max_length=16)),
-                ('round', models.PositiveSmallIntegerField()),
-                ('language', models.CharField(blank=True, max_length=16)),
-                ('label', models.CharField(blank=True, max_length=64)),
-                ('at', models.DateTimeField()),
-                ('by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL)),
-                ('judgment', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to='annotate.judgment')),
-                ('unit', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='transitions', to='annotate.unit')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("event", models.CharField(max_length=16)),
+                ("from_stage", models.CharField(max_length=16)),
+                ("to_stage", models.CharField(max_length=16)),
+                ("round", models.PositiveSmallIntegerField()),
+                ("language", models.CharField(blank=True, max_length=16)),
+                ("label", models.CharField(blank=True, max_length=64)),
+                ("at", models.DateTimeField()),
+                (
+                    "by",
+                    models.ForeignKey(
+                        blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "judgment",
+                    models.ForeignKey(
+                        blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, to="annotate.judgment"
+                    ),
+                ),
+                (
+                    "unit",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="transitions", to="annotate.unit"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.AddField(
-            model_name='lease',
-            name='unit',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='leases', to='annotate.unit'),
+            model_name="lease",
+            name="unit",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="leases", to="annotate.unit"
+            ),
         ),
         migrations.AddField(
-            model_name='judgment',
-            name='unit',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='judgments', to='annotate.unit'),
+            model_name="judgment",
+            name="unit",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="judgments", to="annotate.unit"
+            ),
         ),
         migrations.CreateModel(
-            name='AnnotatorLanguage',
+            name="AnnotatorLanguage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('language', models.CharField(max_length=16)),
-                ('level', models.PositiveSmallIntegerField(default=5, help_text='0 (none) to 5 (native); a task serves those at its least level and above', validators=[django.core.validators.MaxValueValidator(5)])),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='languages', to='annotate.annotator')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("language", models.CharField(max_length=16)),
+                (
+                    "level",
+                    models.PositiveSmallIntegerField(
+                        default=5,
+                        help_text="0 (none) to 5 (native); a task serves those at its least level and above",
+                        validators=[django.core.validators.MaxValueValidator(5)],
+                    ),
+                ),
+                (
+                    "annotator",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="languages", to="annotate.annotator"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-level', 'language'],
-                'constraints': [models.UniqueConstraint(fields=('annotator', 'language'), name='language_once_per_annotator'), models.CheckConstraint(condition=models.Q(('level__lte', 5)), name='level_0_to_5')],
+                "ordering": ["-level", "language"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("annotator", "language"), name="language_once_per_annotator"),
+                    models.CheckConstraint(condition=models.Q(("level__lte", 5)), name="level_0_to_5"),
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('redundancy__gte', 1)), name='task_asks_somebody'),
+            model_name="task",
+            constraint=models.CheckConstraint(condition=models.Q(("redundancy__gte", 1)), name="task_asks_somebody"),
         ),
         migrations.AddIndex(
-            model_name='unit',
-            index=models.Index(fields=['task', 'stage', 'language', 'position'], name='queue'),
+            model_name="unit",
+            index=models.Index(fields=["task", "stage", "language", "position"], name="queue"),
         ),
         migrations.AddConstraint(
-            model_name='unit',
-            constraint=models.UniqueConstraint(fields=('task', 'item'), name='item_once_in_task'),
+            model_name="unit",
+            constraint=models.UniqueConstraint(fields=("task", "item"), name="item_once_in_task"),
         ),
         migrations.AddConstraint(
-            model_name='unit',
-            constraint=models.CheckConstraint(condition=models.Q(('stage__in', ['NEW', 'COPIED', 'AGREED', 'QUEUED', 'ADJUDICATION', 'LABELLED', 'DISCARDED'])), name='known_stage'),
+            model_name="unit",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("stage__in", ["NEW", "COPIED", "AGREED", "QUEUED", "ADJUDICATION", "LABELLED", "DISCARDED"])
+                ),
+                name="known_stage",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='unit',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('stage__in', ('AGREED', 'LABELLED')), models.Q(('label', ''), _negated=True)), models.Q(models.Q(('stage__in', ('AGREED', 'LABELLED')), _negated=True), ('label', '')), _connector='OR'), name='label_only_where_labelled'),
+            model_name="unit",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("stage__in", ("AGREED", "LABELLED")), models.Q(("label", ""), _negated=True)),
+                    models.Q(models.Q(("stage__in", ("AGREED", "LABELLED")), _negated=True), ("label", "")),
+                    _connector="OR",
+                ),
+                name="label_only_where_labelled",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='unit',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('stage', 'QUEUED'), _negated=True), models.Q(models.Q(('language', ''), _negated=True), ('round__gte', 1)), _connector='OR'), name='queued_somewhere'),
+            model_name="unit",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("stage", "QUEUED"), _negated=True),
+                    models.Q(models.Q(("language", ""), _negated=True), ("round__gte", 1)),
+                    _connector="OR",
+                ),
+                name="queued_somewhere",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='unit',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('copy_of__isnull', False), ('stage', 'COPIED')), models.Q(models.Q(('stage', 'COPIED'), _negated=True), ('copy_of__isnull', True)), _connector='OR'), name='copied_has_original'),
+            model_name="unit",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("copy_of__isnull", False), ("stage", "COPIED")),
+                    models.Q(models.Q(("stage", "COPIED"), _negated=True), ("copy_of__isnull", True)),
+                    _connector="OR",
+                ),
+                name="copied_has_original",
+            ),
         ),
         migrations.AddIndex(
-            model_name='transition',
-            index=models.Index(fields=['to_stage', 'language'], name='queues_visited'),
+            model_name="transition",
+            index=models.Index(fields=["to_stage", "language"], name="queues_visited"),
         ),
         migrations.AddIndex(
-            model_name='lease',
-            index=models.Index(fields=['annotator', 'closed_at'], name='open_leases'),
+            model_name="lease",
+            index=models.Index(fields=["annotator", "closed_at"], name="open_leases"),
         ),
         migrations.AddConstraint(
-            model_name='lease',
-            constraint=models.UniqueConstraint(condition=models.Q(('closed_at__isnull', True)), fields=('unit', 'annotator'), name='one_open_lease_per_annotator'),
+            model_name="lease",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("closed_at__isnull", True)),
+                fields=("unit", "annotator"),
+                name="one_open_lease_per_annotator",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='lease',
-            constraint=models.UniqueConstraint(fields=('unit', 'place'), name='one_holder_per_place'),
+            model_name="lease",
+            constraint=models.UniqueConstraint(fields=("unit", "place"), name="one_holder_per_place"),
         ),
         migrations.AddConstraint(
-            model_name='lease',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('outcome', ''), ('place__gte', 1), ('place__isnull', False)), models.Q(('closed_at__isnull', False), ('outcome', 'answered'), ('place__gte', 1), ('place__isnull', False)), models.Q(('closed_at__isnull', False), ('place__isnull', True), models.Q(('outcome__in', ['', 'answered']), _negated=True)), _connector='OR'), name='place_kept_by_open_or_answered'),
+            model_name="lease",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("closed_at__isnull", True), ("outcome", ""), ("place__gte", 1), ("place__isnull", False)),
+                    models.Q(
+                        ("closed_at__isnull", False),
+                        ("outcome", "answered"),
+                        ("place__gte", 1),
+                        ("place__isnull", False),
+                    ),
+                    models.Q(
+                        ("closed_at__isnull", False),
+                        ("place__isnull", True),
+                        models.Q(("outcome__in", ["", "answered"]), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="place_kept_by_open_or_answered",
+            ),
         ),
         migrations.AddIndex(
-            model_name='judgment',
-            index=models.Index(fields=['annotator', 'answered_at'], name='own_answers'),
+            model_name="judgment",
+            index=models.Index(fields=["annotator", "answered_at"], name="own_answers"),
         ),
         migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.UniqueConstraint(condition=models.Q(('voided_at__isnull', True)), fields=('unit', 'annotator'), name='one_live_judgment'),
+            model_name="judgment",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("voided_at__isnull", True)), fields=("unit", "annotator"), name="one_live_judgment"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ['answer', 'settle']), models.Q(('label', ''), _negated=True)), models.Q(('kind__in', ['skip', 'discard']), ('label', '')), _connector='OR'), name='answer_or_skip'),
+            model_name="judgment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("kind__in", ["answer", "settle"]), models.Q(("label", ""), _negated=True)),
+                    models.Q(("kind__in", ["skip", "discard"]), ("label", "")),
+                    _connector="OR",
+                ),
+                name="answer_or_skip",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ['answer', 'skip']), ('lease__isnull', False)), models.Q(('kind__in', ['settle', 'discard']), ('lease__isnull', True)), _connector='OR'), name='annotators_judge_by_lease'),
+            model_name="judgment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("kind__in", ["answer", "skip"]), ("lease__isnull", False)),
+                    models.Q(("kind__in", ["settle", "discard"]), ("lease__isnull", True)),
+                    _connector="OR",
+                ),
+                name="annotators_judge_by_lease",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.CheckConstraint(condition=models.Q(('shown_at__isnull', True), ('shown_at__lte', models.F('answered_at')), _connector='OR'), name='shown_before_answered'),
+            model_name="judgment",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("shown_at__isnull", True), ("shown_at__lte", models.F("answered_at")), _connector="OR"
+                ),
+                name="shown_before_answered",
+            ),
         ),
     ]

@@ -97,7 +97,7 @@ def _url(value: object) -> str:
     if value is None or value == "":
         return ""
     if not isinstance(value, str) or not _URL.fullmatch(_checked("url", value)):
-        raise RecordError("The url is none: it must begin with http:// or https:// and hold no spaces.")
+        raise RecordError("The url is no web address: it must begin with http:// or https:// and hold no spaces.")
     if len(value) > MAX_URL:
         raise RecordError(f"The url has {len(value):,} characters; {MAX_URL:,} are the most.")
     return value

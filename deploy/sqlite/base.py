@@ -9,6 +9,7 @@ import fcntl
 import os
 from contextlib import contextmanager
 
+from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
 # Statements that never write. Anything else outside a transaction takes the lock for its own duration.
@@ -27,7 +28,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _take_lock(self):
         if self._lock_file is None:
             path = f"{self.settings_dict['NAME']}.writers"
-            self._lock_file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                self._lock_file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise OperationalError(f"{path} cannot be opened: {error.strerror}") from error
         fcntl.flock(self._lock_file, fcntl.LOCK_EX)
         self._lock_held = True
 

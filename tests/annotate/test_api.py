@@ -110,7 +110,7 @@ def test_another_answer_for_the_same_lease_is_refused(make_task, program):
         program.post(f"leases/{lease}/skip/"),
     ):
         assert refusal(again) == (409, "already_answered")
-        assert again.json()["detail"].startswith("You have already answered 'de' on this post, and that stands.")
+        assert again.json()["detail"].startswith("You have already answered German here, and that stands.")
 
 
 def test_a_retry_of_what_was_taken_back_is_refused(make_task, program):
@@ -234,3 +234,13 @@ def test_the_documentation_needs_no_other_host(client, ann):
         response = client.get(address)
         assert response.status_code == 200, address
         assert b"".join(response)
+
+
+def test_json_nested_too_deeply_is_refused_in_a_sentence(make_task, person, client):
+    make_task([DISPUTED])
+    ann = person("ann", "de")
+    token = AuthToken.objects.create(ann.user)[1]
+    body = "[" * 100_000
+    headers = {"Authorization": f"Token {token}"}
+    reply = client.post("/api/v1/leases/1/judge/", body, content_type="application/json", headers=headers)
+    assert (reply.status_code, reply.json()["detail"]) == (400, "The JSON is nested too deeply.")

@@ -179,6 +179,10 @@ def test_a_press_meant_for_the_post_before_does_not_answer_the_next(at_work, mak
 def test_the_picker_finds_a_language_by_any_of_its_names(at_work, make_task, person):
     ann = person("ann", "de")
     hands = at_work(make_task([DISPUTED] * 3), ann)
+    hands.page.wait_for_timeout(GRACE)
+    hands.press("KeyW")
+    hands.page.keyboard.type("changed my mind")
+    hands.press("Escape")
     for query in ("heb", "עבר", "he"):
         hands.page.wait_for_timeout(GRACE)
         hands.press("KeyW")
@@ -259,6 +263,27 @@ def test_a_session_that_ended_asks_for_the_password_and_comes_back_to_the_post(a
     page.click("button:has-text('Log in')")
     page.wait_for_selector("#post")
     assert hands.post == before
+
+
+def test_a_page_older_than_the_session_says_so_and_leaves_the_post_where_it_is(
+    at_work, make_task, person, console_errors
+):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 2), ann)
+    page, before = hands.page, hands.post
+    page.fill("[name=comment]", "typed")
+    page.context.add_cookies([{"name": "csrftoken", "value": "x" * 32, "url": page.url.partition("/tasks")[0]}])
+    page.wait_for_timeout(GRACE)
+    page.locator("#post").focus()
+    hands.press("Digit1")
+    page.wait_for_selector("text=This page is older than your session")
+    assert hands.post == before
+    assert page.input_value("[name=comment]") == "typed"
+    page.click("text=Next post")
+    page.wait_for_selector("#notice:empty", state="attached")
+    hands.press_and_wait("Digit1")
+    assert said(ann) == [("answer", "de", "")]
+    console_errors.clear()  # the refusal
 
 
 def test_idle_time_does_not_count(at_work, make_task, person):

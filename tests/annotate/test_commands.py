@@ -116,6 +116,8 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(demo_data
         assert client.login(username=name, password=password), name
     task = Task.objects.get()
     assert task.units.count() == demo.SIZE
+    assert task.units.filter(stage="ADJUDICATION").exists()
+    skipped = Judgment.objects.count()
     anna = Annotator.objects.get(user__username="anna")
     judgment = judge(anna, take(anna, task).pk, Answer("de"))
     yusuf = User.objects.get(username="yusuf")
@@ -127,7 +129,8 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(demo_data
     again = capsys.readouterr().out
     assert f"the password  {password}  as" in again
     assert f"{POSTS.name}: already imported." in again
-    assert Judgment.objects.get() == judgment
+    assert Judgment.objects.latest("pk") == judgment
+    assert Judgment.objects.count() == skipped + 1
     assert Task.objects.get() == task
     assert task.units.count() == demo.SIZE
     assert client.login(username="yusuf", password="his own long password")

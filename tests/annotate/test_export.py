@@ -470,6 +470,17 @@ def test_the_same_database_gives_the_same_bytes(finished, tmp_path):
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
+def test_an_export_does_not_sweep_away_what_people_have_put_beside_the_earlier_one(task, people, out):
+    export(task, out)
+    (out / "notes").mkdir()
+    (out / "analysis.py").write_text("mine")
+    before = {path.name for path in out.iterdir()}
+    with pytest.raises(ExportError, match=r"holds what is no part of the export: analysis\.py, notes\."):
+        export(task, out)
+    assert {path.name for path in out.iterdir()} == before
+    assert (out / "analysis.py").read_text() == "mine"
+
+
 def test_an_export_over_an_earlier_one_replaces_it(task, people, out):
     export(task, out)
     earlier = set(files(out))

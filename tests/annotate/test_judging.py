@@ -161,7 +161,7 @@ def test_another_answer_is_refused_with_the_first_by_name(make_task, person):
         lambda: judge(ann, lease.pk, Answer("und", "mixed")),
         lambda: skip(ann, lease.pk),
     ):
-        with pytest.raises(AlreadyAnswered, match="You have already answered 'de' on this post, and that stands"):
+        with pytest.raises(AlreadyAnswered, match="You have already answered German here, and that stands"):
             attempt()
     assert where(task) == (stages.LABELLED, "de")
 
@@ -171,7 +171,7 @@ def test_an_answer_after_a_skip_is_refused_with_the_skip_by_name(make_task, read
     ann, _ = readers("ann bea")
     lease = take(ann, task)
     skip(ann, lease.pk)
-    with pytest.raises(AlreadyAnswered, match="You have already skipped it on this post"):
+    with pytest.raises(AlreadyAnswered, match="You have already skipped here"):
         judge(ann, lease.pk, GERMAN)
 
 
@@ -182,7 +182,7 @@ def test_a_retry_of_what_was_taken_back_is_refused(make_task, person):
     judge(ann, lease.pk, GERMAN)
     undo(ann, task)
     for attempt in (lambda: judge(ann, lease.pk, GERMAN), lambda: skip(ann, lease.pk)):
-        with pytest.raises(AlreadyAnswered, match="You answered 'de' and took that back since"):
+        with pytest.raises(AlreadyAnswered, match="You answered German here and took that back since"):
             attempt()
     assert where(task) == (stages.QUEUED, "")
 

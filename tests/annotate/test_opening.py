@@ -142,7 +142,7 @@ def test_a_draw_larger_than_the_corpus_takes_all_of_it_and_says_so(open_task):
 def test_queues_that_nobody_reads_are_warned_of(open_task, person):
     _, err = open_task("t", 200)
     queues = dict(Counter(Unit.objects.filter(stage=stages.QUEUED).values_list("language", flat=True)))
-    warned = re.findall(r"Warning: nobody reads the queue (\S+), in which ([\d,]+) wait", err)
+    warned = re.findall(r"(\S+) \(([\d,]+)\)", err)
     assert {queue: int(count) for queue, count in warned} == queues
     person("polyglot", " ".join("zh-CN" if queue == "zh" else queue for queue in queues))
     assert "Warning" not in open_task("again", 200).err

@@ -154,9 +154,9 @@ def test_the_command_prints_a_link_for_each_new_person(person, tmp_path, capsys,
     out = capsys.readouterr().out
     name, link = out.splitlines()[0].split("\t")
     assert name == "ann"
-    assert link.startswith("http://localhost/invite/")
+    assert link.startswith("http://localhost:8000/invite/")
     assert "1 annotators made, 1 updated." in out
-    assert client.get(link.removeprefix("http://localhost")).status_code == 200
+    assert client.get(link.removeprefix("http://localhost:8000")).status_code == 200
 
 
 def test_the_command_says_all_faults_and_changes_nothing(db, tmp_path):
@@ -173,7 +173,7 @@ def test_the_command_says_which_file_it_cannot_read(db, tmp_path):
         call_command("add_annotators", str(tmp_path / "none.csv"))
     latin = tmp_path / "latin.csv"
     latin.write_bytes((HEADER + "zoe,Zoé,fr\n").encode("latin-1"))
-    with pytest.raises(CommandError, match=r"latin\.csv cannot be read"):
+    with pytest.raises(CommandError, match=r"latin\.csv is not UTF-8"):
         call_command("add_annotators", str(latin))
 
 

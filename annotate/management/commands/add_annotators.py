@@ -1,10 +1,10 @@
 from pathlib import Path
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from annotate.people import INVITE_DAYS, BadTable, add_annotators, read_table
-from annotate.presenting import full_url
 
 
 class Command(BaseCommand):
@@ -12,17 +12,24 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser):
         parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--site",
+            default=f"https://{settings.ALLOWED_HOSTS[0]}" if settings.HTTPS else "http://localhost:8000",
+            help="what the links begin with (default %(default)s)",
+        )
 
-    def handle(self, *, file, **options):
+    def handle(self, *, file, site, **options):
         try:
             made = add_annotators(read_table(file.read_text(encoding="utf-8")))
         except BadTable as error:
             raise CommandError("\n".join(error.args) + "\nNothing was changed.") from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{file} cannot be read: {error}") from error
+        except UnicodeDecodeError as error:
+            raise CommandError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
         for annotator, token in made:
             if token:
-                self.stdout.write(f"{annotator.user.username}\t{full_url(reverse('invite', args=[token]))}")
+                self.stdout.write(f"{annotator.user.username}\t{site.rstrip('/')}{reverse('invite', args=[token])}")
         new = sum(token is not None for _, token in made)
         self.stdout.write(
             f"{new:,} annotators made, {len(made) - new:,} updated. Each link sets a password once, within "

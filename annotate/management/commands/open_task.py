@@ -53,12 +53,12 @@ class Command(BaseCommand):
             task, counts = (self.extend if extend else self.open)(name, size, options, fields)
         except (TaskError, CorpusError) as error:
             raise CommandError(str(error)) from error
-        for row in queue_table(task):
-            if row.stuck:
-                self.stderr.write(
-                    f"Warning: nobody reads the queue {row.queue}, in which {row.waiting:,} wait. "
-                    "Invite readers, or send its units on with `reroute`."
-                )
+        if stuck := [row for row in queue_table(task) if row.stuck]:
+            queues = ", ".join(f"{row.queue} ({row.waiting:,})" for row in stuck)
+            self.stderr.write(
+                f"Warning: nobody reads these queues, in which so many wait: {queues}. "
+                "Invite readers, or send the units on with `reroute`."
+            )
         total = sum(counts.values())
         if total < size and not extend:
             self.stderr.write(f"Note: the corpus holds only {total:,} posts, and the task has all of them.")

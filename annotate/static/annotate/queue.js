@@ -115,6 +115,12 @@
 
   // --- the picker filters as one types, by English name, own name or code
   const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "");
+  document.addEventListener("toggle", (event) => {
+    const field = event.target.querySelector("input[type=search]");
+    if (event.target.open || !field || !field.value) return;
+    field.value = "";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }, { capture: true });
   document.addEventListener("input", (event) => {
     const picker = event.target.closest("#picker");
     if (!picker || event.target.type !== "search") return;
