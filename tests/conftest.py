@@ -11,6 +11,7 @@ ASSAY_REQUIRE_ALL=1 (set in CI) turns every skip that comes from the machine int
 import os
 import shutil
 import sqlite3
+from contextlib import ExitStack
 
 import psycopg
 import pytest
@@ -113,10 +114,14 @@ def browser():
     if path is None:
         pytest.skip("no browser was found; install the Debian package chromium")
     arguments = [*BROWSER_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+    with ExitStack() as stack:
+        try:
+            playwright = stack.enter_context(sync_playwright())
+        except Exception as error:  # noqa: BLE001 - it raises nothing narrower
+            pytest.skip(f"the browser's driver does not start ({error}); on Debian it needs the package libatomic1")
         # Playwright keeps an event loop in this thread, and Django refuses its ORM to such a thread. The loop
         # stands still while a test runs, so here the guard guards nothing.
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=path, args=arguments)
         yield browser
         browser.close()
