@@ -1,5 +1,4 @@
-"""Files of posts, read row by row in little memory: JSONL, CSV, TSV, Parquet, plain or packed by gzip or
-zstd.
+"""Files of posts, read row by row in little memory: JSONL, CSV, TSV, Parquet, plain or packed.
 
 A reader yields (line, raw values) or (line, Fault); which values are right is core/records.py's matter.
 """
@@ -8,11 +7,12 @@ import codecs
 import csv
 import io
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,35 +37,22 @@ class Fault:
 
 
 Row = tuple[int, dict[str, Any] | Fault]
+Line = tuple[int, bytes | Fault]  # its number, from 1
+Cells = tuple[int, list[str] | Fault]
 Columns = Mapping[str, str]  # our field -> the source's column
 
 
-class TooLong(Exception):
-    """A line passed the limit; its rest has been skipped."""
-
-
-class Lines:
-    """The lines of a file as bytes, none longer than `limit` bytes. `number` is that of the last one, from 1.
-
-    An iterator and no generator: it goes on after it has raised TooLong.
-    """
-
-    def __init__(self, file: BinaryIO, limit: int) -> None:
-        self.file, self.limit, self.number = file, limit, 0
-
-    def __iter__(self) -> "Lines":
-        return self
-
-    def __next__(self) -> bytes:
-        line = self.file.readline(self.limit + 1)
-        if not line:
-            raise StopIteration
-        self.number += 1
-        if len(line) > self.limit:
+def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
+    """The lines of a file; a Fault in place of one that is longer than `limit` bytes."""
+    number = 0
+    while line := file.readline(limit + 1):
+        number += 1
+        if len(line) > limit:
             while line and not line.endswith(b"\n"):
-                line = self.file.readline(self.limit)
-            raise TooLong
-        return line.removeprefix(codecs.BOM_UTF8) if self.number == 1 else line
+                line = file.readline(limit)
+            yield number, Fault(f"The line is longer than {limit:,} bytes.")
+        else:
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
 
 
 def format_of(path: Path) -> str | None:
@@ -120,7 +107,7 @@ def read_rows(
             yield from _parquet(path, columns, max_line, progress)
         else:
             with opened(path, progress) as file:
-                yield from _TEXT_FORMATS[format](path, Lines(file, max_line), columns)
+                yield from _TEXT_FORMATS[format](path, _lines(file, max_line), max_line, columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise CorpusError(f"{path} cannot be read as {format}: {_first_line(error)}.") from error
     except OSError as error:
@@ -135,33 +122,25 @@ def _first_line(error: Exception) -> str:
     return str(error).split("\n")[0].rstrip(".")
 
 
-def _too_long(lines: Lines) -> Row:
-    return lines.number, Fault(f"The line is longer than {lines.limit:,} bytes.")
-
-
-def _jsonl(path: Path, lines: Lines, columns: Columns) -> Iterator[Row]:
+def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
     wanted = tuple(columns.items())
-    while True:
-        try:
-            line = next(lines)
-        except StopIteration:
-            return
-        except TooLong:
-            yield _too_long(lines)
+    for number, line in lines:
+        if isinstance(line, Fault):
+            yield number, line
             continue
         if line.isspace():
             continue
         try:
             value = json.loads(line.decode())
         except UnicodeDecodeError as error:
-            yield lines.number, Fault(f"The line is not UTF-8 (byte {error.start + 1}).")
+            yield number, Fault(f"The line is not UTF-8 (byte {error.start + 1}).")
         except (ValueError, RecursionError) as error:
-            yield lines.number, Fault(f"The line is not JSON: {_first_line(error)}.")
+            yield number, Fault(f"The line is not JSON: {_first_line(error)}.")
         else:
             if isinstance(value, dict):
-                yield lines.number, {field: value.get(column) for field, column in wanted}
+                yield number, {field: value.get(column) for field, column in wanted}
             else:
-                yield lines.number, Fault('The line is no JSON object, such as {"id": "1", "text": "..."}.')
+                yield number, Fault('The line is not a JSON object, such as {"id": "1", "text": "..."}.')
 
 
 def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
@@ -184,65 +163,134 @@ def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, 
     return [(field, header.index(column)) for field, column in columns.items() if column in header]
 
 
-def _csv(path: Path, lines: Lines, columns: Columns) -> Iterator[Row]:
-    # Undecodable bytes become lone surrogates and are found again below, so that one bad row stays one bad
-    # row.
-    text = _Decoded(lines)
-    csv.field_size_limit(lines.limit)
-    return _table(path, lines, csv.reader(text, strict=True), columns)
+def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
+    csv.field_size_limit(limit)
+    return _table(path, _records(_Feed(lines, limit)), columns)
 
 
-def _tsv(path: Path, lines: Lines, columns: Columns) -> Iterator[Row]:
-    return _table(path, lines, _Split(_Decoded(lines)), columns)
+def _tsv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
+    # As the field's own files are: no quoting, a quote is a quote.
+    cells = ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
+    return _table(path, cells, columns)
 
 
-class _Decoded:
-    def __init__(self, lines: Lines) -> None:
-        self.lines = lines
+def _split(line: bytes) -> list[str]:
+    text = _decoded(line).rstrip("\r\n")
+    return text.split("\t") if text else []
 
-    def __iter__(self) -> "_Decoded":
+
+def _decoded(line: bytes) -> str:
+    """Undecodable bytes become lone surrogates and are found again in _table, so that one bad row stays one."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+_ATTEMPTS = 8
+_ANEW = "the lines after this one are read anew."
+
+
+class _Feed:
+    """Lines for a csv.reader, those of one record held until it is known whether they are one.
+
+    A record ends the feed where it passes `limit` bytes. So does a line that has been in _ATTEMPTS failed records:
+    else a file where every line closes one quote and opens another would be read anew for each of its lines.
+    """
+
+    def __init__(self, lines: Iterator[Line], limit: int) -> None:
+        self.lines, self.limit = lines, limit
+        self.taken: list[tuple[int, bytes | Fault, int]] = []  # with the failed records that the line was in
+        self.again: deque[tuple[int, bytes | Fault, int]] = deque()
+        self.size = 0
+        self.ended = False
+
+    def __iter__(self) -> "_Feed":
         return self
 
     def __next__(self) -> str:
-        return next(self.lines).decode("utf-8", "surrogateescape")
+        self.ended = True
+        given = self.again.popleft() if self.again else (*next(self.lines), 0)
+        line = given[1]
+        if self.taken and (isinstance(line, Fault) or given[2] == _ATTEMPTS or self.size + len(line) > self.limit):
+            self.again.appendleft(given)
+            raise StopIteration
+        self.taken.append(given)
+        if isinstance(line, Fault):
+            raise StopIteration
+        self.ended = False
+        self.size += len(line)
+        return _decoded(line)
+
+    def begin(self) -> None:
+        """The lines taken so far are done with."""
+        self.taken.clear()
+        self.size = 0
+
+    def is_doubtful(self) -> bool:
+        """Whether the record may be the tail of a failed one: it has an odd quote, and was read before."""
+        quotes = sum(line.count(b'"') for _, line, _ in self.taken if isinstance(line, bytes))
+        return self.taken[0][2] > 0 and quotes % 2 == 1
+
+    def return_all_but_first(self) -> None:
+        self.again.extendleft((number, line, failed + 1) for number, line, failed in reversed(self.taken[1:]))
 
 
-class _Split:
-    """TSV as the field's own files are: no quoting, a quote is a quote."""
+def _records(feed: _Feed) -> Iterator[Cells]:
+    """The records of a CSV file, the header first. Of one that fails only the first line is lost.
 
-    def __init__(self, lines: _Decoded) -> None:
-        self.lines = lines
-
-    def __iter__(self) -> "_Split":
-        return self
-
-    def __next__(self) -> list[str]:
-        line = next(self.lines).rstrip("\r\n")
-        return line.split("\t") if line else []
-
-
-def _table(path: Path, lines: Lines, rows: Iterator[list[str]], columns: Columns) -> Iterator[Row]:
-    try:
-        header = next(rows, [])
-    except (csv.Error, TooLong) as error:
-        raise CorpusError(f"{path}: its first line cannot be read as a header; check the format.") from error
-    places = _places(path, header, columns)
+    A quote that is not closed would else take with it all rows up to the next quote, or up to the limit.
+    """
+    reader = csv.reader(feed, strict=True)
+    width = None
     while True:
-        line = lines.number + 1
+        feed.begin()
+        fault: Fault | None = None
+        row: list[str] = []
         try:
-            row = next(rows)
+            row = next(reader)
         except StopIteration:
-            return
-        except TooLong:
-            yield _too_long(lines)
-            continue
+            if not feed.taken:
+                return
+            fault = cast(Fault, feed.taken[0][1])
         except csv.Error as error:
-            yield line, Fault(f"The row is not CSV: {error}.")
+            fault = _fault(feed, error)
+        number, last = feed.taken[0][0], feed.taken[-1][0]
+        if width is None:
+            width = len(row)
+        elif not fault and last > number and len(row) != width:
+            found = f"which makes {_fields(row)} where the header has {width:,}"
+            fault = Fault(f"A quote is opened in this row and closed in line {last:,}, {found}; {_ANEW}")
+        elif not fault and feed.is_doubtful():
+            fault = Fault(
+                "The row holds a quote that may be the end of one opened in a row before, which was rejected."
+            )
+        if fault:
+            feed.return_all_but_first()
+        yield number, fault or row
+
+
+def _fault(feed: _Feed, error: csv.Error) -> Fault:
+    if feed.ended:
+        return Fault(f"A quote is opened in this row and not closed; {_ANEW}")
+    if len(feed.taken) > 1:
+        return Fault(f"A quote is opened in this row and not rightly closed by line {feed.taken[-1][0]:,}; {_ANEW}")
+    return Fault(f"The row is not CSV: {error}.")
+
+
+def _fields(row: list[str]) -> str:
+    return "1 field" if len(row) == 1 else f"{len(row):,} fields"
+
+
+def _table(path: Path, rows: Iterator[Cells], columns: Columns) -> Iterator[Row]:
+    _, header = next(rows, (1, []))
+    if isinstance(header, Fault):
+        raise CorpusError(f"{path}: its first line cannot be read as a header; check the format.")
+    places = _places(path, header, columns)
+    for line, row in rows:
+        if isinstance(row, Fault):
+            yield line, row
+        elif not row:
             continue
-        if not row:
-            continue
-        if len(row) != len(header):
-            yield line, Fault(f"The row has {len(row):,} fields where the header has {len(header):,}.")
+        elif len(row) != len(header):
+            yield line, Fault(f"The row has {_fields(row)} where the header has {len(header):,}.")
         elif not _is_utf8(row):
             yield line, Fault("The row is not UTF-8.")
         else:
@@ -257,7 +305,7 @@ def _is_utf8(row: list[str]) -> bool:
     return True
 
 
-_TEXT_FORMATS: dict[str, Callable[[Path, Lines, Columns], Iterator[Row]]] = {
+_TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator[Row]]] = {
     "jsonl": _jsonl,
     "csv": _csv,
     "tsv": _tsv,

@@ -101,7 +101,7 @@ def test_times_are_read_as_they_are_written_in_the_wild(write, import_corpus, wr
 BAD_ROWS = [
     (b'{"id": "1", "text": "a"', "The line is not JSON"),
     (b"[" * 100_000, "The line is not JSON"),
-    (b'["1", "a"]', "The line is no JSON object"),
+    (b'["1", "a"]', "The line is not a JSON object"),
     (b'{"id": "1", "text": "\xff"}', "The line is not UTF-8 (byte 22)"),
     (rb'{"id": "1", "text": "a\u0000"}', "The text holds a NUL"),
     (rb'{"id": "1\u0000", "text": "a"}', "The id holds a NUL"),
@@ -224,17 +224,62 @@ def test_csv_may_quote_newlines_and_one_bad_row_stays_one(write, import_corpus):
     assert [(reject["line"], reject["reason"][:22]) for reject in rejects()] == [
         (4, "The row is not CSV: ',"),
         (5, "The row has 3 fields w"),
-        (6, "The row has 1 fields w"),
+        (6, "The row has 1 field wh"),
         (7, "The row is not UTF-8."),
         (10, "The line is longer tha"),
     ]
 
 
-def test_a_quote_that_is_never_closed_does_not_take_the_file_into_memory(write, import_corpus):
+ANEW = "the lines after this one are read anew."
+UNCLOSED = f"A quote is opened in this row and not closed; {ANEW}"
+
+
+def test_a_quote_that_is_never_closed_costs_its_own_line_alone(write, import_corpus):
     rows = "".join(f"{n},text {n}\n" for n in range(1000))
     import_corpus("c", write("a.csv", f'id,text\nfirst,fine\nbad,"open\n{rows}'), longest_line=1000)
-    assert rejects()[0]["line"] == 3
-    assert len(posts()) > 900
+    assert rejects() == [{"file": "a.csv", "line": 3, "reason": UNCLOSED}]
+    assert [post["id"] for post in posts()] == ["first", *map(str, range(1000))]
+
+
+def misclosed(line):
+    return f"A quote is opened in this row and not rightly closed by line {line}; {ANEW}"
+
+
+TAIL = "The row holds a quote that may be the end of one opened in a row before, which was rejected."
+LATE = f"A quote is opened in this row and closed in line 4, which makes 3 fields where the header has 2; {ANEW}"
+
+
+@pytest.mark.parametrize(
+    ("rows", "ids", "found"),
+    [
+        (b'bad,"open\n1,a\n2,"b\nb"\n3,c\n', "1 2 3", [(2, misclosed(4))]),
+        (b'bad,"open\n1,a\n2,5",\n3,c\n', "1 3", [(2, LATE), (4, TAIL)]),
+        (b'bad,"open\n1,a\nbad,"open\n2,b\n', "1 2", [(2, misclosed(4)), (4, UNCLOSED)]),
+        (b'bad,"open\n1,a\n2,\xff\n3,c\n', "1 3", [(2, UNCLOSED), (4, "The row is not UTF-8.")]),
+        (
+            b'bad,"open\n1,a\n2,' + b"b" * 200 + b"\n3,c\n",
+            "1 3",
+            [(2, UNCLOSED), (4, "The line is longer than 100 bytes.")],
+        ),
+        (b'1,a\nbad,"open', "1", [(3, UNCLOSED)]),
+        (b'1,"a ""quoted""\nb, ""c""\n\nd"\n2,b\n', "1 2", []),
+        (b'1,"a\n\nb",too many\n2,b\n', "2", [(2, LATE), (4, TAIL)]),
+        (b'1,"a\nb, c" oops\n2,b\n', "2", [(2, misclosed(3)), (3, TAIL)]),
+        (b'1,unlike\n2,"the next ends\n3,with a quote"\n', "1 2", []),  # a record like any other
+    ],
+)
+def test_the_lines_that_an_open_quote_took_are_read_anew(write, import_corpus, rows, ids, found):
+    import_corpus("c", write("a.csv", b"id,text\n" + rows), longest_line=100)
+    assert [(reject["line"], reject["reason"]) for reject in rejects()] == found
+    assert [post["id"] for post in posts()] == ids.split()
+
+
+def test_quotes_that_close_and_open_on_every_line_are_given_up_in_good_time(write, import_corpus):
+    # Each line alone opens a quote; after another it closes that one and opens the next.
+    rows = 20_000
+    import_corpus("c", write("a.csv", "id,text\nfirst,fine\n" + 'a","b\n' * rows + "last,fine\n"))
+    assert [reject["line"] for reject in rejects()] == list(range(3, rows + 3))
+    assert [post["id"] for post in posts()] == ["first", "last"]
 
 
 def test_tsv_knows_no_quoting(write, import_corpus):
