@@ -37,10 +37,14 @@ FREE_LICENCES = ("CC0", "CC-BY", "CC-BY-SA", "PDDL", "ODC-BY", "ODBL", "PUBLIC-D
 Progress = Callable[[int], object]
 
 
+def licence_key(licence: str) -> str:
+    """One spelling for each licence: `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` are `CC-BY-4.0`."""
+    return re.sub(r"[\s_-]+", "-", licence.strip().upper())
+
+
 def is_free(licence: str) -> bool:
-    """Whether a licence is known to let the text leave; `CC BY 4.0` and `cc-by-4.0` are the same."""
-    name = re.sub(r"[\s_]+", "-", licence.strip().upper())
-    return re.sub(r"-\d+(\.\d+)*$", "", name) in FREE_LICENCES
+    """Whether a licence, of whatever version, is known to let the text leave."""
+    return re.sub(r"-\d+(\.\d+)*$", "", licence_key(licence)) in FREE_LICENCES
 
 
 @dataclass(frozen=True)

@@ -224,11 +224,18 @@ class Store:
         return self.connection.sql(sql, params=list(parameters)).to_arrow_reader(10_000)
 
 
+def _spill_dir() -> Path:
+    return Path(settings.DATA_DIR) / "tmp"
+
+
 @contextmanager
-def asking(name: str, parts: int | None = None) -> Iterator[Store]:
-    """A store over the first `parts` parts of a corpus and the votes on them; all of both by default."""
-    manifest, directory = read_manifest(name), corpus_dir(name)
-    spill = Path(settings.DATA_DIR) / "tmp"
+def asking(name: str, parts: int | None = None, manifest: Manifest | None = None) -> Iterator[Store]:
+    """A store over the first `parts` parts of a corpus and the votes on them; all of both by default.
+
+    `manifest` is the caller's, who has read it and wants no later one; without it the one on disk is read.
+    """
+    manifest, directory = manifest or read_manifest(name), corpus_dir(name)
+    spill = _spill_dir()
     spill.mkdir(parents=True, exist_ok=True)
     config: dict[str, Any] = {
         "memory_limit": MEMORY_LIMIT,
@@ -245,12 +252,21 @@ def asking(name: str, parts: int | None = None) -> Iterator[Store]:
 
 
 def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
-    """Up to `limit` posts of one (hashed) author, the latest first: id, text, posted_at (UTC or None), url."""
+    """Up to `limit` posts of one (hashed) author, the latest first: id, text, posted_at (UTC or None), url.
+
+    CorpusError where they cannot be read, for whatever reason.
+    """
     if not author:
         return []
-    manifest_of(corpus_name)
-    with asking(corpus_name) as store:
-        posts: list[dict[str, Any]] = store.query("posts_by_author", author, limit).read_all().to_pylist()
+    try:
+        with asking(corpus_name, manifest=manifest_of(corpus_name)) as store:
+            posts: list[dict[str, Any]] = store.query("posts_by_author", author, limit).read_all().to_pylist()
+    except (OSError, ValueError, duckdb.Error, pa.ArrowException) as error:
+        reason = str(error).split("\n")[0].rstrip(".")
+        raise CorpusError(
+            f"The posts of corpus {corpus_name} cannot be read: {reason}. "
+            f"Check {corpus_dir(corpus_name)} and the room in {_spill_dir()}."
+        ) from error
     return posts
 
 

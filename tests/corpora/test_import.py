@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import zstandard
 from django.core.management import CommandError
 
 from corpora import staging, store
+from corpora.errors import CorpusError
+from corpora.ingest import licence_key
 from corpora.models import Corpus
 from tests.corpora.conftest import POSTS, as_jsonl
 
@@ -423,6 +426,11 @@ def test_whether_text_may_leave_must_be_said_unless_the_licence_is_known_as_free
     assert not store.manifest_of("c").text_may_leave
 
 
+@pytest.mark.parametrize("licence", ["CC BY 4.0", "cc-by-4.0", "CC_BY_4.0", " Cc - By  4.0\n"])
+def test_a_licence_has_one_key_however_it_is_written(licence):
+    assert licence_key(licence) == "CC-BY-4.0"
+
+
 def test_later_imports_may_not_contradict_the_first(write, import_corpus):
     path = write("a.jsonl", POSTS)
     import_corpus("c", path, licence="CC0", source="here", text_may_leave=False)
@@ -450,6 +458,46 @@ def test_an_authors_posts_are_found_the_latest_first(write, import_corpus):
     assert [post["id"] for post in store.posts_by_author("c", ann, 3)] == ["5", "3", "1"]
     assert store.posts_by_author("c", ann, 9)[3] == {"id": "undated", "text": "t", "posted_at": None, "url": ""}
     assert store.posts_by_author("c", "", 3) == []
+
+
+def lose_the_part():
+    (store.corpus_dir("c") / "parts" / "000001.parquet").unlink()
+
+
+def damage_the_part():
+    (store.corpus_dir("c") / "parts" / "000001.parquet").write_bytes(b"no parquet")
+
+
+def damage_the_manifest():
+    (store.corpus_dir("c") / "manifest.json").write_text("{")
+
+
+def leave_no_room_to_spill():
+    (store.corpora_dir().parent / "tmp").write_text("a file, where a directory should be")
+
+
+@pytest.mark.parametrize("harm", [lose_the_part, damage_the_part, damage_the_manifest, leave_no_room_to_spill])
+def test_an_authors_posts_that_cannot_be_read_are_explained(write, import_corpus, harm):
+    import_corpus("c", write("a.jsonl", [FULL]))
+    author = posts()[0]["author"]
+    shutil.rmtree(store.corpora_dir().parent / "tmp")
+    harm()
+    with pytest.raises(CorpusError, match=r"The posts of corpus c cannot be read: .*\. Check .*corpora/c and .*tmp\.$"):
+        store.posts_by_author("c", author, 3)
+
+
+def test_an_authors_posts_of_a_corpus_that_is_gone_are_explained(data_dir):
+    with pytest.raises(CorpusError, match="There is no corpus 'gone'"):
+        store.posts_by_author("gone", "ann", 3)
+
+
+def test_what_is_asked_is_what_the_given_manifest_names(write, import_corpus):
+    import_corpus("c", write("a.jsonl", [FULL]))
+    before = store.manifest_of("c")
+    import_corpus("c", write("b.jsonl", POSTS[:2]))
+    for manifest, ids in ((before, ["7"]), (None, ["7", "1", "2"])):
+        with store.asking("c", manifest=manifest) as asked:
+            assert [row[0] for row in asked.connection.sql("SELECT id FROM posts").fetchall()] == ids
 
 
 def test_authors_cannot_be_told_without_the_installations_key(write, import_corpus, settings):
