@@ -75,11 +75,10 @@ def _arrow(batch: list[tuple[int, Record]]) -> pa.RecordBatch:
 
 
 def deduplicate(name: str, directory: Path, parts: int, log: RejectLog) -> tuple[list[Part], int]:
-    """Write the staged rows whose id is new as the parts after the first `parts`; with the number of
-    duplicates.
+    """Write the staged rows whose id is new as the parts after the first `parts`; count the duplicates.
 
-    The first post of an id stays, whether in this file or in an earlier one. The same text again is a
-    duplicate; another text under the same id is a reject.
+    The first post of an id stays, whether in this file or in an earlier one. The same text again is a duplicate;
+    another text under the same id is a reject.
     """
     duplicates = 0
     with asking(name) as store, pq.ParquetFile(directory / _STAGING) as staged:

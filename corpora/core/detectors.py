@@ -42,9 +42,8 @@ def _langid() -> Any:
 def detect_langid(texts: list[str], k: int) -> list[Ranking]:
     """langid.py (Lui and Baldwin, 2012). Score: the probability over its 97 languages.
 
-    Ranked by log-probability: in its own rank() all but the first language of a longer text underflow to 0
-    and then stand in the order of the alphabet. Only the features that occur are multiplied, which is much
-    faster.
+    Ranked by log-probability: in its own rank() all but the first language of a longer text underflow to 0 and then
+    stand in the order of the alphabet. Only the features that occur are multiplied, which is much faster.
     """
     identifier = _langid()
     rankings: list[Ranking] = []

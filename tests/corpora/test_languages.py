@@ -91,8 +91,5 @@ def test_coarse_codes_stand_for_labels_and_are_none_themselves():
     assert all(label in LANGUAGES for labels in coarse.values() for label in labels)
 
 
-def test_names_are_told_apart_and_right_to_left_scripts_are_marked():
+def test_names_are_told_apart():
     assert len({language.name for language in LANGUAGES.values()}) == len(LANGUAGES)
-    for language in LANGUAGES.values():
-        first = next(character for character in language.autonym if character.isalpha())
-        assert language.rtl == ("\u0590" <= first <= "\u08ff"), language.code
