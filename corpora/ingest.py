@@ -8,6 +8,7 @@ staging.py.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from corpora.core.records import FIELDS
@@ -103,8 +104,10 @@ def import_files(
     mapping = {field: field for field in FIELDS} | (columns or {})
     for path in paths:
         _check(path, format)
+    opened = partial(open_corpus, name, licence=licence, text_may_leave=text_may_leave, source=source)
+    opened()  # refuses before anything is made on disk
     with changing(name) as directory:
-        manifest = open_corpus(name, licence=licence, text_may_leave=text_may_leave, source=source)
+        manifest = opened()
         for path in paths:
             with full_disk_explained(f"nothing of {path} was imported"):
                 outcome, manifest = _import(
@@ -117,9 +120,9 @@ def import_files(
                     max_line,
                     progress,
                 )
+            # After each, since the command may end at the next; run again, it makes a row that a kill prevented.
+            Corpus.objects.get_or_create(name=name)
             yield outcome
-    if manifest.sources:
-        Corpus.objects.get_or_create(name=name)
 
 
 def _check(path: Path, format: str | None) -> None:
@@ -128,7 +131,7 @@ def _check(path: Path, format: str | None) -> None:
         if path.is_dir():
             raise CorpusError(f"{path} is a directory; name the files in it.")
         if not path.is_file():
-            raise CorpusError(f"{path} does not exist, or is no ordinary file.")
+            raise CorpusError(f"{path} does not exist, or is not an ordinary file.")
         with path.open("rb") as file:
             if not file.read(1):
                 raise CorpusError(f"{path} is empty.")
@@ -163,10 +166,11 @@ def _import(
         raise CorpusError(f"{path} holds no rows.")
     if not accepted and not duplicates:
         line, reason = log.first
+        rejected = f"all of its {rows:,} rows were rejected, the first" if rows > 1 else "its only row was rejected,"
         hint = "Name the columns with --column. " if reason.endswith("is missing.") else ""
         raise CorpusError(
-            f"Nothing was accepted of {path}: all of its {rows:,} rows were rejected, the first at line {line:,}: "
-            f"{reason} {hint}All are listed in {rejects}."
+            f"Nothing was accepted of {path}: {rejected} at line {line:,}: {reason} {hint}"
+            f"What was rejected is listed in {rejects}."
         )
     source = Source(
         name=path.name,

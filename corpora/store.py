@@ -17,10 +17,10 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import duckdb
 import pyarrow as pa
@@ -38,6 +38,7 @@ POST_SCHEMA = pa.schema(
         pa.field("url", pa.string(), nullable=False),
     ]
 )
+_FOLDERS = ("parts", "votes", "rejects")
 # DuckDB sorts and joins on disk beyond this.
 MEMORY_LIMIT = "1GB"
 
@@ -102,12 +103,14 @@ def corpus_dir(name: str) -> Path:
 
 
 def read_manifest(name: str) -> Manifest | None:
-    """The manifest of a corpus, None where there is no such corpus yet."""
+    """The manifest of a corpus, None where there is no such corpus yet. CorpusError where it cannot be read."""
     path = corpus_dir(name) / "manifest.json"
     try:
         raw = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{path} cannot be read: {error}. Restore it, or the right to read it.") from error
     raw["sources"] = tuple(Source(**source) for source in raw["sources"])
     raw["parts"] = tuple(Part(**part) for part in raw["parts"])
     raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
@@ -150,21 +153,66 @@ def digest_of(path: Path) -> str:
 
 @contextmanager
 def changing(name: str) -> Iterator[Path]:
-    """The corpus's directory, for one process at a time to change, rid of what a crash left in it."""
+    """The corpus's directory, for one process at a time to change, rid of what a crash left in it.
+
+    CorpusError where another process has it, or it cannot be written to. Where no corpus came of it, what was made
+    for it is removed.
+    """
     directory = corpus_dir(name)
-    for folder in ("parts", "votes", "rejects"):
-        (directory / folder).mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("a") as lock:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = (directory / "lock").open("a")
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    with lock:
+        _take(lock, name)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CorpusError(f"Another command is changing corpus {name} just now; wait until it has ended.") from None
-        _sweep(directory, read_manifest(name), ("parts", "votes", "rejects"))
-        try:
+            for folder in _FOLDERS:
+                (directory / folder).mkdir(exist_ok=True)
+            _sweep(directory, read_manifest(name), _FOLDERS)
             yield directory
+        except OSError as error:
+            if str(directory) in str(error):
+                raise _unwritable(directory, error) from error
+            raise
         finally:
-            # A list of rejects stays, for whoever is to read why a file was refused.
-            _sweep(directory, read_manifest(name), ("parts", "votes"))
+            # What cannot be swept now is swept by the next command, and must not hide why this one failed.
+            with suppress(OSError, CorpusError):
+                # A list of rejects stays, for whoever is to read why a file was refused.
+                manifest = read_manifest(name)
+                _sweep(directory, manifest, ("parts", "votes"))
+                if manifest is None:
+                    _remove_empty(directory)
+
+
+def _take(lock: TextIO, name: str) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Another command may have removed the file, and its corpus that came to nothing, since it was opened.
+        free = os.path.samestat(os.fstat(lock.fileno()), os.stat(lock.name))
+    except (BlockingIOError, FileNotFoundError):
+        free = False
+    except OSError as error:
+        raise _unwritable(Path(lock.name).parent, error) from error
+    if not free:
+        raise CorpusError(f"Another command is changing corpus {name} just now; wait until it has ended.")
+
+
+def _unwritable(directory: Path, error: OSError) -> CorpusError:
+    return CorpusError(
+        f"{directory} cannot be written: {error.strerror or error}. What was there before stays. See to it that you "
+        "may write there and that the disk has room, then run the command again."
+    )
+
+
+def _remove_empty(directory: Path) -> None:
+    for path in (directory / "rejects").iterdir():
+        if not path.stat().st_size:
+            path.unlink()
+    for folder in _FOLDERS:
+        (directory / folder).rmdir()
+    (directory / "lock").unlink()
+    directory.rmdir()
 
 
 def _sweep(directory: Path, manifest: Manifest | None, folders: tuple[str, ...]) -> None:

@@ -54,7 +54,7 @@ def _checked(field: str, value: str) -> str:
     if "\0" in value:
         raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
     if not value.isascii() and _SURROGATE.search(value):
-        raise RecordError(f"The {field} holds half of a surrogate pair, which is no character.")
+        raise RecordError(f"The {field} holds half of a surrogate pair, which is not a character.")
     return value
 
 
@@ -97,7 +97,7 @@ def _url(value: object) -> str:
     if value is None or value == "":
         return ""
     if not isinstance(value, str) or not _URL.fullmatch(_checked("url", value)):
-        raise RecordError("The url is no web address: it must begin with http:// or https:// and hold no spaces.")
+        raise RecordError("The url is not a web address: it must begin with http:// or https:// and hold no spaces.")
     if len(value) > MAX_URL:
         raise RecordError(f"The url has {len(value):,} characters; {MAX_URL:,} are the most.")
     return value

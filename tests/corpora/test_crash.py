@@ -23,9 +23,11 @@ COMMAND = """
 import django
 from django.conf import settings
 settings.configure(INSTALLED_APPS=["corpora"], DATA_DIR={data_dir!r}, AUTHOR_KEY={key!r},
-                   DEFAULT_AUTO_FIELD="django.db.models.BigAutoField")
+                   DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
+                   DATABASES={{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}}})
 django.setup()
 from django.core.management import call_command
+call_command("migrate", verbosity=0)
 call_command({command!r}, "c", *{files!r}, **{options!r})
 """
 
@@ -150,6 +152,38 @@ def test_duckdb_that_finds_no_room_to_spill_is_explained_as_a_full_disk(data_dir
         sort = connection.sql("SELECT i, md5(i::VARCHAR) AS m FROM range(5000000) t(i) ORDER BY m")
         with pytest.raises(CorpusError, match="The disk is full: x"), store.full_disk_explained("x"):
             sort.to_arrow_table()
+
+
+def nothing_at_all(directory):
+    directory.parent.write_text("a file, where a directory should be")
+
+
+def a_lock_that_cannot_be_opened(directory):
+    (directory / "lock").mkdir(parents=True)
+
+
+def a_file_for_a_folder(directory):
+    directory.mkdir(parents=True)
+    (directory / "parts").write_text("a file")
+
+
+@pytest.mark.parametrize("harm", [nothing_at_all, a_lock_that_cannot_be_opened, a_file_for_a_folder])
+def test_a_directory_that_cannot_be_written_is_explained(write, import_corpus, harm):
+    harm(store.corpus_dir("c"))
+    with pytest.raises(CommandError, match=r"corpora/c(/manifest\.json)? cannot be (written|read): .*\. "):
+        import_corpus("c", write("a.jsonl", lines(0, 1)))
+
+
+def test_a_disk_that_is_full_before_the_first_byte_is_explained(write, import_corpus, monkeypatch):
+    def full(self, *args, **options):
+        raise OSError(errno.ENOSPC, "No space left on device", str(self))
+
+    file = write("a.jsonl", lines(0, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", full)
+        with pytest.raises(CommandError, match=r"corpora/c cannot be written: No space left on device\. What was"):
+            import_corpus("c", file)
+    import_corpus("c", file)
 
 
 def test_what_has_nothing_to_do_with_the_disk_is_not_explained_by_it():

@@ -1,5 +1,6 @@
 """From files of posts to a corpus."""
 
+import fcntl
 import gzip
 import json
 import shutil
@@ -14,7 +15,7 @@ from django.core.management import CommandError
 
 from corpora import staging, store
 from corpora.errors import CorpusError
-from corpora.ingest import licence_key
+from corpora.ingest import import_files, licence_key
 from corpora.models import Corpus
 from tests.corpora.conftest import POSTS, as_jsonl
 
@@ -63,7 +64,7 @@ def test_a_post_is_masked_hashed_and_put_into_utc(write, import_corpus, settings
             "url": "https://example.org/7",
         }
     ]
-    assert "Corpus c: 1 posts from 1 new files; 0 duplicates dropped, 0 rows rejected." in said
+    assert "Corpus c: 1 post from 1 new file; 0 duplicates dropped, 0 rows rejected." in said
     assert Corpus.objects.get().name == "c"
 
 
@@ -123,10 +124,10 @@ BAD_ROWS = [
     (b'{"id": "1", "text": " \\n\\u3000"}', "The text is empty"),
     (b'{"id": "1", "text": "\\u200b\\u200d"}', "The text is empty"),
     (b'{"id": "1", "text": "a", "author": {}}', "The author is an object"),
-    (b'{"id": "1", "text": "a", "url": "ftp://example.org"}', "The url is no web address"),
-    (b'{"id": "1", "text": "a", "url": "javascript:alert(1)"}', "The url is no web address"),
-    (b'{"id": "1", "text": "a", "url": "https://e.org/ b"}', "The url is no web address"),
-    (b'{"id": "1", "text": "a", "url": 5}', "The url is no web address"),
+    (b'{"id": "1", "text": "a", "url": "ftp://example.org"}', "The url is not a web address"),
+    (b'{"id": "1", "text": "a", "url": "javascript:alert(1)"}', "The url is not a web address"),
+    (b'{"id": "1", "text": "a", "url": "https://e.org/ b"}', "The url is not a web address"),
+    (b'{"id": "1", "text": "a", "url": 5}', "The url is not a web address"),
     (b'{"id": "1", "text": "a", "url": "https://e.org/' + b"b" * 2000 + b'"}', "The url has 2,014 characters"),
     (b'{"id": "1", "text": "a", "posted_at": "yesterday"}', "The time 'yesterday' cannot be read"),
     (b'{"id": "1", "text": "a", "posted_at": 1404216000000}', "The time '1404216000000' cannot be read"),
@@ -366,6 +367,37 @@ def test_what_was_committed_before_a_bad_file_stays(write, import_corpus):
     with pytest.raises(CommandError, match="has no column"):
         import_corpus("c", good, bad)
     assert store.manifest_of("c").rows == len(POSTS)
+    assert Corpus.objects.get().name == "c"
+
+
+def test_a_corpus_can_be_opened_as_soon_as_its_first_file_is_told_of(write):
+    files = [write("a.jsonl", POSTS), write("b.jsonl", [FULL])]
+    outcomes = import_files("c", files, licence="CC0-1.0")
+    next(outcomes)
+    assert Corpus.objects.get().name == "c"
+    outcomes.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "left"),
+    [
+        ("id,body\n1,a\n", {}, []),
+        ("id,text\n1,a\n", {"licence": " "}, []),
+        ("id,text\n1,\n", {}, ["c", "c/lock", "c/rejects", "c/rejects/000001.jsonl"]),  # to be read
+    ],
+)
+def test_a_corpus_that_came_to_nothing_leaves_nothing_but_its_rejects(write, import_corpus, content, options, left):
+    with pytest.raises(CommandError):
+        import_corpus("c", write("a.csv", content), **options)
+    assert sorted(str(path.relative_to(store.corpora_dir())) for path in store.corpora_dir().rglob("*")) == left
+
+
+def test_a_file_whose_only_row_is_rejected_is_told_in_the_singular(write, import_corpus):
+    with pytest.raises(CommandError, match=r": its only row was rejected, at line 2: The text is empty\. What was re"):
+        import_corpus("c", write("a.csv", "id,text\n1,\n"))
+    said = import_corpus("c", write("b.csv", "id,text\n1,a\n1,a\n1,b\n"))
+    assert "b.csv: 1 accepted, 1 duplicate, 1 rejected, listed in" in said
+    assert "Corpus c: 1 post from 1 new file; 1 duplicate dropped, 1 row rejected." in said
 
 
 def test_a_file_imported_before_is_skipped_and_nothing_changes(write, import_corpus):
@@ -401,6 +433,20 @@ def test_two_imports_cannot_interleave(write, import_corpus):
     with store.changing("c"), pytest.raises(CommandError, match="Another command is changing corpus c"):
         import_corpus("c", path)
     import_corpus("c", path)
+
+
+def test_a_lock_that_another_command_removed_with_its_corpus_is_no_lock(write, import_corpus, monkeypatch):
+    flock = fcntl.flock
+
+    def late(lock, how):
+        flock(lock, how)
+        (store.corpus_dir("c") / "lock").unlink()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fcntl.flock", late)
+        with pytest.raises(CommandError, match="Another command is changing corpus c"):
+            import_corpus("c", write("a.jsonl", POSTS))
+    assert "6 posts" in import_corpus("c", write("a.jsonl", POSTS))
 
 
 @pytest.mark.parametrize(
@@ -468,15 +514,11 @@ def damage_the_part():
     (store.corpus_dir("c") / "parts" / "000001.parquet").write_bytes(b"no parquet")
 
 
-def damage_the_manifest():
-    (store.corpus_dir("c") / "manifest.json").write_text("{")
-
-
 def leave_no_room_to_spill():
     (store.corpora_dir().parent / "tmp").write_text("a file, where a directory should be")
 
 
-@pytest.mark.parametrize("harm", [lose_the_part, damage_the_part, damage_the_manifest, leave_no_room_to_spill])
+@pytest.mark.parametrize("harm", [lose_the_part, damage_the_part, leave_no_room_to_spill])
 def test_an_authors_posts_that_cannot_be_read_are_explained(write, import_corpus, harm):
     import_corpus("c", write("a.jsonl", [FULL]))
     author = posts()[0]["author"]
@@ -489,6 +531,15 @@ def test_an_authors_posts_that_cannot_be_read_are_explained(write, import_corpus
 def test_an_authors_posts_of_a_corpus_that_is_gone_are_explained(data_dir):
     with pytest.raises(CorpusError, match="There is no corpus 'gone'"):
         store.posts_by_author("gone", "ann", 3)
+
+
+def test_a_damaged_manifest_is_explained(write, import_corpus):
+    import_corpus("c", write("a.jsonl", [FULL]))
+    (store.corpus_dir("c") / "manifest.json").write_text("{")
+    with pytest.raises(CorpusError, match=r"corpora/c/manifest\.json cannot be read: .*\. Restore it"):
+        store.posts_by_author("c", "ann", 3)
+    with pytest.raises(CommandError, match=r"corpora/c/manifest\.json cannot be read"):
+        import_corpus("c", write("b.jsonl", POSTS))
 
 
 def test_what_is_asked_is_what_the_given_manifest_names(write, import_corpus):

@@ -1,5 +1,7 @@
 """From a corpus to votes."""
 
+import errno
+
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
@@ -43,6 +45,11 @@ def test_every_post_gets_the_votes_that_the_detectors_give(corpus, prelabel):
         assert stored == detect(cleaned, 3)
     assert [row["fasttext"][0]["language"] for row in rows[:4]] == ["de", "en", "fr", "ru"]
     assert "Corpus c: 6 posts have votes; on 5 (83.3%) all three detectors name the same language." in said
+
+
+def test_one_post_is_spoken_of_as_one(write, import_corpus, prelabel):
+    import_corpus("c", write("a.jsonl", POSTS[:1]))
+    assert "Corpus c: 1 post has votes; on 1 (100.0%)" in prelabel()
 
 
 def test_a_post_of_mentions_and_addresses_alone_has_no_votes(corpus, prelabel):
@@ -99,6 +106,22 @@ def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, mon
 
 def made():
     return store.manifest_of("c").votes[0]
+
+
+def test_votes_that_cannot_be_written_are_explained(corpus, prelabel, monkeypatch):
+    folder = store.corpus_dir("c") / "votes"
+
+    def refused(part, file, *args):
+        raise PermissionError(errno.EACCES, "Permission denied", str(file))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("corpora.prelabel._vote", refused)
+        with pytest.raises(CommandError, match=r"corpora/c cannot be written: Permission denied\. What was there"):
+            prelabel()
+    folder.rmdir()
+    folder.write_text("a file")
+    with pytest.raises(CommandError, match=r"corpora/c cannot be written: File exists\. What was there"):
+        prelabel()
 
 
 @pytest.mark.parametrize(

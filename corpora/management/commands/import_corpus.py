@@ -92,7 +92,7 @@ def _told(outcome: Outcome) -> str:
     source = outcome.source
     if outcome.already:
         return f"{source.name}: already imported."
-    told = f"{source.name}: {source.accepted:,} accepted, {source.duplicates:,} duplicates"
+    told = f"{source.name}: {source.accepted:,} accepted, {_counted(source.duplicates, 'duplicate')}"
     listed = f", listed in {outcome.rejects}" if source.rejects else ""
     return f"{told}, {source.rejects:,} rejected{listed}."
 
@@ -103,6 +103,10 @@ def _summed(corpus: str, outcomes: list[Outcome]) -> str:
         sum(getattr(source, count) for source in new) for count in ("accepted", "duplicates", "rejects")
     )
     return (
-        f"Corpus {corpus}: {accepted:,} posts from {len(new):,} new files; {duplicates:,} duplicates dropped, "
-        f"{rejects:,} rows rejected."
+        f"Corpus {corpus}: {_counted(accepted, 'post')} from {_counted(len(new), 'new file')}; "
+        f"{_counted(duplicates, 'duplicate')} dropped, {_counted(rejects, 'row')} rejected."
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -43,7 +43,8 @@ class Command(BaseCommand):
         except CorpusError as error:
             raise CommandError(str(error)) from error
         agreed = sum(votes.unanimous for votes in manifest.votes)
+        have = "post has" if manifest.rows == 1 else "posts have"
         self.stdout.write(
-            f"Corpus {name}: {manifest.rows:,} posts have votes; on {agreed:,} ({agreed / manifest.rows:.1%}) "
+            f"Corpus {name}: {manifest.rows:,} {have} votes; on {agreed:,} ({agreed / manifest.rows:.1%}) "
             "all three detectors name the same language."
         )
