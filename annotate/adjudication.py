@@ -1,6 +1,7 @@
 """The last word on what the queues could not settle: settle, discard, and take that back."""
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from annotate.core import stages
@@ -21,14 +22,27 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
     return units.exclude(pk__in=own).select_related("item").order_by("position")
 
 
+def adjudicated(task: Task):
+    """Units whose votes and judgments adjudicators may see: those that wait for one, or that one has decided on."""
+    decided = Judgment.objects.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD]).values("unit")
+    seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
+    return task.units.filter(seen).select_related("item", "task")
+
+
+def decisions(annotator: Annotator, task: Task):
+    """What this adjudicator has decided and not taken back, the latest first."""
+    own = Judgment.objects.filter(annotator=annotator, unit__task=task, lease=None, voided_at=None)
+    return own.select_related("unit__item").order_by("-pk")
+
+
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
     """Give a unit its label. answer.reason: how the adjudicator knows; obligatory."""
     return _decide(annotator, unit_id, answer)
 
 
-def discard(annotator: Annotator, unit_id: int, reason: str) -> Judgment:
+def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
     """Leave a unit out of the gold set, since its language cannot be told."""
-    return _decide(annotator, unit_id, Answer(label="", reason=reason))
+    return _decide(annotator, unit_id, Answer(label="", reason=reason, comment=comment))
 
 
 @transaction.atomic
@@ -36,7 +50,8 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
     unit = _locked(unit_id)
     kind = Judgment.SETTLE if answer.label else Judgment.DISCARD
     own = unit.judgments.filter(annotator=annotator, voided_at=None).first()
-    if own and (own.kind, own.label) == (kind, answer.label):
+    said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
+    if own and (own.kind, own.label, own.reason, own.comment) == said:
         return own  # a retry
     if unit.stage != stages.ADJUDICATION:
         raise WrongStage("This post is not waiting for an adjudicator; somebody may have decided it meanwhile.")
@@ -44,10 +59,10 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
         raise NotAllowed("You have judged this post as an annotator, so another adjudicator must decide it.")
     if not answer.reason.strip():
         raise InvalidAnswer("Say in a few words how you know, so that others can follow the decision.")
+    if "\x00" in answer.reason + answer.comment:
+        raise InvalidAnswer("The reason or comment has a NUL character in it. Please remove it.")
     if len(answer.reason) > 200:
         raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
-    if "\x00" in answer.reason:
-        raise InvalidAnswer("The reason has a NUL character in it. Please remove it.")
     if answer.label:
         TASK_TYPES[unit.task.task_type].check(Answer(answer.label), unit.task)
     judgment = Judgment.objects.create(

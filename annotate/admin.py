@@ -37,7 +37,7 @@ admin.site.unregister(AuthToken)
 
 def check_language(code: str, also=()) -> str:
     if code not in LANGUAGES and code not in also:
-        raise forms.ValidationError(f"{code!r} is no language code known here. Codes are as in de, zh-CN or hi-Latn.")
+        raise forms.ValidationError(f"{code!r} is not a language code known here, such as de, zh-CN or hi-Latn.")
     return code
 
 
@@ -322,9 +322,9 @@ class TaskAdmin(admin.ModelAdmin):
     def adjudication(self, task):
         return f"{task.waiting_count:,}"
 
-    @admin.display(description="queues that nobody reads")
+    @admin.display(description="queues that lack readers")
     def unread(self, task):
-        return ", ".join(f"{row.queue} ({row.waiting:,})" for row in progress.queue_table(task) if row.stuck) or "–"
+        return ", ".join(f"{row.queue} ({row.lacking:,})" for row in progress.queue_table(task) if row.lacking) or "–"
 
     def change_view(self, request, object_id, form_url="", extra_context=None):
         task = get_object_or_404(Task, pk=object_id)

@@ -4,17 +4,18 @@ They are written into a folder beside the wanted one, which takes its place when
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
 import tempfile
+import tomllib
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from django.conf import settings
 from django.template.loader import render_to_string
 
 from annotate import gold
@@ -22,8 +23,13 @@ from annotate.core import stages
 from annotate.models import Task
 from corpora import store
 from corpora.core.languages import LANGUAGES, UND
+from corpora.ingest import licence_key
 
 BATCH = 2000
+# What of a task decides how its labels come about.
+KNOBS = ("least_letters", "never_agree", "redundancy", "rounds", "skip_limit", "least_level", "on_conflict")
+with (Path(settings.BASE_DIR) / "pyproject.toml").open("rb") as _project:
+    ASSAY = tomllib.load(_project)["project"]["version"]
 _TIME = pa.timestamp("us", tz="UTC")
 _TEXT = pa.string()
 
@@ -57,11 +63,24 @@ FIELDS = [
 ]
 WITH_TEXT_ONLY = ("text", "author", "url")
 
-# Licence names in lower case, words joined by hyphens -> the identifiers of Hugging Face's cards.
-_SAME = """apache-2.0 mit cc0-1.0 cc-by-4.0 cc-by-3.0 cc-by-2.0 cc-by-sa-4.0 cc-by-sa-3.0 cc-by-nc-4.0 cc-by-nc-sa-4.0
-    odc-by odbl"""
-CARD_LICENCES = {name: name for name in _SAME.split()} | {"cc0": "cc0-1.0", "public-domain": "unknown"}
-SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**9, "1M<n<1B"))
+# Licences whose identifier on Hugging Face's cards is their name in lower case, and those where it is another.
+_SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
+    ODC-BY ODBL PDDL"""
+CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
+    "CC0": "cc0-1.0",
+    "ODC-BY-1.0": "odc-by",
+    "ODBL-1.0": "odbl",
+    "PDDL-1.0": "pddl",
+    "PUBLIC-DOMAIN": "unknown",
+}
+SIZES = (
+    (10**3, "n<1K"),
+    (10**4, "1K<n<10K"),
+    (10**5, "10K<n<100K"),
+    (10**6, "100K<n<1M"),
+    (10**7, "1M<n<10M"),
+    (10**8, "10M<n<100M"),
+)
 
 
 class ExportError(Exception):
@@ -71,9 +90,9 @@ class ExportError(Exception):
 def export(task: Task, out: Path) -> dict:
     """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced."""
     out = out.resolve()
-    _check_replaceable(task, out)
     partial = None
     try:
+        _check_replaceable(task, out)
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
         partial.chmod(0o755)
@@ -135,7 +154,6 @@ def _replace(out: Path, partial: Path) -> None:
 
 def _write(task: Task, folder: Path) -> dict:
     corpus = store.manifest_of(task.draw.corpus.name)
-    votes = corpus.votes[: task.draw.parts]
     with_text = corpus.text_may_leave
     schema = pa.schema([field for field in FIELDS if with_text or field[0] not in WITH_TEXT_ONLY])
     unfinished = task.units.exclude(stage__in=stages.FINISHED).exists()
@@ -144,7 +162,7 @@ def _write(task: Task, folder: Path) -> dict:
         "tsv": f"uniformly_sampled{mark}.tsv",
         "jsonl": f"gold{mark}.jsonl",
         "parquet": f"gold{mark}.parquet",
-        "left_out": "left_out.jsonl",
+        "left_out": f"left_out{mark}.jsonl",
     }
     counts, pairs, batch = gold.Counts(), [], []
     with contextlib.ExitStack() as files:
@@ -164,7 +182,7 @@ def _write(task: Task, folder: Path) -> dict:
         parquet.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
     # The order of the published files: by label, then by id; numeric ids as numbers.
     pairs.sort(key=lambda pair: (pair[0], len(pair[1]) if pair[1].isdigit() else 0, pair[1]))
-    lines = (f"{label}\t{_cell(key)}\n" for label, key in pairs)
+    lines = (f"{label}\t{key}\n" for label, key in pairs)
     with open(folder / names["tsv"], "w", encoding="utf-8", newline="\n") as tsv:
         tsv.writelines(lines)
     manifest = {
@@ -175,10 +193,7 @@ def _write(task: Task, folder: Path) -> dict:
             "title": task.title,
             "type": task.task_type,
             "labels": task.labels,
-            **{
-                knob: getattr(task, knob)
-                for knob in ("least_letters", "never_agree", "redundancy", "rounds", "skip_limit", "least_level")
-            },
+            **{knob: getattr(task, knob) for knob in KNOBS},
         },
         "draw": {
             "design": task.draw.design,
@@ -194,16 +209,15 @@ def _write(task: Task, folder: Path) -> dict:
             "licence": corpus.licence,
             "text_may_leave": corpus.text_may_leave,
         },
-        # A corpus grows, and the detectors with it: every set of versions that voted in the frame.
-        "detectors": [dict(pairs) for pairs in dict.fromkeys(tuple(v.versions.items()) for v in votes)],
+        "detectors": task.draw.detectors,
         "counts": counts.as_dict(),
-        "versions": {package: version(package) for package in ("django", "pyarrow", "duckdb")},
+        "versions": {"assay": ASSAY} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
         "files": {},
     }
     card = render_to_string("annotate/card.md", _card(manifest, names))
     (folder / "README.md").write_text(card, encoding="utf-8")
     for path in sorted(folder.iterdir()):
-        manifest["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        manifest["files"][path.name] = store.digest_of(path)
     text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
     return manifest
@@ -219,11 +233,6 @@ def _iso(value) -> str:
     raise TypeError(f"{type(value)} in an exported row")
 
 
-def _cell(text: str) -> str:
-    """A field of a file without quoting: what would break the line becomes a space."""
-    return text.translate({9: " ", 10: " ", 13: " "})
-
-
 def _card(manifest: dict, names: dict) -> dict:
     licence = manifest["corpus"]["licence"]
     labelled = manifest["counts"]["labelled"]
@@ -231,11 +240,11 @@ def _card(manifest: dict, names: dict) -> dict:
     return {
         "manifest": manifest,
         "names": names,
-        "licence": CARD_LICENCES.get(licence.lower().replace(" ", "-")),
+        "licence": CARD_LICENCES.get(licence_key(licence)),
         # A JSON string is one of YAML too.
         "quoted": {"title": _json(manifest["task"]["title"]), "licence": _json(licence)},
         "languages": sorted({code.split("-")[0] for code in manifest["counts"]["by_label"] if code != UND}),
-        "size": next((name for limit, name in SIZES if labelled < limit), "n>1T"),
+        "size": next((name for limit, name in SIZES if labelled < limit), "100M<n<1B"),
         "share": share,
         "labels": [
             (code, LANGUAGES[code].name if code in LANGUAGES else "undefined", count)

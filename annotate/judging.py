@@ -158,9 +158,12 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     return reopened
 
 
-def read_answer(label: str, reason: str = "", comment: str = "") -> Answer:
-    """An answer from what a page or a client sent; which labels a task takes is its task type's to say."""
-    if not label:
+def read_answer(label: str, reason: str = "", comment: str = "", *, discard: bool = False) -> Answer:
+    """An answer from what a page or a client sent; which labels a task takes is its task type's to say.
+
+    discard: no label is wanted, since an adjudicator leaves the unit out.
+    """
+    if not label and not discard:
         raise InvalidAnswer("No language was chosen. Choose one, or Undefined.")
     if len(comment) > 2000:
         raise InvalidAnswer("The comment is longer than 2,000 characters. Please shorten it.")

@@ -30,5 +30,5 @@ def refused(request, error: Refusal):
 
 def csrf_failure(request, reason=""):
     """Django's own page speaks of cookies and DEBUG to people whose page is merely older than their session."""
-    sentence = "This page is older than your session, so nothing was done. Take the post again, or reload the page."
+    sentence = "This page is older than your session, so nothing was done. Reload it and try again."
     return refused(request, NotAllowed(sentence))

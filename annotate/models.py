@@ -216,7 +216,6 @@ class Judgment(models.Model):
     """What one person said of one unit: an answer or a skip, or as an adjudicator a settlement or a discard."""
 
     ANSWER, SKIP, SETTLE, DISCARD = "answer", "skip", "settle", "discard"
-    WITH_LABEL = (ANSWER, SETTLE)
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="judgments")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments")

@@ -7,8 +7,7 @@ from annotate.models import LanguageRoute, Task
 from annotate.routing import add_units
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES
-from corpora.drawing import draw_uniform
-from corpora.errors import CorpusError
+from corpora.drawing import record, sample_uniform
 from corpora.models import Corpus
 
 
@@ -19,11 +18,10 @@ class TaskError(Exception):
 def check_codes(codes) -> None:
     if unknown := [code for code in codes if code not in LANGUAGES]:
         raise TaskError(
-            f"{', '.join(map(repr, unknown))}: no language code known here. Codes are as in de, zh-CN or hi-Latn."
+            f"{', '.join(map(repr, unknown))}: not a language code known here, such as de, zh-CN or hi-Latn."
         )
 
 
-@transaction.atomic
 def open_task(
     name: str, corpus: Corpus, size: int, seed: str, *, task_type: str = "language", **fields
 ) -> tuple[Task, dict[str, int]]:
@@ -44,21 +42,20 @@ def open_task(
     except ValidationError as error:
         faults = (f"{field.replace('_', '-')}: {' '.join(said)}" for field, said in error.message_dict.items())
         raise TaskError(" ".join(faults)) from error
-    task.draw, items = draw_uniform(corpus, size=size, seed=seed)
-    task.save()
-    return task, add_units(task, items)
+    # The files are read before the transaction, during which nobody else may write.
+    sample = sample_uniform(corpus, size=size, seed=seed)
+    with transaction.atomic():
+        task.draw, items = record(sample)
+        task.save()
+        return task, add_units(task, items)
 
 
-@transaction.atomic
 def extend_task(task: Task, size: int) -> dict[str, int]:
     """Enlarge a task's draw to size posts of the same frame and seed. Returns the added units by stage."""
-    task = Task.objects.select_for_update().get(pk=task.pk)
     if size <= task.draw.size:
         raise TaskError(f"The task has {task.draw.size:,} posts already; --size must be larger than that.")
-    try:
-        draw, items = draw_uniform(task.draw.corpus, size=size, seed=task.draw.seed, extends=task.draw)
-    except CorpusError as error:
-        raise TaskError(str(error)) from error
-    task.draw = draw
-    task.save(update_fields=["draw"])
-    return add_units(task, items)
+    sample = sample_uniform(task.draw.corpus, size=size, seed=task.draw.seed, extends=task.draw)
+    with transaction.atomic():
+        task.draw, items = record(sample)
+        task.save(update_fields=["draw"])
+        return add_units(task, items)

@@ -54,7 +54,7 @@ def read_table(text: str) -> list[Row]:
             usernames.add(row.username)
             faults += [f"Line {reader.line_num}: {fault}" for fault in wrong]
     except csv.Error as error:
-        raise BadTable(*faults, f"Line {reader.line_num + 1}: this is no CSV: {error}.") from error
+        raise BadTable(*faults, f"Line {reader.line_num + 1}: this is not CSV: {error}.") from error
     if not rows:
         faults.append("The table has no rows.")
     if faults:
@@ -72,7 +72,7 @@ def _read_row(cells: dict, taken: set[str]) -> tuple[Row, list[str]]:
         if len(username) > 150 or username in taken:
             raise ValidationError("twice")
     except ValidationError:
-        faults.append(f"{username!r} is no user name (letters, digits and @.+-_), or stands here twice.")
+        faults.append(f"{username!r} is not a user name (letters, digits and @.+-_), or stands here twice.")
     name = (cells["name"] or "").strip()
     if len(name) > 150 or not name.isprintable():
         faults.append("the name is longer than 150 characters, or has some that cannot be seen.")
@@ -82,18 +82,22 @@ def _read_row(cells: dict, taken: set[str]) -> tuple[Row, list[str]]:
     for word in re.split(r"[\s;,]+", (cells["languages"] or "").strip(" ;,")):
         code, _, level = word.partition(":")
         if not word:
-            faults.append("no language is named; write them as in de:5 en:4.")
+            continue
         elif code not in LANGUAGES:
-            faults.append(f"{code!r} is no language code known here; write it as in de:5 or zh-CN:5.")
+            faults.append(f"{code!r} is not a language code known here; write it as in de:5 or zh-CN:5.")
         elif finer := LANGUAGES[code].labels:
             faults.append(f"{code!r} stands for several labels; name those that the person reads: {', '.join(finer)}.")
         elif level not in ("", "0", "1", "2", "3", "4", "5"):
             faults.append(f"{word!r} has no level from 0 to 5.")
+        elif code in levels:
+            faults.append(f"{code!r} is named twice.")
         else:
             levels[code] = int(level or 5)
     answer = cells.get("adjudicates")
     if answer is not None and answer.strip().lower() not in ANSWERS:
         faults.append(f"adjudicates is {answer!r}; write yes or no.")
+    elif not levels and not faults and not ANSWERS.get((answer or "").strip().lower()):
+        faults.append("no language is named; write them as in de:5 en:4.")
     return Row(username, name, levels, None if answer is None else ANSWERS.get(answer.strip().lower())), faults
 
 
@@ -106,7 +110,8 @@ def add_annotators(rows: list[Row]) -> list[tuple[Annotator, str | None]]:
     made = []
     for row in rows:
         user, new = User.objects.get_or_create(username=row.username)
-        user.first_name, _, user.last_name = row.name.partition(" ")
+        if row.name:
+            user.first_name, _, user.last_name = row.name.partition(" ")
         if new:
             user.set_unusable_password()
         user.save()

@@ -1,7 +1,7 @@
 """What the pages show, put together from the records; changes nothing and decides nothing."""
 
 from dataclasses import dataclass
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlencode
 
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
@@ -14,6 +14,7 @@ from annotate.routing import Routes, queues_of
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.language import UNDEFINED_REASONS
 from corpora.core.languages import LANGUAGES, UND
+from corpora.errors import CorpusError
 from corpora.store import posts_by_author
 
 # HTML in the source is shown as text, so a manager's Markdown cannot carry a script.
@@ -22,16 +23,6 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 def markdown(source: str) -> SafeString:
     return mark_safe(_MARKDOWN.render(source))  # noqa: S308 - rendered with HTML switched off
-
-
-def whole_number(text: str | None) -> int | None:
-    """A non-negative number from a form; None for anything else."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
-def language_code(text: str | None) -> str:
-    """A language code from an address; empty for anything else."""
-    return text if text in LANGUAGES else ""
 
 
 @dataclass(frozen=True)
@@ -71,14 +62,13 @@ def question(unit: Unit, annotator: Annotator) -> dict:
     """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people."""
     task = unit.task
     choices = own_choices(annotator, task)
-    own = {choice.code for choice in choices}
-    others = sorted((Choice(code) for code in task.labels if code not in own), key=lambda choice: choice.name)
+    everything = sorted((Choice(code) for code in task.labels), key=lambda choice: choice.name)
     return {
         "unit": unit,
         "question": TASK_TYPES[task.task_type].template,
         "paragraphs": unit.item.text.splitlines(),
         "choices": choices,
-        "others": others,
+        "everything": everything,
         "und": UND,
         "reasons": [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(UNDEFINED_REASONS.items(), 1)],
     }
@@ -97,7 +87,11 @@ def dossier(unit: Unit, annotator: Annotator) -> dict:
     """What an adjudicator sees of a unit: everything."""
     item = unit.item
     judgments = unit.judgments.select_related("annotator__user", "lease")
-    posts = posts_by_author(item.corpus.name, item.author, OTHER_POSTS + 1) if item.author else []
+    try:
+        posts = posts_by_author(item.corpus.name, item.author, OTHER_POSTS + 1)
+        trouble = ""
+    except CorpusError as error:
+        posts, trouble = [], str(error)
     query = quote_plus(item.text[:200])
     return {
         "paragraphs": item.text.splitlines(),
@@ -105,6 +99,7 @@ def dossier(unit: Unit, annotator: Annotator) -> dict:
         "judgments": judgments,
         "transitions": unit.transitions.select_related("by", "judgment"),
         "posts": [post for post in posts if post["id"] != item.key][:OTHER_POSTS],
+        "trouble": trouble,
         "searches": [(name, address.format(query)) for name, address in SEARCHES],
         "choices": _likely_first(unit),
         "und": UND,
@@ -141,13 +136,12 @@ def decision(judgment: Judgment) -> str:
     return f"Settled as {Choice(judgment.label).name}."
 
 
-def next_to_adjudicate(annotator: Annotator, task: Task, language: str) -> str:
+def next_to_adjudicate(annotator: Annotator, task: Task, language: str, decided: Judgment) -> str:
     """The address of the next unit of the list that the adjudicator works through, or of the list."""
-    query = f"?language={quote_plus(language)}" if language else ""
+    query = {"language": language} if language else {}
     unit = adjudication.to_adjudicate(task, annotator, language).first()
-    if unit is None:
-        return reverse("adjudication", args=[task.name])
-    return reverse("adjudicate", args=[task.name, unit.pk]) + query
+    address = reverse("adjudicate", args=[task.name, unit.pk]) if unit else reverse("adjudication", args=[task.name])
+    return f"{address}?{urlencode({**query, 'decided': decided.unit_id})}"
 
 
 def rerouted(counts: dict[str, int]) -> str:

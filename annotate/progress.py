@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task
 from annotate.queue import waiting, with_free_place
-from annotate.routing import Routes, queues_of
+from annotate.routing import Routes, lacking_readers, queues_of
 
 
 def today(annotator: Annotator, task: Task):
@@ -44,7 +44,7 @@ def why_empty(annotator: Annotator, task: Task) -> str:
         return "Something has just come free. Look again."
     if held := own.count():
         return (
-            f"The last {held:,} in your languages are open at other readers. "
+            f"What is left in your languages ({held:,}) is open with other readers. "
             f"What they leave comes back within {task.lease_minutes} minutes."
         )
     if task.units.filter(stage=stages.QUEUED).exists():
@@ -62,17 +62,17 @@ def stage_counts(task: Task) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class QueueRow:
-    """One queue of a task. waiting includes what is leased; readers are names, sorted."""
+    """One queue of a task. readers are names, sorted.
+
+    waiting includes what is leased, and what too few people may still judge, which lacking counts.
+    """
 
     queue: str
     labels: list[str]
     waiting: int
     leased: int
+    lacking: int
     readers: list[str]
-
-    @property
-    def stuck(self) -> bool:
-        return bool(self.waiting) and not self.readers
 
 
 def queue_table(task: Task) -> list[QueueRow]:
@@ -82,6 +82,7 @@ def queue_table(task: Task) -> list[QueueRow]:
     running = Q(closed_at=None, expires_at__gt=timezone.now(), unit__stage=stages.QUEUED)
     leased = Counter(Lease.objects.filter(running, unit__task=task).values_list("unit__language", flat=True))
     readers = routes.readers(task)
+    lacking = Counter(lacking_readers(task, readers).values())
     names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
     rows = [
         QueueRow(
@@ -89,6 +90,7 @@ def queue_table(task: Task) -> list[QueueRow]:
             labels=routes.labels_of(queue, task),
             waiting=counts.get(queue, 0),
             leased=leased[queue],
+            lacking=lacking[queue],
             readers=sorted(names[pk] for pk in readers.get(queue, ())),
         )
         for queue in counts.keys() | readers.keys()

@@ -3,6 +3,7 @@
 Callers hold the unit's row lock (or, when a task is opened, are the only ones to know the units).
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -188,6 +189,22 @@ def _next_queue(unit: Unit, routes: Routes, readers: dict[str, set[int]]) -> str
     return None
 
 
+def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
+    """Queued units that fewer people may still judge than answers are missing: id -> queue, in order of id."""
+    judged: dict[int, set[int]] = {}
+    answers: Counter[int] = Counter()
+    live = Judgment.objects.filter(unit__task=task, unit__stage=stages.QUEUED, voided_at=None).order_by()
+    for unit, annotator, kind in live.values_list("unit_id", "annotator_id", "kind"):
+        judged.setdefault(unit, set()).add(annotator)
+        answers[unit] += kind == Judgment.ANSWER
+    queued = task.units.filter(stage=stages.QUEUED).order_by("pk").values_list("pk", "language", "redundancy")
+    return {
+        unit: queue
+        for unit, queue, redundancy in queued
+        if len(readers.get(queue, set()) - judged.get(unit, set())) < redundancy - answers[unit]
+    }
+
+
 @transaction.atomic
 def reroute(task: Task, by=None) -> dict[str, int]:
     """Send units on whose queue has too few readers left; their round is not used up by it.
@@ -198,9 +215,11 @@ def reroute(task: Task, by=None) -> dict[str, int]:
     routes = Routes.load()
     readers = routes.readers(task)
     counts = {"queues": 0, "adjudication": 0}
-    for unit in task.units.filter(stage=stages.QUEUED).order_by("pk").select_for_update():
+    for pk in lacking_readers(task, readers):
+        unit = task.units.select_for_update().get(pk=pk)
         answers = unit.judgments.filter(voided_at=None, kind=Judgment.ANSWER).count()
-        if _enough_readers(unit, readers, answers):
+        # It may have been judged since.
+        if unit.stage != stages.QUEUED or _enough_readers(unit, readers, answers):
             continue
         if queue := _next_queue(unit, routes, readers):
             move(unit, "rerouted", stages.QUEUED, by=by, language=queue, visited=[*unit.visited, queue])

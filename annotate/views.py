@@ -1,6 +1,5 @@
 """The pages. GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect."""
 
-from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
@@ -17,7 +16,18 @@ from annotate import judging, people, presenting, progress
 from annotate import queue as handing_out
 from annotate.access import annotator_of, with_task
 from annotate.errors import InvalidAnswer, Refusal
-from annotate.models import Judgment, Task, Transition
+from annotate.models import Task, Transition
+from corpora.core.languages import LANGUAGES
+
+
+def _whole_number(text: str | None) -> int | None:
+    """A non-negative number from a form; None for anything else."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _language_code(text: str | None) -> str:
+    """A language code from an address; empty for anything else."""
+    return text if text in LANGUAGES else ""
 
 
 @require_GET
@@ -87,8 +97,8 @@ def start(request, annotator, task):
 @with_task("annotate")
 def judge(request, annotator, task):
     """Fields: lease; answer, a label or "und REASON", or skip; comment; active_ms."""
-    lease_id = presenting.whole_number(request.POST.get("lease"))
-    active = presenting.whole_number(request.POST.get("active_ms"))
+    lease_id = _whole_number(request.POST.get("lease"))
+    active = _whole_number(request.POST.get("active_ms"))
     active_seconds = None if active is None else active / 1000
     if lease_id is None:
         raise InvalidAnswer("The form did not say which post it answers. Reload the page.")
@@ -111,7 +121,7 @@ def judge(request, annotator, task):
 @require_POST
 @with_task("annotate")
 def undo(request, annotator, task):
-    judgment = presenting.whole_number(request.POST.get("judgment"))
+    judgment = _whole_number(request.POST.get("judgment"))
     if judgment is None and "judgment" in request.POST:
         raise InvalidAnswer("The form did not say which answer to take back. Reload the page.")
     lease = judging.undo(annotator, task, judgment)
@@ -152,23 +162,19 @@ def guidelines(request, annotator, task):
 @never_cache
 @with_task("adjudicate")
 def adjudication(request, annotator, task):
-    language = presenting.language_code(request.GET.get("language"))
+    language = _language_code(request.GET.get("language"))
     everything = adjudicating.to_adjudicate(task, annotator)
     visited = Transition.objects.filter(unit__in=everything.order_by(), to_stage="QUEUED").order_by()
     languages = visited.values_list("language").annotate(Count("unit", distinct=True)).order_by("language")
     units = adjudicating.to_adjudicate(task, annotator, language)
-    decided = (
-        Judgment.objects.filter(annotator=annotator, unit__task=task, lease=None, voided_at=None)
-        .select_related("unit__item")
-        .order_by("-pk")[:50]
-    )
     context = {
         "task": task,
         "language": language,
         "languages": [(presenting.Choice(code), count) for code, count in languages],
         "waiting": everything.count(),
         "page": Paginator(units, 50).get_page(request.GET.get("page")),
-        "decided": decided,
+        "decided": adjudicating.decisions(annotator, task)[:50],
+        **_just_decided(request, annotator, task),
     }
     return render(request, "annotate/adjudication.html", context)
 
@@ -177,28 +183,39 @@ def adjudication(request, annotator, task):
 @never_cache
 @with_task("adjudicate")
 def adjudicate(request, annotator, task, unit):
-    """One unit with all that is known of it. POST settles or discards it and goes on to the next of the list."""
-    language = presenting.language_code(request.GET.get("language"))
-    found = get_object_or_404(task.units.select_related("item", "task"), pk=unit)
+    """One unit with all that is known of it, but none that readers may still be given.
+
+    POST settles or discards it and goes on to the next of the list.
+    """
+    language = _language_code(request.GET.get("language"))
+    found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
     refusal = None
     if request.method == "POST":
-        reason = request.POST.get("reason", "")
+        discard = "discard" in request.POST
+        label = "" if discard else request.POST.get("label") or request.POST.get("other", "")
         try:
-            if "discard" in request.POST:
-                judgment = adjudicating.discard(annotator, unit, reason)
+            said = judging.read_answer(
+                label, request.POST.get("reason", ""), request.POST.get("comment", ""), discard=discard
+            )
+            if discard:
+                judgment = adjudicating.discard(annotator, unit, said.reason, said.comment)
             else:
-                label = request.POST.get("label") or request.POST.get("other", "")
-                answer = judging.read_answer(label, reason, request.POST.get("comment", ""))
-                judgment = adjudicating.settle(annotator, unit, answer)
+                judgment = adjudicating.settle(annotator, unit, said)
         except InvalidAnswer as error:
             refusal = error
         else:
-            messages.success(request, presenting.decision(judgment), extra_tags=str(unit))
-            return redirect(presenting.next_to_adjudicate(annotator, task, language))
+            return redirect(presenting.next_to_adjudicate(annotator, task, language, judgment))
     context = {"task": task, "language": language, "unit": found, "refusal": refusal, "posted": request.POST}
-    context |= presenting.dossier(found, annotator)
+    context |= presenting.dossier(found, annotator) | _just_decided(request, annotator, task)
     status = refusal.status if refusal else 200
     return render(request, "annotate/adjudicate.html", context, status=status)
+
+
+def _just_decided(request, annotator, task) -> dict:
+    """The decision after which the adjudicator was sent here."""
+    unit = _whole_number(request.GET.get("decided"))
+    just = adjudicating.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
+    return {"just": just, "just_said": presenting.decision(just) if just else ""}
 
 
 @require_POST

@@ -5,7 +5,7 @@ draw contains the smaller. What is asked about the items is no matter of this ro
 """
 
 import hashlib
-from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -18,15 +18,32 @@ from corpora.store import Manifest, asking, full_disk_explained, manifest_of
 _BATCH_ROWS = 1_000
 
 
-def draw_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> tuple[Draw, list[Item]]:
-    """Draw `size` posts of the corpus, each with the same chance; all where there are fewer.
+@dataclass(frozen=True)
+class Sample:
+    """What a draw took from the files, before anything of it is in the database.
 
-    Returns the draw and its items in the order of the draw. With `extends` the frame is that draw's own, even where
-    the corpus has grown since, and only the items that are added to it are returned; the new draw's size counts both.
-    CorpusError where posts have no votes yet, or the frame is no longer the one that was drawn from.
+    rows: those of sql/draw_uniform.sql, in the order of the draw; size counts those of the extended draw too.
+    """
+
+    corpus: Corpus
+    seed: str
+    size: int
+    parts: int
+    frame_size: int
+    digest: str
+    detectors: list[dict[str, str]]
+    rows: list[dict[str, Any]]
+    extends: Draw | None
+
+
+def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> Sample:
+    """Take `size` posts of the corpus, each with the same chance; all where there are fewer. Reads files only.
+
+    With `extends` the frame is that draw's own, even where the corpus has grown since, and only the posts that are
+    added to it are taken. CorpusError where posts have no votes yet, or the frame is no longer the one drawn from.
     """
     if size < 1:
-        raise CorpusError(f"A draw of {size:,} posts is none; draw at least one.")
+        raise CorpusError("Draw at least one post.")
     if not 0 < len(seed) <= 64:
         raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
     if extends and extends.corpus_id != corpus.pk:
@@ -40,27 +57,46 @@ def draw_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None =
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
     digest = frame_digest(manifest, parts)
     size = min(size, frame_size)
-    with transaction.atomic():
-        # Two draws at a time would make the same items; the second waits here.
-        Corpus.objects.select_for_update().get(pk=corpus.pk)
-        if extends:
-            _check_extension(extends, size=size, seed=seed, digest=digest)
-        draw = Draw.objects.create(
-            corpus=corpus,
-            design="uniform",
-            seed=seed,
-            size=size,
-            parts=parts,
-            frame_size=frame_size,
-            frame_digest=digest,
-            extends=extends,
-        )
-        items: list[Item] = []
-        with full_disk_explained("the draw was not made"), asking(corpus.name, parts) as store:
-            before = extends.size if extends else 0
-            for batch in store.query("draw_uniform", seed, size - before, before):
-                for start in range(0, batch.num_rows, _BATCH_ROWS):
-                    items += _items(corpus, batch.slice(start, _BATCH_ROWS).to_pylist())
+    if extends:
+        _check_extension(extends, size=size, seed=seed, digest=digest)
+    before = extends.size if extends else 0
+    with full_disk_explained("the draw was not made"), asking(corpus.name, parts, manifest) as store:
+        rows = [row for batch in store.query("draw_uniform", seed, size - before, before) for row in batch.to_pylist()]
+    return Sample(
+        corpus=corpus,
+        seed=seed,
+        size=size,
+        parts=parts,
+        frame_size=frame_size,
+        digest=digest,
+        # A corpus grows, and the detectors with it: every set of versions that voted in the frame.
+        detectors=[dict(pairs) for pairs in dict.fromkeys(tuple(v.versions.items()) for v in manifest.votes[:parts])],
+        rows=rows,
+        extends=extends,
+    )
+
+
+@transaction.atomic
+def record(sample: Sample) -> tuple[Draw, list[Item]]:
+    """Put a sample into the database: the draw, and its items in the order of the draw."""
+    # Two draws at a time would make the same items; the second waits here.
+    Corpus.objects.select_for_update().get(pk=sample.corpus.pk)
+    if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
+        raise CorpusError("This draw has been extended before; extend the larger one.")
+    draw = Draw.objects.create(
+        corpus=sample.corpus,
+        design="uniform",
+        seed=sample.seed,
+        size=sample.size,
+        parts=sample.parts,
+        frame_size=sample.frame_size,
+        frame_digest=sample.digest,
+        detectors=sample.detectors,
+        extends=sample.extends,
+    )
+    items: list[Item] = []
+    for start in range(0, len(sample.rows), _BATCH_ROWS):
+        items += _items(sample.corpus, sample.rows[start : start + _BATCH_ROWS])
     return draw, items
 
 
@@ -73,8 +109,6 @@ def frame_digest(manifest: Manifest, parts: int) -> str:
 def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> None:
     if extends.seed != seed:
         raise CorpusError(f"The draw to extend has the seed {extends.seed!r}; a larger one must have it too.")
-    if Draw.objects.filter(extends=extends).exists():
-        raise CorpusError("This draw has been extended before; extend the larger one.")
     if extends.frame_digest != digest:
         raise CorpusError(
             f"The posts or votes of corpus {extends.corpus} that were drawn from have changed since; make a new draw."
@@ -86,12 +120,18 @@ def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> Non
         )
 
 
-def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> Iterable[Item]:
+def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> list[Item]:
     """The items of these rows in their order: those that an earlier draw made, and new ones."""
-    known = {item.key: item for item in Item.objects.filter(corpus=corpus, key__in=[row["id"] for row in rows])}
-    new = [_item(corpus, row) for row in rows if row["id"] not in known]
-    known |= {item.key: item for item in Item.objects.bulk_create(new)}
-    return [known[row["id"]] for row in rows]
+    drawn = [_item(corpus, row) for row in rows]
+    known = {item.key: item for item in Item.objects.filter(corpus=corpus, key__in=[item.key for item in drawn])}
+    if changed := [item.key for item in drawn if item.key in known and known[item.key].votes != item.votes]:
+        raise CorpusError(
+            f"Post {changed[0]} was drawn before, with other votes than corpus {corpus} has now, and what was decided "
+            "on those stands; import the files as another corpus, and draw from that."
+        )
+    new = Item.objects.bulk_create([item for item in drawn if item.key not in known])
+    known |= {item.key: item for item in new}
+    return [known[item.key] for item in drawn]
 
 
 def _item(corpus: Corpus, row: dict[str, Any]) -> Item:

@@ -30,6 +30,9 @@ class Draw(models.Model):
     parts = models.PositiveIntegerField(help_text="the frame is this many first parts of the corpus")
     frame_size = models.PositiveBigIntegerField(help_text="posts in the frame")
     frame_digest = models.CharField(max_length=64, help_text="SHA-256 over the digests of the frame's parts")
+    detectors = models.JSONField(
+        default=list, help_text="the versions of the detectors whose votes were drawn with the posts"
+    )
     extends = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

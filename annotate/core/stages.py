@@ -46,7 +46,6 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (DISCARDED, "unsettled", ADJUDICATION, "likewise"),
 )
 _ALLOWED = frozenset((start, event, end) for start, event, end, _ in MOVES)
-EVENTS: tuple[str, ...] = tuple(dict.fromkeys(event for _, event, _, _ in MOVES))
 
 
 def check_move(start: str, event: str, end: str) -> None:

@@ -275,7 +275,7 @@ def test_routes_show_what_waits_beside_who_reads_it(desk, make_task, person):
 def test_routes_warn_where_something_waits_and_nobody_reads(desk, make_task):
     make_task([("zh", "zh", "zh")])
     shown = page(desk, address(LanguageRoute, "changelist")).text
-    assert "zh zh-CN zh-TW 1 0 nobody: add readers, or send its units on" in shown
+    assert "zh zh-CN zh-TW 1 0 nobody 1 lack readers: add some, or send it on" in shown
 
 
 def test_a_route_can_be_added_and_its_codes_are_kept_as_a_list(desk, db):
@@ -295,7 +295,7 @@ def test_a_route_can_be_added_and_its_codes_are_kept_as_a_list(desk, db):
 def test_an_unknown_code_is_refused_wherever_one_is_typed(desk, db, field):
     sent = {"language": "pt", "queue": "pt", "extra_candidates": "gl"} | {field: "xx"}
     assert errors(desk.post(address(LanguageRoute, "add"), sent)) == [
-        "'xx' is no language code known here. Codes are as in de, zh-CN or hi-Latn."
+        "'xx' is not a language code known here, such as de, zh-CN or hi-Latn."
     ]
     assert not LanguageRoute.objects.filter(language="pt").exists()
 
@@ -323,7 +323,7 @@ def test_languages_are_added_on_the_page_of_an_annotator(desk, person):
 @pytest.mark.parametrize(
     ("language", "level", "told"),
     [
-        ("xx", 5, "'xx' is no language code known here. Codes are as in de, zh-CN or hi-Latn."),
+        ("xx", 5, "'xx' is not a language code known here, such as de, zh-CN or hi-Latn."),
         ("en", 6, "Ensure this value is less than or equal to 5."),
         ("en", -1, "Ensure this value is greater than or equal to 0."),
     ],
@@ -448,7 +448,7 @@ def test_a_tasks_page_shows_its_stages_and_queues(desk, world):
     shown = page(desk, address(Task, "change", world.pk)).text
     assert "2 queued" in shown
     assert "de de 1 1 ann" in shown  # queue, labels, waiting, open now, readers
-    assert "fr fr 1 0 nobody: add readers, or send its units on" in shown
+    assert "fr fr 1 0 nobody 1 lack readers: add some, or send it on" in shown
     assert "Send on units that lack readers" in shown
     assert "fr (1)" in page(desk, address(Task, "changelist")).text
 
@@ -488,7 +488,7 @@ def test_a_tasks_knobs_can_be_changed_and_what_was_fixed_at_its_opening_cannot(d
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"labels": "de xx"}, "'xx' is no language code known here. Codes are as in de, zh-CN or hi-Latn."),
+        ({"labels": "de xx"}, "'xx' is not a language code known here, such as de, zh-CN or hi-Latn."),
         ({"labels": " "}, "Name at least one label."),
         ({"rounds": 0}, "Ensure this value is greater than or equal to 1."),
         ({"skip_limit": 0}, "Ensure this value is greater than or equal to 1."),

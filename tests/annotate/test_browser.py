@@ -89,7 +89,7 @@ def test_the_whole_way_from_a_file_of_posts_to_the_export(new_page, live_server,
     page.fill("[name=username]", "noa")
     page.fill("[name=password]", "a long password")
     page.click("button:has-text('Log in')")
-    page.click("text=Read")
+    page.click("button:has-text('Start')")
     hands = Hands(page, ARABIC)
     page.wait_for_selector("#post")
     assert "@somebody" not in page.content()
@@ -321,7 +321,7 @@ def test_everything_works_without_javascript(new_page, make_task, person, consol
     ann = person("ann", "de")
     page = new_page(user=ann.user, java_script_enabled=False)
     page.goto("/")
-    page.click("text=Read")
+    page.click("button:has-text('Start')")
     page.click("button:has-text('German')")
     page.click("button:has-text('Skip')")
     page.click("button:has-text('Undo')")
@@ -350,7 +350,7 @@ def test_nothing_sticks_out_of_the_screen(new_page, make_task, person, width):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
     page.goto("/")
-    page.click("text=Read")
+    page.click("button:has-text('Start')")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.click("button:has-text('Skip')")
     page.goto(f"/tasks/{task.name}/answers/")

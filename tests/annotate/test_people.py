@@ -88,10 +88,10 @@ def test_all_faults_are_said_at_once_each_with_its_line():
         + "hal,Ha\u0000l,de\n"
         + "ida,Ida,zh:5\n"
     )
-    name = "is no user name (letters, digits and @.+-_), or stands here twice."
+    name = "is not a user name (letters, digits and @.+-_), or stands here twice."
     assert told == [
         f"Line 2: 'an n' {name}",
-        "Line 3: 'xx' is no language code known here; write it as in de:5 or zh-CN:5.",
+        "Line 3: 'xx' is not a language code known here; write it as in de:5 or zh-CN:5.",
         "Line 4: 'de:6' has no level from 0 to 5.",
         "Line 4: 'en:five' has no level from 0 to 5.",
         "Line 5: no language is named; write them as in de:5 en:4.",
@@ -106,7 +106,7 @@ def test_all_faults_are_said_at_once_each_with_its_line():
 
 def test_a_cell_without_end_is_a_fault_and_no_crash():
     cell = '"' + "x" * 200_000
-    told = "this is no CSV: field larger than field limit (131072)."
+    told = "this is not CSV: field larger than field limit (131072)."
     assert faults(HEADER + "b b,Bob,de\nann," + cell)[1:] == [f"Line 3: {told}"]
     assert faults(cell) == [f"Line 1: {told}"]
 

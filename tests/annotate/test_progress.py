@@ -66,7 +66,7 @@ def test_queues_come_fullest_first_with_the_names_of_their_readers(make_task, pe
 def test_a_queue_is_stuck_where_something_waits_and_nobody_reads_well_enough(make_task, person):
     task = make_task([DISPUTED, FRENCH], least_level=4)
     person("ann", "de:4 fr:3 he")
-    assert {row.queue: row.stuck for row in queue_table(task)} == {"de": False, "fr": True, "he": False}
+    assert {row.queue: bool(row.lacking) for row in queue_table(task)} == {"de": False, "fr": True, "he": False}
 
 
 def test_readers_who_are_locked_out_do_not_count(make_task, person):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from django.core.management import call_command
 
-from corpora.drawing import draw_uniform, frame_digest
+from corpora.drawing import frame_digest, record, sample_uniform
 from corpora.errors import CorpusError
 from corpora.models import Corpus, Draw, Item
 from corpora.store import manifest_of
@@ -24,6 +24,10 @@ ROWS = [
     }
     for n in range(SIZE)
 ]
+
+
+def draw_uniform(corpus, **how):
+    return record(sample_uniform(corpus, **how))
 
 
 @pytest.fixture

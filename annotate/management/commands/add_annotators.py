@@ -8,7 +8,7 @@ from annotate.people import INVITE_DAYS, BadTable, add_annotators, read_table
 
 
 class Command(BaseCommand):
-    help = "Make annotators from a CSV with the columns username, name, languages (as in: de:5 en:4)."
+    help = "Make annotators from a CSV: username, name, languages (as in: de:5 en:4) and, if wanted, adjudicates (yes)."
 
     def add_arguments(self, parser):
         parser.add_argument("file", type=Path)

@@ -53,10 +53,10 @@ class Command(BaseCommand):
             task, counts = (self.extend if extend else self.open)(name, size, options, fields)
         except (TaskError, CorpusError) as error:
             raise CommandError(str(error)) from error
-        if stuck := [row for row in queue_table(task) if row.stuck]:
-            queues = ", ".join(f"{row.queue} ({row.waiting:,})" for row in stuck)
+        if lacking := [row for row in queue_table(task) if row.lacking]:
+            queues = ", ".join(f"{row.queue} ({row.lacking:,})" for row in lacking)
             self.stderr.write(
-                f"Warning: nobody reads these queues, in which so many wait: {queues}. "
+                f"Warning: units in these queues lack readers: {queues}. "
                 "Invite readers, or send the units on with `reroute`."
             )
         total = sum(counts.values())
@@ -64,7 +64,7 @@ class Command(BaseCommand):
             self.stderr.write(f"Note: the corpus holds only {total:,} posts, and the task has all of them.")
         self.stdout.write(
             f"Task {name}: {total:,} posts {'added' if extend else 'drawn'}; {counts[stages.AGREED]:,} agreed, "
-            f"{counts[stages.QUEUED]:,} queued for readers, {counts[stages.COPIED]:,} copies of those."
+            f"{counts[stages.QUEUED]:,} queued for readers, {counts[stages.COPIED]:,} copies of others."
         )
 
     def open(self, name, size, options, fields):

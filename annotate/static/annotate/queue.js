@@ -21,6 +21,8 @@
     counting = !document.hidden;
   };
   const started = () => {
+    const search = find("#picker input[type=search]");
+    if (search) search.hidden = false; // without this file it would find nothing
     shownAt = performance.now();
     active = 0;
     alive = shownAt;
@@ -56,6 +58,7 @@
     const undefinedSheet = find("#undefined");
     const picker = find("#picker");
     if (event.code === "Escape") {
+      if (undefinedSheet) delete undefinedSheet.dataset.wantsComment;
       if (close(undefinedSheet) || close(picker) || close(find("#guidelines"))) event.preventDefault();
       if (typing(event.target)) event.target.blur();
       return;
@@ -88,7 +91,7 @@
       const guidelines = find("#guidelines");
       guidelines.open = !guidelines.open;
     } else if (event.code === "KeyC" && !wanted) {
-      const field = find("[data-focus-key=KeyC]");
+      const field = find("[name=comment]");
       if (field) field.focus();
     } else if (wanted.matches("summary")) {
       for (const other of [undefinedSheet, picker]) if (other && !other.contains(wanted)) other.open = false;
