@@ -7,7 +7,7 @@ from annotate.judging import judge, skip, undo
 from annotate.models import Annotator, Judgment
 from annotate.queue import release, take
 from annotate.task_types.task_type import Answer
-from tests.annotate.conftest import DISPUTED
+from tests.annotate.conftest import AGREED, DISPUTED
 
 GERMAN = Answer("de", "I read the language")
 
@@ -191,3 +191,19 @@ def test_the_list_can_be_cut_to_a_language_in_whose_queue_the_units_were(make_ta
     for language, units in (("de", [german]), ("fr", [french]), ("en", [german, french]), ("he", [])):
         assert list(to_adjudicate(task, ada, language)) == units
     assert list(to_adjudicate(task, ada)) == [german, french]
+
+
+def test_what_is_said_with_a_discard_is_kept(skipped, ada):
+    waiting = skipped().units.get()
+    judgment = discard(ada, waiting.pk, "nothing found", "  looks like a code  ")
+    assert (judgment.reason, judgment.comment) == ("nothing found", "looks like a code")
+    assert discard(ada, waiting.pk, "nothing found", "looks like a code") == judgment
+    with pytest.raises(WrongStage):
+        discard(ada, waiting.pk, "another reason")
+
+
+def test_units_that_readers_may_still_be_given_are_not_shown_to_adjudicators(make_task, ada, client):
+    task = make_task([DISPUTED, AGREED])
+    client.force_login(ada.user)
+    for unit in task.units.all():
+        assert client.get(f"/tasks/task/adjudication/{unit.pk}/").status_code == 404

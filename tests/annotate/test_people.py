@@ -299,3 +299,17 @@ def test_a_table_can_make_adjudicators_and_leaves_them_alone_where_it_does_not_s
     with pytest.raises(BadTable) as caught:
         read_table(f"{header}ann,Ann,de,maybe\n")
     assert caught.value.args == ("Line 2: adjudicates is 'maybe'; write yes or no.",)
+
+
+def test_an_adjudicator_needs_no_language_and_an_empty_name_wipes_none(db):
+    header = "username,name,languages,adjudicates\n"
+    add_annotators(read_table(f"{header}ada,Ada A,,yes\n"))
+    add_annotators(read_table(f"{header}ada,,de,yes\n"))
+    ada = Annotator.objects.get()
+    assert (ada.user.get_full_name(), ada.adjudicates) == ("Ada A", True)
+    with pytest.raises(BadTable) as caught:
+        read_table(f"{header}ben,Ben,,no\ncleo,Cleo,de:5 de:3,\n")
+    assert caught.value.args == (
+        "Line 2: no language is named; write them as in de:5 en:4.",
+        "Line 3: 'de' is named twice.",
+    )

@@ -6,6 +6,7 @@ from annotate.judging import judge, skip, undo
 from annotate.models import Judgment, Lease
 from annotate.progress import own_progress, queue_table, stage_counts
 from annotate.queue import release, take
+from annotate.routing import reroute
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import AGREED, DISPUTED
 
@@ -159,3 +160,17 @@ def test_another_tasks_answers_and_an_adjudicators_decisions_are_not_counted(mak
     ann = person("ann", "de")
     judge(ann, take(ann, other).pk, Answer("de"))
     assert own(ann, task) == (0, 0, 1)
+
+
+def test_a_unit_that_those_who_are_left_have_all_judged_lacks_readers_though_its_queue_has_some(make_task, person):
+    task = make_task([DISPUTED, DISPUTED])
+    both, second = person("both", "de en"), person("second", "en")
+    skip(both, take(both, task).pk)
+    assert {row.queue: row.lacking for row in queue_table(task)} == {"de": 0, "en": 0}
+    second.user.is_active = False
+    second.user.save()
+    rows = {row.queue: row for row in queue_table(task)}
+    assert (rows["en"].waiting, rows["en"].readers, rows["en"].lacking) == (1, ["both"], 1)
+    assert rows["de"].lacking == 0
+    assert reroute(task) == {"queues": 0, "adjudication": 1}
+    assert {row.queue: row.lacking for row in queue_table(task)} == {"de": 0, "en": 0}

@@ -135,3 +135,12 @@ def test_a_corpus_without_votes_names_the_command_to_run(write, import_corpus):
     import_corpus("c", write("a.jsonl", ROWS))
     with pytest.raises(CorpusError, match="posts without votes; run: prelabel c"):
         draw_uniform(Corpus.objects.get(), size=5, seed="s")
+
+
+def test_a_draw_keeps_the_versions_that_voted_and_refuses_posts_drawn_before_with_other_votes(corpus):
+    draw, _ = draw_uniform(corpus, size=50, seed="s")
+    assert draw.detectors == [manifest_of(corpus.name).votes[0].versions]
+    call_command("prelabel", corpus.name, k=1, again=True, processes=1)
+    with pytest.raises(CorpusError, match="was drawn before, with other votes than corpus"):
+        draw_uniform(corpus, size=60, seed="t")
+    assert Draw.objects.get() == draw
