@@ -43,18 +43,54 @@ def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
     return units.annotate(held=Coalesce(Subquery(held), 0)).filter(held__lt=F("redundancy"))
 
 
-@transaction.atomic
 def take(annotator: Annotator, task: Task) -> Lease | None:
-    """Lease the next unit to the annotator, or give back the one they already hold; None if there is none."""
+    """Lease the next unit to the annotator, or give back the one they already hold; None if there is none.
+
+    Each try is a transaction of its own: who waits for a unit while holding another that was tried in vain would in
+    the end wait for somebody who waits for them.
+    """
+    if lease := open_lease(annotator, task):
+        return lease
+    while task.is_open and (heads := _heads(annotator, task)):
+        # Where all of them are being judged or handed out this moment, wait for the first: it may have another place.
+        if lease := _try(annotator, task, heads, wait=False) or _try(annotator, task, heads[:1], wait=True):
+            return lease
+    with transaction.atomic():
+        one_at_a_time(annotator)
+        lease = open_lease(annotator, task)
+        # What they held before has expired, or went on without them.
+        close_others(lease, annotator, task, "expired")
+        return lease
+
+
+@transaction.atomic
+def _try(annotator: Annotator, task: Task, heads: list[int], *, wait: bool) -> Lease | None:
+    """Lease the first of these units that nobody has locked, or give back what another tab has leased meanwhile."""
     one_at_a_time(annotator)
     if lease := open_lease(annotator, task):
         return lease
-    if not task.is_open:
-        return None
-    lease = _lease_next(annotator, task)
-    # What they held before has expired, or went on without them.
-    close_others(lease, annotator, task, "expired")
+    units = with_free_place(waiting(annotator, task)).filter(pk__in=heads).order_by("position")
+    unit = units.select_for_update(of=("self",), skip_locked=not wait).first()
+    lease = lease_locked(unit, annotator) if unit else None
+    if lease:
+        close_others(lease, annotator, task, "expired")
     return lease
+
+
+# More than are likely to be locked by others at one moment.
+HEADS = 32
+
+
+def _heads(annotator: Annotator, task: Task) -> list[int]:
+    """The first units of all the annotator's queues, in the order of the draw: whose turn it is tells nothing of votes.
+
+    A question for each queue, since the index gives the order within one only.
+    """
+    units = with_free_place(waiting(annotator, task))
+    heads = []
+    for queue in queues_of(annotator, task, Routes.load()):
+        heads += units.filter(language=queue).order_by("position").values_list("position", "pk")[:HEADS]
+    return [pk for _, pk in sorted(heads)]
 
 
 def one_at_a_time(annotator: Annotator) -> None:
@@ -63,34 +99,6 @@ def one_at_a_time(annotator: Annotator) -> None:
     no_key: or else an answer, which names the annotator and has its unit locked, would wait as well.
     """
     Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
-
-
-# More than are likely to be locked by others at one moment.
-HEADS = 32
-
-
-def _lease_next(annotator: Annotator, task: Task) -> Lease | None:
-    queues = list(queues_of(annotator, task, Routes.load()))
-    units = with_free_place(waiting(annotator, task))
-    while heads := _heads(units, queues):
-        # Where all of them are being judged or handed out this moment, wait: they may have another place.
-        for locking in ({"skip_locked": True}, {}):
-            for pk in heads:
-                unit = units.select_for_update(of=("self",), **locking).filter(pk=pk).first()
-                if unit and (lease := lease_locked(unit, annotator)):
-                    return lease
-    return None
-
-
-def _heads(units: QuerySet[Unit], queues: list[str]) -> list[int]:
-    """The first units of all the queues together, in the order of the draw: whose turn it is tells nothing of votes.
-
-    A question for each queue, since the index gives the order within one only.
-    """
-    heads = []
-    for queue in queues:
-        heads += units.filter(language=queue).order_by("position").values_list("position", "pk")[:HEADS]
-    return [pk for _, pk in sorted(heads)]
 
 
 def close_others(kept: Lease | None, annotator: Annotator, task: Task, outcome: str) -> None:
