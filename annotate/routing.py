@@ -96,7 +96,7 @@ def _apply(unit, event, to_stage, *, by=None, judgment=None, label="", **changes
 
 
 @transaction.atomic
-def add_units(task: Task, items: list[Item], by=None) -> dict[str, int]:
+def add_units(task: Task, items: list[Item]) -> dict[str, int]:
     """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
 
     Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
@@ -120,16 +120,16 @@ def add_units(task: Task, items: list[Item], by=None) -> dict[str, int]:
         transitions = []
         for unit, item in firsts:
             if label := task_type.agreed(item, task):
-                transitions.append(_apply(unit, "agreed", stages.AGREED, by=by, label=label))
+                transitions.append(_apply(unit, "agreed", stages.AGREED, label=label))
                 continue
             unit.candidates = routes.with_extras(task_type.candidates(item, task))
             queue = routes.queue_of(unit.candidates[0])
-            transitions.append(_apply(unit, "disputed", stages.QUEUED, by=by, round=1, language=queue, visited=[queue]))
+            transitions.append(_apply(unit, "disputed", stages.QUEUED, round=1, language=queue, visited=[queue]))
         Unit.objects.bulk_create([unit for unit, _ in firsts])
         originals.update((item.text, unit.pk) for unit, item in firsts)
         for unit, text in copies:
             unit.copy_of_id = originals[text]
-            transitions.append(_apply(unit, "copied", stages.COPIED, by=by))
+            transitions.append(_apply(unit, "copied", stages.COPIED))
         Unit.objects.bulk_create([unit for unit, _ in copies])
         # The units have their keys only now.
         for transition in transitions:

@@ -205,6 +205,33 @@ def test_a_language_that_is_not_on_the_list_must_be_named(at_work, make_task, pe
     assert Judgment.objects.get().comment == "Wolof"
 
 
+def test_on_a_phone_the_comment_that_is_asked_for_is_not_covered(at_work, make_task, person):
+    ann = person("ann", "de")
+    options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = at_work(make_task([DISPUTED] * 2), ann, **options).page
+    page.wait_for_timeout(GRACE)
+    page.tap("summary:has-text('Undefined')")
+    page.tap("button:has-text('not on the list')")
+    page.tap("[name=comment]")  # fails where something lies over it
+    page.keyboard.type("Wolof")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#work:has-text('1 answered')")
+    assert said(ann) == [("answer", "und", "unlisted")]
+
+
+def test_a_comment_on_another_answer_is_not_taken_for_a_language_off_the_list(at_work, make_task, person):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 2), ann)
+    hands.page.wait_for_timeout(GRACE)
+    hands.press("KeyQ")
+    hands.press("Digit4")
+    hands.press("Escape")
+    hands.page.fill("[name=comment]", "a dialect")
+    hands.press("Enter")
+    hands.page.wait_for_timeout(300)
+    assert said(ann) == []
+
+
 def test_the_next_post_comes_in_the_same_response(at_work, make_task, person):
     hands = at_work(make_task([DISPUTED] * 2), person("ann", "de"))
     requests = []

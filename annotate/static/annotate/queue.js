@@ -64,7 +64,7 @@
       return;
     }
     if (typing(event.target)) {
-      if (event.code !== "Enter" || event.repeat || tooSoon()) return;
+      if (event.key !== "Enter" || event.repeat || tooSoon()) return;
       if (picker && picker.contains(event.target)) {
         event.preventDefault();
         const first = picker.querySelector(".list button.first");
@@ -106,11 +106,14 @@
     for (const details of document.querySelectorAll("#undefined, #picker")) {
       if (!details.contains(event.target)) details.open = false;
     }
+    // Whoever turns to something else than the comment no longer means "not on the list".
+    if (find("#undefined") && !event.target.closest(".comment")) delete find("#undefined").dataset.wantsComment;
     const unlisted = event.target.closest("[value$=unlisted]");
     const comment = find("[name=comment]");
     if (unlisted && comment && !comment.value.trim()) {
       event.preventDefault();
       find("#undefined").dataset.wantsComment = "1";
+      find("#undefined").open = false; // on a phone it lies over the comment
       comment.placeholder = "Which language is it? Then Enter";
       comment.focus();
     }
