@@ -5,9 +5,6 @@ They are written into a folder beside the wanted one, which takes its place when
 
 import contextlib
 import json
-import os
-import shutil
-import tempfile
 import tomllib
 from datetime import datetime
 from importlib.metadata import version
@@ -18,7 +15,7 @@ import pyarrow.parquet as pq
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from annotate import gold
+from annotate import folders, gold
 from annotate.core import stages
 from annotate.models import Task
 from corpora import store
@@ -89,67 +86,11 @@ class ExportError(Exception):
 
 def export(task: Task, out: Path) -> dict:
     """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced."""
-    out = out.resolve()
-    partial = None
     try:
-        _check_replaceable(task, out)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        partial.chmod(0o755)
-        with gold.one_moment():
-            task = Task.objects.select_related("draw__corpus").get(pk=task.pk)
-            manifest = _write(task, partial)
-        for path in (*partial.iterdir(), partial):
-            store.sync(path)
-        _replace(out, partial)
-        return manifest
-    except OSError as error:
-        raise ExportError(
-            f"{error.filename or out} cannot be written: {error.strerror}. Nothing was changed."
-        ) from error
-    finally:
-        if partial is not None:
-            shutil.rmtree(partial, ignore_errors=True)
-
-
-def _check_replaceable(task: Task, out: Path) -> None:
-    if not out.exists():
-        return
-    if not out.is_dir():
-        raise ExportError(f"{out} is a file; --out must name a folder.")
-    if not any(out.iterdir()):
-        return
-    try:
-        earlier = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-        name, files = earlier["task"]["name"], {"manifest.json", *earlier["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        name, files = None, set()
-    if name != task.name:
-        raise ExportError(f"{out} holds something else than an export of {task.name}; choose another folder.")
-    # The folder is replaced as a whole, and what people have put beside the export would go with it.
-    if strangers := sorted(path.name for path in out.iterdir() if path.name not in files):
-        named = ", ".join(strangers)
-        raise ExportError(
-            f"{out} holds what is no part of the export: {named}. Move it away, or choose another folder."
-        )
-
-
-def _replace(out: Path, partial: Path) -> None:
-    if not out.exists():
-        os.replace(partial, out)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
-        os.replace(out, aside / "old")
-        try:
-            os.replace(partial, out)
-        except OSError:
-            os.replace(aside / "old", out)
-            raise
-        shutil.rmtree(aside / "old", ignore_errors=True)
-    finally:
-        with contextlib.suppress(OSError):
-            aside.rmdir()
+        with folders.replacing(out.resolve(), "export", task.name) as folder, gold.one_moment():
+            return _write(Task.objects.select_related("draw__corpus").get(pk=task.pk), folder)
+    except folders.FolderError as error:
+        raise ExportError(str(error)) from error
 
 
 def _write(task: Task, folder: Path) -> dict:
