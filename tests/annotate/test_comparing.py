@@ -1,0 +1,66 @@
+"""McNemar's exact test, and Holm's correction."""
+
+from math import comb
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.comparing import holm, mcnemar
+
+P_VALUES = st.lists(st.floats(0, 1), max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("only_first", "only_second", "p"),
+    [
+        (0, 0, 1.0),
+        (5, 5, 1.0),
+        (0, 1, 1.0),
+        (0, 6, 2 / 64),
+        (1, 7, 18 / 256),
+        (8, 2, 112 / 1024),
+    ],
+)
+def test_the_p_value_is_twice_the_tail_of_a_fair_coin(only_first, only_second, p):
+    assert mcnemar(only_first, only_second) == pytest.approx(p)
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_it_does_not_matter_which_predictor_comes_first(only_first, only_second):
+    p = mcnemar(only_first, only_second)
+    assert 0 < p <= 1
+    assert p == mcnemar(only_second, only_first)
+    tail = sum(comb(only_first + only_second, k) for k in range(min(only_first, only_second) + 1))
+    assert p == pytest.approx(min(1, 2 * tail / 2 ** (only_first + only_second)))
+
+
+@given(st.integers(0, 100), st.integers(0, 100))
+def test_one_more_for_the_better_makes_chance_no_likelier(less, more):
+    less, more = sorted((less, more))
+    assert mcnemar(less, more + 1) <= mcnemar(less, more) * (1 + 1e-12)
+
+
+def test_counts_below_0_are_refused():
+    with pytest.raises(ValueError, match="no counts"):
+        mcnemar(-1, 3)
+
+
+def test_the_smallest_p_value_pays_for_all_and_the_largest_for_itself():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+
+
+@given(P_VALUES)
+def test_correction_raises_keeps_the_order_and_stays_within_1(p_values):
+    adjusted = holm(p_values)
+    assert all(raw <= corrected <= 1 for raw, corrected in zip(p_values, adjusted, strict=True))
+    by_raw = [corrected for _, corrected in sorted(zip(p_values, adjusted, strict=True))]
+    assert by_raw == sorted(by_raw)
+
+
+@given(P_VALUES, st.randoms())
+def test_the_order_of_the_tests_does_not_matter(p_values, random):
+    order = list(range(len(p_values)))
+    random.shuffle(order)
+    assert holm([p_values[place] for place in order]) == [holm(p_values)[place] for place in order]
