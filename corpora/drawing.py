@@ -5,7 +5,7 @@ draw contains the smaller. What is asked about the items is no matter of this ro
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
@@ -22,18 +22,24 @@ _BATCH_ROWS = 1_000
 class Sample:
     """What a draw took from the files, before anything of it is in the database.
 
-    rows: those of sql/draw_uniform.sql, in the order of the draw; size counts those of the extended draw too.
+    rows: those of the query, in the order of the draw. size: how many posts the draw has, with those of the draw that
+    it extends; asked: how many it was to have. language, predictor and parameters are empty in a uniform draw.
     """
 
     corpus: Corpus
+    design: str
     seed: str
+    asked: int
     size: int
     parts: int
     frame_size: int
     digest: str
     detectors: list[dict[str, str]]
     rows: list[dict[str, Any]]
-    extends: Draw | None
+    extends: Draw | None = None
+    language: str = ""
+    predictor: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
 
 
 def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> Sample:
@@ -56,7 +62,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     if not frame_size:
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
     digest = frame_digest(manifest, parts)
-    size = min(size, frame_size)
+    asked, size = size, min(size, frame_size)
     if extends:
         _check_extension(extends, size=size, seed=seed, digest=digest)
     before = extends.size if extends else 0
@@ -64,7 +70,9 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
         rows = [row for batch in store.query("draw_uniform", seed, size - before, before) for row in batch.to_pylist()]
     return Sample(
         corpus=corpus,
+        design="uniform",
         seed=seed,
+        asked=asked,
         size=size,
         parts=parts,
         frame_size=frame_size,
@@ -85,8 +93,12 @@ def record(sample: Sample) -> tuple[Draw, list[Item]]:
         raise CorpusError("This draw has been extended before; extend the larger one.")
     draw = Draw.objects.create(
         corpus=sample.corpus,
-        design="uniform",
+        design=sample.design,
+        language=sample.language,
+        predictor=sample.predictor,
+        parameters=sample.parameters,
         seed=sample.seed,
+        asked=sample.asked,
         size=sample.size,
         parts=sample.parts,
         frame_size=sample.frame_size,

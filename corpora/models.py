@@ -5,6 +5,8 @@ The posts themselves stay in Parquet parts on disk (store.py); only what was dra
 
 from django.db import models
 
+DESIGNS = ("uniform", "recall", "precision")
+
 
 class Corpus(models.Model):
     """An imported collection. Its licence, sources and counts stand in its manifest on disk, not here."""
@@ -24,8 +26,14 @@ class Draw(models.Model):
     """A seeded sample and its record; never changed. A larger draw is a new row that extends the smaller."""
 
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="draws")
-    design = models.CharField(max_length=16, choices=[("uniform", "uniform")])
+    design = models.CharField(max_length=16, choices=[(design, design) for design in DESIGNS])
+    language = models.CharField(max_length=16, blank=True, default="", help_text="drawn for; none in uniform draws")
+    predictor = models.CharField(
+        max_length=200, blank=True, default="", help_text="whose labels the draw went by: a name, or name@version"
+    )
+    parameters = models.JSONField(default=dict, help_text="what else the design was told, and what it found")
     seed = models.CharField(max_length=64)
+    asked = models.PositiveBigIntegerField(default=0, help_text="posts asked for")
     size = models.PositiveBigIntegerField(help_text="posts drawn; fewer than asked where the frame is smaller")
     parts = models.PositiveIntegerField(help_text="the frame is this many first parts of the corpus")
     frame_size = models.PositiveBigIntegerField(help_text="posts in the frame")
@@ -43,12 +51,13 @@ class Draw(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.design} draw of {self.size:,} from {self.corpus}, seed {self.seed}"
+        of = f" for {self.language}" if self.language else ""
+        return f"{self.design} draw of {self.size:,}{of} from {self.corpus}, seed {self.seed}"
 
     @property
     def chance(self) -> float:
-        """The chance that a post of the frame had of being drawn."""
-        return self.size / self.frame_size
+        """The chance that a post of the frame had of being drawn; 0 where the frame holds none."""
+        return self.size / self.frame_size if self.frame_size else 0.0
 
 
 class Item(models.Model):

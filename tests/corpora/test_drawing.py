@@ -49,6 +49,7 @@ def test_a_draw_is_the_first_posts_by_a_hash_of_seed_and_id(corpus):
     draw, items = draw_uniform(corpus, size=50, seed="s")
     assert keys(items) == in_order_of("s")[:50]
     assert (draw.design, draw.seed, draw.size, draw.parts, draw.frame_size) == ("uniform", "s", 50, 2, SIZE)
+    assert (draw.language, draw.predictor, draw.parameters) == ("", "", {})
     assert draw.chance == 50 / SIZE
     assert draw.frame_digest == frame_digest(manifest_of("c"), 2)
     assert set(keys(items)) == set(Item.objects.values_list("key", flat=True))
@@ -101,7 +102,7 @@ def test_an_extension_stays_in_its_frame_when_the_corpus_has_grown(corpus, write
 
 def test_all_are_taken_where_there_are_fewer_than_asked(corpus):
     draw, items = draw_uniform(corpus, size=5000, seed="s")
-    assert (draw.size, len(items), draw.chance) == (SIZE, SIZE, 1)
+    assert (draw.asked, draw.size, len(items), draw.chance) == (5000, SIZE, SIZE, 1)
     with pytest.raises(CorpusError, match="300 of 300 posts already"):
         draw_uniform(corpus, size=6000, seed="s", extends=draw)
 
