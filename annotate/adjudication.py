@@ -4,6 +4,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from annotate.auditing import check_limit
 from annotate.core import stages
 from annotate.errors import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, WrongStage
 from annotate.models import Annotator, Judgment, Task, Unit
@@ -64,7 +65,7 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
     if len(answer.reason) > 200:
         raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
     if answer.label:
-        TASK_TYPES[unit.task.task_type].check(Answer(answer.label), unit.task)
+        TASK_TYPES[unit.task.task_type].check(Answer(answer.label), unit)
     judgment = Judgment.objects.create(
         unit=unit,
         annotator=annotator,
@@ -76,6 +77,7 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
     )
     event, stage = ("settled", stages.LABELLED) if answer.label else ("discarded", stages.DISCARDED)
     move(unit, event, stage, by=annotator.user, judgment=judgment, label=answer.label)
+    check_limit(unit)
     return judgment
 
 

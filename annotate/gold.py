@@ -12,6 +12,7 @@ from django.db.models import Prefetch
 
 from annotate.core import stages
 from annotate.models import Judgment, Task, Transition, Unit
+from annotate.routing import audit_counts
 from corpora.core.voting import DETECTOR_NAMES
 
 CHUNK = 2000
@@ -37,15 +38,17 @@ def one_moment():
 
 
 def rows(task: Task, *, with_text: bool) -> Iterator[dict]:
-    """One row a drawn post, in the order of the draw; label is None for posts without one.
+    """One row a drawn post and question, in the order of the draw; label is None for posts without one.
 
     A copy has the label, judgments and transitions of the unit with its text, which `judged_as` names. chance is that
-    of being drawn. Without the right to the text, neither it is in the row nor what leads to it (author, url)
-    or may quote it (comments).
+    of being drawn; audit_chance, for posts on which the detectors agree, that of having been given to people. Posts
+    hidden among the work, whose answer was known, are not there. Without the right to the text, neither it is in the
+    row nor what leads to it (author, url) or may quote it (comments).
     """
     judgments = Judgment.objects.select_related("annotator", "lease").order_by("pk")
     transitions = Transition.objects.select_related("by__annotator").order_by("pk")
-    units = task.units.select_related("item", "copy_of__item").order_by("position")
+    units = task.units.filter(gold_answer="").order_by("position")
+    units = units.select_related("item", "copy_of__item", "reused_from__task", "copy_of__reused_from__task")
     units = units.prefetch_related(
         *(
             Prefetch(f"{unit}{related}", queryset=queryset)
@@ -53,23 +56,31 @@ def rows(task: Task, *, with_text: bool) -> Iterator[dict]:
             for related, queryset in (("judgments", judgments), ("transitions", transitions))
         )
     )
-    chance = task.draw.chance
+    chances = {draw.language: draw.chance for draw in task.draws.all()}
+    audit_chances = {label: chosen / posts for label, (posts, chosen) in audit_counts(task).items()}
     for unit in units.iterator(chunk_size=CHUNK):
-        yield _row(unit, chance, with_text)
+        row = _row(unit, with_text)
+        row["chance"] = chances[unit.asked]
+        row["audit_chance"] = audit_chances[unit.agreed_label] if row["stratum"] in ("agreed", "audited") else 1.0
+        yield row
 
 
-def _row(unit: Unit, chance: float, with_text: bool) -> dict:
+def _row(unit: Unit, with_text: bool) -> dict:
     judged = unit.copy_of or unit
     item = unit.item
     row = {
         "id": item.key,
         "label": judged.label or None,
+        "asked": unit.asked or None,
         "text": item.text,
         "stage": judged.stage,
-        "stratum": _stratum(judged),
-        "chance": chance,
+        "stratum": _stratum(unit, judged),
+        "agreed": unit.agreed_label or None,
+        "chance": None,
+        "audit_chance": None,
         "round": judged.round,
         "judged_as": judged.item.key if unit.copy_of else None,
+        "reused_from": judged.reused_from.task.name if judged.reused_from else None,
         "posted_at": item.posted_at,
         "author": item.author or None,
         "url": item.url or None,
@@ -90,10 +101,20 @@ def _row(unit: Unit, chance: float, with_text: bool) -> dict:
     return row
 
 
-def _stratum(unit: Unit) -> str:
-    """How the unit came to its label: by the detectors' agreement, or because they disputed it."""
-    first = unit.transitions.all()[0]
-    return "agreed" if first.to_stage == stages.AGREED else "disputed"
+def _stratum(unit: Unit, judged: Unit) -> str | None:
+    """How a post of a uniform task came to its label; None where people were asked in any case.
+
+    agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by chance
+    to audit that, and read by people; contested: they agreed, but their language failed its audit, and people read
+    it; disputed: they did not agree.
+    """
+    if unit.asked:
+        return None
+    if not unit.agreed_label:
+        return "disputed"
+    if unit.audited:
+        return "audited"
+    return "contested" if any(move.event == "contested" for move in judged.transitions.all()) else "agreed"
 
 
 def _judgment(judgment: Judgment, with_text: bool) -> dict:
@@ -137,15 +158,19 @@ class Counts:
         self.by_stage: Counter[str] = Counter()
         self.by_label: Counter[str] = Counter()
         self.by_stratum: Counter[str] = Counter()
+        self.reused: Counter[str] = Counter()
         self.copies = 0
 
-    def take(self, row: dict) -> dict:
+    def take(self, row: dict, kept: bool) -> None:
+        """kept: whether the row is in the gold set, and not left out."""
         self.by_stage[row["stage"]] += 1
         self.copies += row["judged_as"] is not None
-        if row["label"]:
+        if kept:
             self.by_label[row["label"]] += 1
-            self.by_stratum[row["stratum"]] += 1
-        return row
+            if row["stratum"]:
+                self.by_stratum[row["stratum"]] += 1
+            if row["reused_from"]:
+                self.reused[row["reused_from"]] += 1
 
     @property
     def total(self) -> int:
@@ -165,6 +190,7 @@ class Counts:
             "labelled": self.labelled,
             "unfinished": self.unfinished,
             "copies": self.copies,
+            "reused": dict(sorted(self.reused.items())),
             "by_stage": dict(sorted(self.by_stage.items())),
             "by_stratum": dict(sorted(self.by_stratum.items())),
             "by_label": dict(sorted(self.by_label.items())),

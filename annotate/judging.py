@@ -3,13 +3,16 @@
 from django.db import transaction
 from django.utils import timezone
 
+from annotate.auditing import check_limit
 from annotate.core import stages
+from annotate.core.labels import label_name
 from annotate.errors import (
     AlreadyAnswered,
     InvalidAnswer,
     LeaseExpired,
     NotFound,
     NothingToUndo,
+    Refusal,
     TooLateToUndo,
     WrongStage,
 )
@@ -18,7 +21,6 @@ from annotate.queue import close_others, free_place, lease_locked, one_at_a_time
 from annotate.routing import after_judgment, move
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.task_type import Answer
-from corpora.core.languages import LANGUAGES, UND
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
@@ -32,6 +34,24 @@ def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: f
 def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = None) -> Judgment:
     """Pass on the unit of a lease: this annotator will not see it again."""
     return _close(annotator, lease_id, None, active_seconds)
+
+
+def judge_sheet(
+    annotator: Annotator, answers: dict[int, Answer | None], active_seconds: float | None = None
+) -> list[Refusal]:
+    """Answer, or with None skip, each unit of a sheet by its lease. Returns what was refused: the rest is saved.
+
+    Each is a judgment of its own, so that one post that came too late costs none of the others. active_seconds is
+    that of the whole sheet.
+    """
+    each = None if active_seconds is None else active_seconds / len(answers)
+    refused = []
+    for lease_id, answer in answers.items():
+        try:
+            _close(annotator, lease_id, answer, each)
+        except Refusal as refusal:
+            refused.append(refusal)
+    return refused
 
 
 @transaction.atomic
@@ -51,7 +71,7 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
     if unit.stage != stages.QUEUED:
         raise WrongStage("This post has gone on without your answer, so it was not counted. Please take the next one.")
     if answer:
-        TASK_TYPES[unit.task.task_type].check(answer, unit.task)
+        TASK_TYPES[unit.task.task_type].check(answer, unit)
         if lease.place is None:
             lease.place = free_place(unit)
             if lease.place is None:
@@ -80,12 +100,13 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
         active_seconds=active_seconds,
     )
     after_judgment(unit, judgment)
+    check_limit(unit)
     return judgment
 
 
 def _retried(first: Judgment, answer: Answer | None) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
-    said = f"answered {_name(first.label)}" if first.label else "skipped"
+    said = f"answered {label_name(first.label)}" if first.label else "skipped"
     if first.voided_at:
         raise AlreadyAnswered(f"You {said} here and took that back since. Please answer the post that is open now.")
     if answer is None and first.kind == Judgment.SKIP:
@@ -93,10 +114,6 @@ def _retried(first: Judgment, answer: Answer | None) -> Judgment:
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
     raise AlreadyAnswered(f"You have already {said} here, and that stands. To answer otherwise, go on and press Undo.")
-
-
-def _name(label: str) -> str:
-    return LANGUAGES[label].name if label in LANGUAGES else "Undefined" if label == UND else label
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
@@ -154,7 +171,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     reopened = lease_locked(unit, annotator)
     if reopened is None:
         raise TooLateToUndo("Somebody else has this post by now, so your answer stands.")
-    close_others(reopened, annotator, task, "released")
+    close_others([reopened], annotator, task, "released")
     return reopened
 
 

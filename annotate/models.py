@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from annotate.core import stages
+from corpora.models import Draw
 
 
 def new_pseudonym() -> str:
@@ -81,23 +82,42 @@ class LanguageRoute(models.Model):
 
 
 KNOB = [MinValueValidator(1), MaxValueValidator(99)]
+SHARE = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
 class Task(models.Model):
-    """One question asked of a draw, with its guidelines and its routing."""
+    """One question asked of a draw, or of one draw a language, with its guidelines and its routing."""
 
     CONFLICTS = [(stages.ADJUDICATION, "send to adjudication"), (stages.DISCARDED, "discard")]
 
     name = models.SlugField(unique=True, max_length=64)
     title = models.CharField(max_length=200)
     task_type = models.CharField(max_length=32)
-    draw = models.ForeignKey("corpora.Draw", on_delete=models.PROTECT, related_name="tasks")
+    draws = models.ManyToManyField("corpora.Draw", related_name="tasks", help_text="of one corpus and one design")
     guidelines = models.TextField(help_text="Markdown; always at hand beside the queue")
     labels = models.JSONField(help_text="the codes that may be answered, besides und")
     is_open = models.BooleanField(default=True, help_text="a closed task hands out no more work")
     # the agreement policy, fixed when the task was opened
     least_letters = models.PositiveIntegerField(default=20, help_text="on shorter texts agreement counts for nothing")
     never_agree = models.JSONField(default=list, blank=True)
+    # the audit of what the detectors agree on; what it chose stays chosen
+    audit_share = models.FloatField(
+        default=0.02, validators=SHARE, help_text="of the posts that the detectors agree on, how many people check"
+    )
+    audit_least = models.PositiveIntegerField(
+        default=30, help_text="and how many in each language at least, if there are as many"
+    )
+    audit_recheck = models.FloatField(
+        default=0.2, validators=SHARE, help_text="of those, how many an adjudicator checks though the reader confirms"
+    )
+    audit_limit = models.FloatField(
+        default=0.1,
+        validators=SHARE,
+        help_text="where more than this may be wrong in a language (upper end of 95%), people label all of it",
+    )
+    decoy_share = models.FloatField(
+        default=0.05, validators=SHARE, help_text="posts with a known answer, for each post that is verified"
+    )
     # routing knobs, for what happens from now on
     redundancy = models.PositiveSmallIntegerField(default=1, validators=KNOB)
     rounds = models.PositiveSmallIntegerField(
@@ -129,12 +149,20 @@ class Task(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def draw(self) -> Draw:
+        """The draw of a uniform task, or the first of one that has a draw a language."""
+        return self.draws.select_related("corpus").earliest("pk")
+
 
 class Unit(models.Model):
     """One item under one task. Only annotate/routing.py writes its stage."""
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units")
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units")
+    asked = models.CharField(
+        max_length=16, blank=True, help_text="the language that is asked about: Is this X?; empty where any may be said"
+    )
     position = models.PositiveBigIntegerField(help_text="rank in the draw: the order in which it is served")
     stage = models.CharField(max_length=16, choices=[(s, s) for s in stages.STAGES], default=stages.NEW)
     redundancy = models.PositiveSmallIntegerField(help_text="answers asked for")
@@ -144,6 +172,20 @@ class Unit(models.Model):
     language = models.CharField(max_length=16, blank=True, help_text="the queue it is in, or was in last")
     label = models.CharField(max_length=64, blank=True)
     copy_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="copies")
+    reused_from = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="reused_as",
+        help_text="the unit of another task whose label it took",
+    )
+    agreed_label = models.CharField(max_length=16, blank=True, help_text="what the detectors agreed on, if they did")
+    audited = models.BooleanField(default=False, help_text="chosen by chance to audit the detectors' agreement")
+    recheck = models.BooleanField(default=False, help_text="if audited, an adjudicator checks it in any case")
+    gold_answer = models.CharField(
+        max_length=64, blank=True, help_text="known beforehand: hidden among the work, and never exported"
+    )
 
     class Meta:
         ordering = ["position"]
@@ -151,7 +193,7 @@ class Unit(models.Model):
             models.Index(fields=["task", "stage", "language", "position"], name="queue"),
         ]
         constraints = [
-            models.UniqueConstraint(fields=["task", "item"], name="item_once_in_task"),
+            models.UniqueConstraint(fields=["task", "item", "asked"], name="item_asked_once_in_task"),
             models.CheckConstraint(condition=Q(stage__in=list(stages.STAGES)), name="known_stage"),
             models.CheckConstraint(
                 condition=Q(stage__in=stages.WITH_LABEL) & ~Q(label="") | ~Q(stage__in=stages.WITH_LABEL) & Q(label=""),
@@ -165,6 +207,14 @@ class Unit(models.Model):
                 condition=Q(stage=stages.COPIED, copy_of__isnull=False)
                 | (~Q(stage=stages.COPIED) & Q(copy_of__isnull=True)),
                 name="copied_has_original",
+            ),
+            models.CheckConstraint(
+                condition=~Q(agreed_label="") | ~Q(stage=stages.AGREED) & Q(audited=False, recheck=False),
+                name="agreed_on_a_label",
+            ),
+            models.CheckConstraint(
+                condition=Q(gold_answer="") | Q(copy_of__isnull=True, reused_from__isnull=True),
+                name="gold_answer_stands_alone",
             ),
         ]
 
@@ -183,6 +233,7 @@ class Lease(models.Model):
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     round = models.PositiveSmallIntegerField()
     queue = models.CharField(max_length=16)
+    sheet = models.BooleanField(default=False, help_text="handed out among others on one sheet")
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)

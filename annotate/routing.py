@@ -4,13 +4,15 @@ Callers hold the unit's row lock (or, when a task is opened, are the only ones t
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.db import transaction
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from annotate.core import stages
+from annotate.core import lots, stages
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES
@@ -52,16 +54,21 @@ class Routes:
         """Queue -> ids of the active annotators who read one of its labels well enough for the task."""
         by_queue: dict[str, set[int]] = {}
         rows = Annotator.objects.filter(
-            user__is_active=True, languages__level__gte=task.least_level, languages__language__in=task.labels
+            user__is_active=True, languages__level__gte=task.least_level, languages__language__in=read_in(task)
         ).values_list("languages__language", "pk")
         for language, annotator in rows:
             by_queue.setdefault(self.queue_of(language), set()).add(annotator)
         return by_queue
 
 
+def read_in(task: Task) -> list[str]:
+    """The languages whose readers a task needs: its labels, and what a coarse one stands for."""
+    return [code for label in task.labels for code in (label, *(LANGUAGES[label].labels if label in LANGUAGES else ()))]
+
+
 def queues_of(annotator: Annotator, task: Task, routes: Routes) -> dict[str, list[str]]:
     """The queues whose readers the annotator belongs to, each with the labels it stands for; best-read first."""
-    own = annotator.languages.filter(level__gte=task.least_level, language__in=task.labels)
+    own = annotator.languages.filter(level__gte=task.least_level, language__in=read_in(task))
     queues = dict.fromkeys(routes.queue_of(row.language) for row in own.order_by("-level", "language"))
     return {queue: routes.labels_of(queue, task) for queue in queues}
 
@@ -96,47 +103,120 @@ def _apply(unit, event, to_stage, *, by=None, judgment=None, label="", **changes
 
 
 @transaction.atomic
-def add_units(task: Task, items: list[Item]) -> dict[str, int]:
+def add_units(
+    task: Task,
+    items: list[Item],
+    *,
+    asked: str = "",
+    gold_answers: Mapping[int, str] = MappingProxyType({}),
+    reuse: Mapping[int, tuple[Unit, str]] = MappingProxyType({}),
+) -> Counter[str]:
     """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
+
+    asked: the language that all of them are asked about, empty where any may be said. gold_answers: item -> the answer
+    that is known, of those hidden among the work. reuse: item -> the unit of another task that people have labelled,
+    and what its label means here.
 
     Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
     of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
     """
     task_type, routes = TASK_TYPES[task.task_type], Routes.load()
-    originals = dict(task.units.filter(copy_of=None).values_list("item__text", "pk"))
-    already = task.units.count()
-    counts = dict.fromkeys(stages.STAGES, 0)
-    for start in range(0, len(items), BATCH):
-        batch = items[start : start + BATCH]
-        firsts: list[tuple[Unit, Item]] = []
-        copies: list[tuple[Unit, str]] = []
-        for position, item in enumerate(batch, already + start + 1):
-            unit = Unit(task=task, item=item, position=position, redundancy=task.redundancy)
-            if item.text in originals:
-                copies.append((unit, item.text))
-            else:
-                originals[item.text] = 0  # its key is known once it is saved
-                firsts.append((unit, item))
-        transitions = []
-        for unit, item in firsts:
-            if label := task_type.agreed(item, task):
-                transitions.append(_apply(unit, "agreed", stages.AGREED, label=label))
-                continue
-            unit.candidates = routes.with_extras(task_type.candidates(item, task))
-            queue = routes.queue_of(unit.candidates[0])
-            transitions.append(_apply(unit, "disputed", stages.QUEUED, round=1, language=queue, visited=[queue]))
-        Unit.objects.bulk_create([unit for unit, _ in firsts])
-        originals.update((item.text, unit.pk) for unit, item in firsts)
-        for unit, text in copies:
-            unit.copy_of_id = originals[text]
+    originals = {
+        unit.item.text: unit
+        for unit in task.units.filter(copy_of=None, asked=asked, gold_answer="").select_related("item")
+    }
+    transitions: list[Transition] = []
+    units: list[Unit] = []
+    for position, item in enumerate(items, task.units.count() + 1):
+        unit = Unit(task=task, item=item, asked=asked, position=position, redundancy=task.redundancy)
+        units.append(unit)
+        unit.gold_answer = gold_answers.get(item.pk, "")
+        if not unit.gold_answer and (original := originals.setdefault(item.text, unit)) is not unit:
+            unit.copy_of, unit.agreed_label = original, original.agreed_label
             transitions.append(_apply(unit, "copied", stages.COPIED))
-        Unit.objects.bulk_create([unit for unit, _ in copies])
-        # The units have their keys only now.
-        for transition in transitions:
-            transition.unit_id = transition.unit.pk
-            counts[transition.to_stage] += 1
-        Transition.objects.bulk_create(transitions)
-    return counts
+        elif item.pk in reuse:
+            unit.reused_from, label = reuse[item.pk]
+            transitions.append(_apply(unit, "reused", stages.LABELLED, label=label))
+        elif label := task_type.agreed(item, task):
+            unit.agreed_label = label
+            transitions.append(_apply(unit, "agreed", stages.AGREED, label=label))
+        else:
+            transitions.append(_to_people(unit, "disputed", routes))
+    earlier: list[int] = []
+    for unit in _choose_audits(task, units):
+        judged = unit.copy_of or unit
+        if judged.stage == stages.AGREED and judged.pk is None:
+            judged.recheck = _rechecked(judged)
+            transitions.append(_to_people(judged, "audited", routes))
+        elif judged.stage == stages.AGREED:
+            earlier.append(judged.pk)
+    for copies in (False, True):  # a copy needs the key of its original
+        Unit.objects.bulk_create([unit for unit in units if bool(unit.copy_of) is copies], batch_size=BATCH)
+    Transition.objects.bulk_create(transitions, batch_size=BATCH)
+    _send_to_people(task.units.filter(pk__in=earlier), "audited", routes)
+    return Counter(unit.stage for unit in units)
+
+
+def audit_counts(task: Task) -> dict[str, tuple[int, int]]:
+    """Label -> how many posts the detectors agree on with it, and how many of those were chosen for the audit."""
+    counts = task.units.exclude(agreed_label="").order_by().values_list("agreed_label")
+    counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
+    return {label: (posts, chosen) for label, posts, chosen in counts}
+
+
+def _choose_audits(task: Task, units: list[Unit]) -> list[Unit]:
+    """Choose the posts by which the detectors' agreement is audited, and mark them.
+
+    By lot among the posts of each language on which they agree, copies too, since it is posts that are counted. Where
+    a task is extended, the lots are drawn among what is added: its earlier choice stays.
+    """
+    added: dict[str, list[Unit]] = {}
+    for unit in units:
+        if unit.agreed_label:
+            added.setdefault(unit.agreed_label, []).append(unit)
+    before = audit_counts(task)
+    chosen = []
+    for label, posts in added.items():
+        posts_before, audited_before = before.get(label, (0, 0))
+        total = posts_before + len(posts)
+        wanted = max(lots.part_of(task.audit_share, total), min(task.audit_least, total)) - audited_before
+        by_key = {unit.item.key: unit for unit in posts}
+        keys = lots.drawn(by_key, max(0, wanted), seed=task.draw.seed, purpose="audit")
+        chosen += [by_key[key] for key in keys]
+    for unit in chosen:
+        unit.audited = True
+    return chosen
+
+
+def _rechecked(unit: Unit) -> bool:
+    seed = unit.task.draw.seed
+    return lots.hit(unit.task.audit_recheck, seed=seed, purpose="recheck", key=unit.item.key)
+
+
+def _to_people(unit: Unit, event: str, routes: Routes) -> Transition:
+    """Put a unit into the queue of its most likely language; the caller saves both."""
+    task_type = TASK_TYPES[unit.task.task_type]
+    unit.candidates = routes.with_extras(task_type.candidates(unit))
+    queue = routes.queue_of(unit.candidates[0])
+    return _apply(unit, event, stages.QUEUED, round=1, language=queue, visited=[queue])
+
+
+def _send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
+    """Take AGREED units out of their stage. Returns how many."""
+    found = list(units.filter(stage=stages.AGREED).select_related("item", "task").select_for_update(of=("self",)))
+    transitions = [_to_people(unit, event, routes) for unit in found]
+    for unit in found:
+        unit.recheck = event == "audited" and _rechecked(unit)
+    fields = ["stage", "label", "round", "language", "visited", "candidates", "recheck"]
+    Unit.objects.bulk_update(found, fields, batch_size=BATCH // 4)
+    Transition.objects.bulk_create(transitions, batch_size=BATCH)
+    return len(found)
+
+
+@transaction.atomic
+def contest(task: Task, label: str) -> int:
+    """Have people label every unit on which the detectors agreed on a label. Returns how many."""
+    return _send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load())
 
 
 def after_judgment(unit: Unit, judgment: Judgment) -> None:
@@ -146,7 +226,9 @@ def after_judgment(unit: Unit, judgment: Judgment) -> None:
     answers = list(live.filter(kind=Judgment.ANSWER).values_list("label", flat=True))
     if len(answers) >= unit.redundancy:
         label = TASK_TYPES[task.task_type].aggregate(answers)
-        if label is None:
+        if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
+            move(unit, "doubted", stages.ADJUDICATION, by=by, judgment=judgment)
+        elif label is None:
             move(unit, "conflicted", task.on_conflict, by=by, judgment=judgment)
         else:
             move(unit, "answered", stages.LABELLED, by=by, judgment=judgment, label=label)
@@ -167,7 +249,16 @@ def after_judgment(unit: Unit, judgment: Judgment) -> None:
                 visited=[*unit.visited, queue],
             )
         else:
-            move(unit, "exhausted", stages.ADJUDICATION, by=by, judgment=judgment)
+            move(unit, "exhausted", _when_exhausted(unit), by=by, judgment=judgment)
+
+
+def is_audit(unit: Unit) -> bool:
+    """Whether the unit is with people because it, or a copy of it, was chosen for the audit."""
+    return bool(unit.agreed_label) and unit.transitions.filter(event="audited").exists()
+
+
+def _when_exhausted(unit: Unit) -> str:
+    return stages.DISCARDED if unit.gold_answer else stages.ADJUDICATION
 
 
 def _judged_by(unit: Unit) -> set[int]:
@@ -225,6 +316,6 @@ def reroute(task: Task, by=None) -> dict[str, int]:
             move(unit, "rerouted", stages.QUEUED, by=by, language=queue, visited=[*unit.visited, queue])
             counts["queues"] += 1
         else:
-            move(unit, "exhausted", stages.ADJUDICATION, by=by)
+            move(unit, "exhausted", _when_exhausted(unit), by=by)
             counts["adjudication"] += 1
     return counts

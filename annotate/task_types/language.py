@@ -18,12 +18,11 @@ UNDEFINED_REASONS = {
 }
 
 
-def candidates(item, task):
+def candidates(unit):
     """Languages by the detectors' summed reciprocal rank, kept where the task has a label for them."""
-    offered = set(task.labels)
-    return [
-        code for code in rank_candidates(item.votes) if code in offered or offered.intersection(LANGUAGES[code].labels)
-    ] or [UND]
+    listed = set(unit.task.labels)
+    ranked = rank_candidates(unit.item.votes)
+    return [code for code in ranked if code in listed or listed.intersection(LANGUAGES[code].labels)] or [UND]
 
 
 def agreed(item, task):
@@ -36,13 +35,21 @@ def agreed(item, task):
     )
 
 
-def check(answer: Answer, task) -> None:
-    if answer.label != UND and answer.label not in task.labels:
-        raise InvalidAnswer(f"{answer.label!r} is not on this task's list of languages.")
+def offered(unit):
+    return unit.task.labels
+
+
+def check_reason(answer: Answer, reasons) -> None:
     if answer.reason and answer.label != UND:
         raise InvalidAnswer("A reason goes with Undefined only.")
-    if answer.reason and answer.reason not in UNDEFINED_REASONS:
-        raise InvalidAnswer(f"{answer.reason!r} is not one of the reasons: {', '.join(UNDEFINED_REASONS)}.")
+    if answer.reason and answer.reason not in reasons:
+        raise InvalidAnswer(f"{answer.reason!r} is not one of the reasons: {', '.join(reasons)}.")
+
+
+def check(answer: Answer, unit) -> None:
+    if answer.label != UND and answer.label not in unit.task.labels:
+        raise InvalidAnswer(f"{answer.label!r} is not on this task's list of languages.")
+    check_reason(answer, UNDEFINED_REASONS)
     if answer.reason == UNLISTED and not answer.comment.strip():
         raise InvalidAnswer("Write in the comment which language it is, since it is not on the list.")
 
@@ -53,8 +60,10 @@ TASK_TYPE = TaskType(
     template="annotate/language.html",
     guidelines=Path(__file__).with_name("language.md").read_text(encoding="utf-8"),
     labels=ARTICLE_LABELS,
+    knobs={},
     candidates=candidates,
     agreed=agreed,
+    offered=offered,
     check=check,
     aggregate=majority,
 )

@@ -1,11 +1,11 @@
 """What a kind of question consists of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from annotate.models import Task
+    from annotate.models import Task, Unit
     from corpora.models import Item
 
 
@@ -27,11 +27,15 @@ class TaskType:
     guidelines: str
     # The labels of a task that names none.
     labels: Sequence[str]
-    # Item -> languages whose readers may be asked, most likely first.
-    candidates: Callable[["Item", "Task"], list[str]]
+    # Fields of Task whose defaults differ.
+    knobs: Mapping[str, int]
+    # Unit -> languages whose readers may be asked, most likely first.
+    candidates: Callable[["Unit"], list[str]]
     # Item -> the label on which machines agree under the task's policy, or None.
     agreed: Callable[["Item", "Task"], str | None]
+    # Unit -> the labels that may be given to it, besides und.
+    offered: Callable[["Unit"], Sequence[str]]
     # Raises InvalidAnswer.
-    check: Callable[[Answer, "Task"], None]
+    check: Callable[[Answer, "Unit"], None]
     # Answers of one unit -> label, or None where they give none.
     aggregate: Callable[[Sequence[str]], str | None]

@@ -6,8 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from annotate.core.labels import negative
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.routing import add_units
+from annotate.task_types import TASK_TYPES
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 
@@ -50,11 +52,12 @@ def manager(db):
 def make_task(db):
     """make_task([DISPUTED, AGREED], redundancy=3) opens a task with a unit for each entry.
 
-    An entry is the three rankings, or a dict of an Item's fields with votes among them.
+    An entry is the three rankings, or a dict of an Item's fields with votes among them. With asked="de" the task asks
+    "Is this German?" of posts drawn by the precision design; decoys=2 makes decoys of the last two.
     """
     numbers = itertools.count(1)
 
-    def make(entries, *, name="task", **knobs):
+    def make(entries, *, name="task", asked="", decoys=0, **knobs):
         corpus, _ = Corpus.objects.get_or_create(name="corpus")
         items = []
         for entry in entries:
@@ -66,21 +69,29 @@ def make_task(db):
         Item.objects.bulk_create(items)
         draw = Draw.objects.create(
             corpus=corpus,
-            design="uniform",
+            design="precision" if asked else "uniform",
+            language=asked,
+            predictor="cld2" if asked else "",
             seed="1",
             size=len(items),
+            asked=len(items),
             parts=1,
             frame_size=2 * len(items),
             frame_digest="0" * 64,
         )
         knobs = {
-            "labels": ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"],
+            "labels": [asked] if asked else ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"],
             "least_letters": 20,
+            # Nobody is asked what the test does not ask for.
+            "audit_share": 0,
+            "audit_least": 0,
+            **(TASK_TYPES["verify"].knobs if asked else {}),
         } | knobs
-        task = Task.objects.create(
-            name=name, title="Which language?", task_type="language", draw=draw, guidelines="Read.", **knobs
-        )
-        add_units(task, items)
+        task_type = "verify" if asked else "language"
+        task = Task.objects.create(name=name, title="Which language?", task_type=task_type, guidelines="Read.", **knobs)
+        task.draws.add(draw)
+        hidden = {item.pk: negative(asked) for item in items[len(items) - decoys :]}
+        add_units(task, items, asked=asked, gold_answers=hidden)
         return task
 
     return make

@@ -32,8 +32,9 @@ def make_task() -> Task:
         corpus=corpus, design="uniform", seed="1", size=UNITS, parts=1, frame_size=UNITS, frame_digest="0" * 64
     )
     task = Task.objects.create(
-        name="bench", title="", task_type="language", draw=draw, guidelines="", labels=["de", "en"], least_letters=20
+        name="bench", title="", task_type="language", guidelines="", labels=["de", "en"], least_letters=20
     )
+    task.draws.add(draw)
     add_units(task, items)
     return task
 

@@ -1,0 +1,119 @@
+"""How wrong the detectors are where they agree, by what people found in the posts chosen for the audit.
+
+Which posts are chosen is decided when units are added (routing.py). A reader is not told, and an adjudicator who
+checks the answer sees neither it nor the votes. Where too much of a language may be wrong, people label all of it.
+"""
+
+from collections.abc import Iterable
+
+from django.db.models import Count, Prefetch
+
+from annotate.core import stages
+from annotate.core.estimation import Audit, bounds, error, overall_error
+from annotate.models import Judgment, Task, Unit
+from annotate.routing import contest, is_audit
+from annotate.task_types import TASK_TYPES
+
+
+def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
+    """Label -> what the audit found of the posts on which the detectors agreed; in order of label."""
+    posts = task.units.exclude(agreed_label="")
+    if labels is not None:
+        posts = posts.filter(agreed_label__in=labels)
+    counted = dict(posts.order_by("agreed_label").values_list("agreed_label").annotate(Count("pk")))
+    found: dict[str, list[str]] = {label: [] for label in counted}
+    answers = Judgment.objects.filter(kind=Judgment.ANSWER, voided_at=None)
+    chosen = posts.filter(audited=True).select_related("task", "copy_of__task")
+    for unit in chosen.prefetch_related(
+        Prefetch("judgments", queryset=answers), Prefetch("copy_of__judgments", queryset=answers)
+    ):
+        found[unit.agreed_label].append(_finding(unit.copy_of or unit))
+    return {label: Audit(posts=counted[label], **_counts(found[label])) for label in counted}
+
+
+def _finding(unit: Unit) -> str:
+    """What came of one audited post: unresolved; confirmed, unchecked or checked; or doubted; wrong where it was."""
+    if unit.stage != stages.LABELLED:
+        return "unresolved"
+    said = TASK_TYPES[unit.task.task_type].aggregate([judgment.label for judgment in unit.judgments.all()])
+    wrong = "_wrong" if unit.label != unit.agreed_label else ""
+    if said != unit.agreed_label:
+        return f"doubted{wrong}"
+    return f"checked{wrong}" if unit.recheck else "unchecked"
+
+
+def _counts(findings: list[str]) -> dict[str, int]:
+    count = findings.count
+    checked = count("checked") + count("checked_wrong")
+    return {
+        "doubted": count("doubted") + count("doubted_wrong"),
+        "doubted_wrong": count("doubted_wrong"),
+        "confirmed": count("unchecked") + checked,
+        "checked": checked,
+        "checked_wrong": count("checked_wrong"),
+        "unresolved": count("unresolved"),
+    }
+
+
+def over_limit(task: Task, audit: Audit) -> bool:
+    return error(audit).high > task.audit_limit
+
+
+def check_limit(unit: Unit) -> None:
+    """After the last word on an audited unit: where its language fails the audit, send the rest of it to people.
+
+    Only once all of the language's audit is done, since a few answers bound nothing. The caller has the unit locked.
+    """
+    if unit.stage not in stages.FINISHED or not is_audit(unit):
+        return
+    # Two last answers at a time would each take the other for outstanding: the second waits here for the first.
+    task = Task.objects.select_for_update(no_key=True).get(pk=unit.task_id)
+    same = task.units.filter(agreed_label=unit.agreed_label)
+    if same.filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).exists() or not _left(task, unit.agreed_label):
+        return
+    if over_limit(task, audits(task, [unit.agreed_label])[unit.agreed_label]):
+        contest(task, unit.agreed_label)
+
+
+def contest_all(task: Task) -> dict[str, int]:
+    """The same for all languages of a task, as when its limit was lowered. Label -> units sent to people."""
+    sent = {}
+    for label, audit in audits(task).items():
+        waiting = task.units.filter(agreed_label=label, stage__in=(stages.QUEUED, stages.ADJUDICATION))
+        if _left(task, label) and not waiting.exists() and over_limit(task, audit):
+            sent[label] = contest(task, label)
+    return sent
+
+
+def _left(task: Task, label: str) -> bool:
+    return task.units.filter(agreed_label=label, stage=stages.AGREED).exists()
+
+
+def report(task: Task) -> dict:
+    """What the audit found, in all and by language, in JSON's terms.
+
+    languages: one row for each label on which the detectors agreed; posts: how many such there are; audited: how many
+    of them people have read to the end; error: the share in which the detectors are wrong, with its 95% interval;
+    bounds: if all unresolved (discarded, or not done yet) were right, or all wrong; contested: people label them all.
+    """
+    found = audits(task)
+    left = set(task.units.filter(stage=stages.AGREED).values_list("agreed_label", flat=True).order_by())
+    contested = task.units.filter(transitions__event="contested").values_list("agreed_label", flat=True)
+    contested = set(contested.order_by().distinct())
+    return {
+        "limit": task.audit_limit,
+        "overall": overall_error(found.values()).as_dict(),
+        "languages": [
+            {
+                "language": label,
+                "posts": audit.posts,
+                "audited": audit.resolved,
+                "unresolved": audit.unresolved,
+                "error": error(audit).as_dict(),
+                "bounds": bounds(audit),
+                "over_limit": label in left and over_limit(task, audit),
+                "contested": label in contested,
+            }
+            for label, audit in found.items()
+        ],
+    }

@@ -1,0 +1,35 @@
+"""What a label says: `de` is German, `not-de` is something else than German, `und` is no one language."""
+
+from corpora.core.languages import LANGUAGES, UND
+
+_NOT = "not-"
+
+
+def negative(language: str) -> str:
+    """The label of a post that is not in a language, as the published files of 2015 write it."""
+    return _NOT + language
+
+
+def is_negative(label: str) -> bool:
+    return label.startswith(_NOT)
+
+
+def answer_about(asked: str, label: str) -> str | None:
+    """What a label that people gave elsewhere says to the question "Is this `asked`?"; None where it says nothing."""
+    if label in (asked, negative(asked), UND):
+        return label
+    # A coarse code such as zh is meant by each of its labels, and does not say which of them is meant by it.
+    if label in _finer(asked):
+        return asked
+    return None if is_negative(label) or asked in _finer(label) else negative(asked)
+
+
+def _finer(code: str) -> tuple[str, ...]:
+    return LANGUAGES[code].labels if code in LANGUAGES else ()
+
+
+def label_name(label: str) -> str:
+    """In English: German, Not German, Undefined; a code that is not known as it is."""
+    if is_negative(label):
+        return f"Not {label_name(label.removeprefix(_NOT))}"
+    return "Undefined" if label == UND else LANGUAGES[label].name if label in LANGUAGES else label

@@ -1,0 +1,26 @@
+"""Choices by lot: in the order of a hash of seed, purpose and id, so that anybody can draw them again."""
+
+import hashlib
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+
+def lot(seed: str, purpose: str, key: str) -> str:
+    """The lot of one id, 32 hex digits; purpose keeps choices that use one seed apart."""
+    return hashlib.md5(f"{seed}:{purpose}:{key}".encode(), usedforsecurity=False).hexdigest()
+
+
+def drawn(keys: Iterable[str], count: int, *, seed: str, purpose: str) -> list[str]:
+    """`count` of the ids, each with the same chance; all of them where there are fewer."""
+    return sorted(keys, key=lambda key: (lot(seed, purpose, key), key))[:count]
+
+
+def hit(share: float, *, seed: str, purpose: str, key: str) -> bool:
+    """Whether this id is among a share (0 to 1) of all ids, each for itself."""
+    return int(lot(seed, purpose, key), 16) < share * 16**32
+
+
+def part_of(share: float, whole: int) -> int:
+    """A share of a whole number, rounded up; 0.07 means 7/100 and not the nearest binary number."""
+    return math.ceil(Fraction(str(share)) * whole)

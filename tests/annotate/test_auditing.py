@@ -1,0 +1,240 @@
+"""The audit of the detectors' agreement: who is asked, what counts, and what follows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate import adjudication, auditing
+from annotate.core import lots, stages
+from annotate.core.intervals import jeffreys
+from annotate.judging import judge, skip, undo
+from annotate.models import Unit
+from annotate.queue import take
+from annotate.routing import add_units, contest
+from annotate.task_types.task_type import Answer
+from corpora.models import Item
+from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
+
+FRENCH = ("fr", "fr", "fr")
+COPY = {"text": LONG.format("of a copy"), "votes": AGREED}
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de fr")
+
+
+@pytest.fixture
+def ada(person):
+    return person("ada", adjudicates=True)
+
+
+def unit_of(task):
+    return task.units.get()
+
+
+def say(annotator, task, label):
+    lease = take(annotator, task)
+    judge(annotator, lease.pk, Answer(label))
+    return Unit.objects.get(pk=lease.unit_id)
+
+
+def settle(ada, unit, label):
+    adjudication.settle(ada, unit.pk, Answer(label, reason="I read the language"))
+    unit.refresh_from_db()
+    return unit
+
+
+def test_each_language_has_its_share_audited_and_its_least_number(make_task):
+    task = make_task([AGREED] * 50 + [FRENCH] * 3, audit_share=0.1, audit_least=4)
+    chosen = task.units.filter(audited=True)
+    assert chosen.filter(agreed_label="de").count() == 5
+    assert chosen.filter(agreed_label="fr").count() == 3
+    assert set(chosen.values_list("stage", flat=True)) == {stages.QUEUED}
+    assert task.units.filter(stage=stages.AGREED).count() == 45
+
+
+def test_the_same_seed_chooses_the_same_posts(make_task):
+    keys = []
+    for name in ("one", "two"):
+        task = make_task([{"votes": AGREED, "key": f"{name} {n}"} for n in range(30)], name=name, audit_least=5)
+        keys.append(
+            [int(key.split()[1]) for key in task.units.filter(audited=True).values_list("item__key", flat=True)]
+        )
+        seed = task.draw.seed
+        assert sorted(f"{name} {n}" for n in keys[-1]) == sorted(
+            lots.drawn([f"{name} {n}" for n in range(30)], 5, seed=seed, purpose="audit")
+        )
+    assert keys[0] != keys[1]  # other ids, other lots
+
+
+def test_a_task_without_an_audit_asks_nobody_about_agreement(make_task):
+    task = make_task([AGREED] * 10)
+    assert not task.units.filter(audited=True).exists()
+    assert task.units.filter(stage=stages.AGREED).count() == 10
+
+
+def test_an_extended_task_keeps_its_audits_and_chooses_among_what_is_added(make_task):
+    task = make_task([AGREED] * 20, audit_share=0.2, audit_least=0)
+    before = set(task.units.filter(audited=True).values_list("pk", flat=True))
+    items = Item.objects.bulk_create(
+        Item(corpus=task.draw.corpus, key=f"new {n}", text=LONG.format(f"new {n}"), letters=40, votes=votes(*AGREED))
+        for n in range(30)
+    )
+    add_units(task, items)
+    after = set(task.units.filter(audited=True).values_list("pk", flat=True))
+    assert len(before) == 4
+    assert len(after) == 10
+    assert before < after
+
+
+def test_an_audited_post_is_handed_out_in_its_turn_like_any_other(make_task, ann):
+    task = make_task([DISPUTED, AGREED, DISPUTED], audit_least=1)
+    order = [say(ann, task, "de").position for _ in range(3)]
+    assert order == [1, 2, 3]
+
+
+def test_a_confirmation_counts_at_once(make_task, ann):
+    task = make_task([AGREED], audit_least=1, audit_recheck=0)
+    unit = say(ann, task, "de")
+    assert (unit.stage, unit.label) == (stages.LABELLED, "de")
+
+
+def test_a_confirmation_that_the_lot_falls_on_is_adjudicated_first(make_task, ann):
+    task = make_task([AGREED], audit_least=1, audit_recheck=1)
+    assert say(ann, task, "de").stage == stages.ADJUDICATION
+
+
+@pytest.mark.parametrize("said", ["fr", "und"])
+def test_a_disagreement_is_adjudicated_before_it_counts(make_task, ann, ada, said):
+    task = make_task([AGREED], audit_least=1, audit_recheck=0)
+    unit = say(ann, task, said)
+    assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")
+    unit = settle(ada, unit, "de")
+    audit = auditing.audits(task)["de"]
+    assert (audit.doubted, audit.doubted_wrong, audit.confirmed, audit.resolved) == (1, 0, 0, 1)
+
+
+def test_a_doubt_can_be_taken_back(make_task, ann):
+    task = make_task([AGREED], audit_least=1, audit_recheck=0)
+    say(ann, task, "fr")
+    undo(ann, task)
+    unit = say(ann, task, "de")
+    assert (unit.stage, unit.label) == (stages.LABELLED, "de")
+
+
+def test_a_skipped_audit_goes_its_way_to_the_adjudicator_and_counts_as_doubted(make_task, ann, ada):
+    task = make_task([AGREED], audit_least=1, audit_recheck=0)
+    skip(ann, take(ann, task).pk)
+    unit = unit_of(task)
+    assert unit.stage == stages.ADJUDICATION
+    settle(ada, unit, "fr")
+    audit = auditing.audits(task)["de"]
+    assert (audit.doubted, audit.doubted_wrong) == (1, 1)
+
+
+def test_what_is_discarded_or_not_done_yet_gives_bounds(make_task, ann, ada):
+    task = make_task([AGREED] * 3, audit_least=3, audit_recheck=0)
+    say(ann, task, "de")
+    adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
+    audit = auditing.audits(task)["de"]
+    assert (audit.resolved, audit.unresolved) == (1, 2)
+    row = auditing.report(task)["languages"][0]
+    low, high = row["bounds"]
+    assert low == pytest.approx(jeffreys(0, 3)[0])
+    assert high == pytest.approx(jeffreys(2, 3)[1])
+
+
+def test_the_error_of_a_language_has_its_jeffreys_interval(make_task, ann, ada):
+    task = make_task([AGREED] * 8 + [FRENCH] * 4, audit_least=4, audit_recheck=0, audit_limit=1)
+    wrong = 0
+    while lease := take(ann, task):
+        says = lease.unit.agreed_label
+        if says == "de" and not wrong:
+            says, wrong = "fr", 1
+        judge(ann, lease.pk, Answer(says))
+    settle(ada, task.units.get(stage=stages.ADJUDICATION), "fr")
+    german, french = auditing.report(task)["languages"]
+    assert (german["posts"], german["audited"]) == (8, 4)
+    assert german["error"]["value"] == 0.25
+    assert (german["error"]["low"], german["error"]["high"]) == pytest.approx(jeffreys(1, 4))
+    assert french["error"]["value"] == 0
+    # by stratum: two thirds of the posts are German
+    assert auditing.report(task)["overall"]["value"] == pytest.approx(0.25 * 8 / 12)
+
+
+def test_copies_of_an_audited_text_count_as_posts_and_take_its_label(make_task, ann, ada):
+    task = make_task(
+        [{**COPY, "key": "a"}, {**COPY, "key": "b"}, AGREED], audit_least=3, audit_recheck=0, audit_limit=1
+    )
+    assert task.units.filter(audited=True).count() == 3
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("fr" if lease.unit.item.text == COPY["text"] else "de"))
+    settle(ada, task.units.get(stage=stages.ADJUDICATION), "fr")
+    audit = auditing.audits(task)["de"]
+    assert (audit.posts, audit.doubted_wrong, audit.confirmed) == (3, 2, 1)
+
+
+def test_a_copy_may_be_chosen_where_its_original_is_not(make_task):
+    for share in (0.34, 0.67):
+        task = make_task(
+            [{**COPY, "key": f"{share} {n}"} for n in range(3)], name=f"t{share * 100:.0f}", audit_share=share
+        )
+        chosen = task.units.filter(audited=True).count()
+        assert chosen == {0.34: 2, 0.67: 3}[share]
+        assert task.units.get(copy_of=None).stage == stages.QUEUED
+
+
+def test_a_language_that_fails_its_audit_goes_to_people(make_task, ann, ada):
+    task = make_task([AGREED] * 10 + [FRENCH] * 2, audit_least=2, audit_recheck=0, audit_limit=0.95)
+    units = [say(ann, task, "fr") for _ in range(2)]
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("fr"))
+    assert task.units.filter(stage=stages.AGREED, agreed_label="de").count() == 8
+    settle(ada, units[0], "fr")
+    # one audit of the language is not done yet
+    assert task.units.filter(stage=stages.AGREED, agreed_label="de").count() == 8
+    settle(ada, units[1], "fr")
+    contested = task.units.filter(transitions__event="contested")
+    assert contested.count() == 8
+    assert set(contested.values_list("stage", "language", "round", "label")) == {(stages.QUEUED, "de", 1, "")}
+    # what a reader says of these counts as of any disputed post
+    unit = say(ann, task, "fr")
+    assert (unit.stage, unit.label, unit.agreed_label) == (stages.LABELLED, "fr", "de")
+    row = auditing.report(task)["languages"][0]
+    assert row["contested"]
+    assert row["audited"] == 2
+
+
+def test_a_language_within_the_limit_stays_as_it_is(make_task, ann):
+    task = make_task([AGREED] * 10, audit_least=5, audit_recheck=0, audit_limit=0.9)
+    for _ in range(5):
+        say(ann, task, "de")
+    assert task.units.filter(stage=stages.AGREED).count() == 5
+    assert auditing.contest_all(task) == {}
+    task.audit_limit = 0.01
+    task.save()
+    assert auditing.contest_all(task) == {"de": 5}
+    assert not task.units.filter(stage=stages.AGREED).exists()
+
+
+def test_contesting_twice_finds_nothing_the_second_time(make_task):
+    task = make_task([AGREED] * 3)
+    assert (contest(task, "de"), contest(task, "de")) == (3, 0)
+
+
+@given(st.floats(0, 1), st.integers(0, 10_000))
+def test_a_part_is_never_less_than_its_share(share, whole):
+    part = lots.part_of(share, whole)
+    assert share * whole <= part + 1e-6
+    assert part <= whole
+
+
+def test_a_share_is_taken_as_it_is_written():
+    assert lots.part_of(0.07, 100) == 7
+
+
+@given(st.floats(0, 1))
+def test_a_share_of_ids_is_hit(share):
+    hits = sum(lots.hit(share, seed="s", purpose="p", key=str(n)) for n in range(400))
+    assert abs(hits / 400 - share) < 0.12
