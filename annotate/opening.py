@@ -1,18 +1,37 @@
 """Opening a task: draw, make its units, route them; and extending it by a larger draw. All of it or nothing."""
 
+from collections import Counter
+from dataclasses import dataclass, field
+
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from annotate.core.labels import negative
+from annotate.known import decoys, known_units, mixed, reusable
 from annotate.models import LanguageRoute, Task
 from annotate.routing import add_units
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES
-from corpora.drawing import record, sample_uniform
+from corpora.drawing import Sample, record, sample_precision, sample_recall, sample_uniform
 from corpora.models import Corpus
+
+# The designs that ask about one language at a time, each with a draw for each language.
+DESIGNS = {"recall": sample_recall, "precision": sample_precision}
 
 
 class TaskError(Exception):
     """A task cannot be opened or extended; says why and what to do. Nothing was changed."""
+
+
+@dataclass
+class Opened:
+    """What came of opening a task. By language: posts drawn and in the frame, decoys, labels that were reused."""
+
+    task: Task
+    stages: Counter[str]
+    samples: list[Sample] = field(default_factory=list)
+    decoys: Counter[str] = field(default_factory=Counter)
+    reused: Counter[str] = field(default_factory=Counter)
 
 
 def check_codes(codes) -> None:
@@ -22,40 +41,98 @@ def check_codes(codes) -> None:
         )
 
 
-def open_task(
-    name: str, corpus: Corpus, size: int, seed: str, *, task_type: str = "language", **fields
-) -> tuple[Task, dict[str, int]]:
-    """Draw size posts uniformly and open them as a task. Returns it and its units by stage.
+def open_task(name: str, corpus: Corpus, size: int, seed: str, **fields) -> Opened:
+    """Draw size posts uniformly and ask which language each is in, where the detectors dispute it.
 
     fields: those of Task that are to differ from the task type's and the model's defaults.
     """
+    task = _new_task(name, "language", fields)
+    # The files are read before the transaction, during which nobody else may write.
+    sample = sample_uniform(corpus, size=size, seed=seed)
+    with transaction.atomic():
+        draw, items = record(sample)
+        task.save()
+        task.draws.add(draw)
+        return Opened(task, add_units(task, items), [sample])
+
+
+def open_verification(
+    name: str,
+    corpus: Corpus,
+    design: str,
+    languages: list[str] | None,
+    *,
+    size: int,
+    seed: str,
+    options: dict,
+    reuse: bool = False,
+    **fields,
+) -> Opened:
+    """Draw size posts for each language by a design of DESIGNS, and ask of each whether it is in that language.
+
+    languages: None for all of the corpus. options: those of the design. reuse: take the labels that posts have from
+    other tasks of the corpus, instead of asking again.
+    """
+    task = _new_task(name, "verify", fields | ({"labels": languages} if languages else {}))
+    samples = DESIGNS[design](corpus, languages, size=size, seed=seed, **options)
+    opened = Opened(task, Counter(), samples)
+    if not any(sample.rows for sample in samples):
+        raise TaskError(
+            f"No post of corpus {corpus.name} fits the {design}-oriented design for any of the languages; "
+            "choose another predictor, other languages, or wider windows."
+        )
+    task.labels = [sample.language for sample in samples if sample.rows]
+    with transaction.atomic():
+        task.save()
+        known = known_units(corpus)
+        for sample in samples:
+            if sample.rows:
+                _add(opened, sample, known, reuse)
+    return opened
+
+
+def _add(opened: Opened, sample: Sample, known, reuse: bool) -> None:
+    draw, items = record(sample)
+    task, asked = opened.task, sample.language
+    task.draws.add(draw)
+    hidden = decoys(task, asked, items, known, sample.seed)
+    labels = reusable(items, asked, known) if reuse else {}
+    everything = mixed(items, hidden, asked, sample.seed)
+    answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
+    opened.stages += add_units(task, everything, asked=asked, gold_answers=answers, reuse=labels)
+    opened.decoys[asked], opened.reused[asked] = len(hidden), len(labels)
+
+
+def _new_task(name: str, task_type: str, fields: dict) -> Task:
+    """A task that is not saved yet, its fields checked."""
     if Task.objects.filter(name=name).exists():
         raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
     kind = TASK_TYPES[task_type]
-    defaults = {"title": kind.title, "labels": kind.labels, "guidelines": kind.guidelines}
+    defaults = {"title": kind.title, "labels": kind.labels, "guidelines": kind.guidelines, **kind.knobs}
     task = Task(name=name, task_type=kind.slug, **{**defaults, **fields})
     check_codes([*task.labels, *task.never_agree])
     listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
     task.labels, task.never_agree = sorted(set(task.labels)), sorted({*listed, *task.never_agree})
     try:
-        task.full_clean(exclude=["draw"])
+        task.full_clean()
     except ValidationError as error:
         faults = (f"{field.replace('_', '-')}: {' '.join(said)}" for field, said in error.message_dict.items())
         raise TaskError(" ".join(faults)) from error
-    # The files are read before the transaction, during which nobody else may write.
-    sample = sample_uniform(corpus, size=size, seed=seed)
-    with transaction.atomic():
-        task.draw, items = record(sample)
-        task.save()
-        return task, add_units(task, items)
+    return task
 
 
-def extend_task(task: Task, size: int) -> dict[str, int]:
-    """Enlarge a task's draw to size posts of the same frame and seed. Returns the added units by stage."""
-    if size <= task.draw.size:
-        raise TaskError(f"The task has {task.draw.size:,} posts already; --size must be larger than that.")
-    sample = sample_uniform(task.draw.corpus, size=size, seed=task.draw.seed, extends=task.draw)
+def extend_task(task: Task, size: int) -> Opened:
+    """Enlarge a uniform task's draw to size posts of the same frame and seed."""
+    draw = task.draw
+    if draw.design != "uniform":
+        raise TaskError(
+            f"{task.name} is a {draw.design}-oriented task, and its draws are not enlarged; open another task with a "
+            "larger --size and --reuse, which keeps what people have labelled."
+        )
+    if size <= draw.size:
+        raise TaskError(f"The task has {draw.size:,} posts already; --size must be larger than that.")
+    sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
-        task.draw, items = record(sample)
-        task.save(update_fields=["draw"])
-        return add_units(task, items)
+        larger, items = record(sample)
+        task.draws.set([larger])
+        return Opened(task, add_units(task, items), [sample])

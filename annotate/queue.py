@@ -1,5 +1,6 @@
 """Handing units out: take, release, and what an annotator has open."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import transaction
@@ -13,14 +14,22 @@ from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.routing import Routes, queues_of
 
 
-def open_lease(annotator: Annotator, task: Task) -> Lease | None:
-    """The lease that the annotator holds in the task, if any; reads only."""
+def _open_leases(annotator: Annotator, task: Task, *, sheet: bool) -> QuerySet[Lease]:
     return (
         Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
-        .filter(unit__stage=stages.QUEUED)
+        .filter(unit__stage=stages.QUEUED, sheet=sheet)
         .select_related("unit__item", "unit__task")
-        .first()
     )
+
+
+def open_lease(annotator: Annotator, task: Task) -> Lease | None:
+    """The lease that the annotator holds in the task, if any; reads only."""
+    return _open_leases(annotator, task, sheet=False).first()
+
+
+def open_sheet(annotator: Annotator, task: Task) -> list[Lease]:
+    """The leases of the sheet that the annotator holds in the task, in the order of the draw; reads only."""
+    return list(_open_leases(annotator, task, sheet=True).order_by("unit__position"))
 
 
 def waiting(annotator: Annotator, task: Task) -> QuerySet[Unit]:
@@ -59,7 +68,7 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
         one_at_a_time(annotator)
         lease = open_lease(annotator, task)
         # What they held before has expired, or went on without them.
-        close_others(lease, annotator, task, "expired")
+        close_others([lease] if lease else [], annotator, task, "expired")
         return lease
 
 
@@ -73,15 +82,46 @@ def _try(annotator: Annotator, task: Task, heads: list[int], *, wait: bool) -> L
     unit = units.select_for_update(of=("self",), skip_locked=not wait).first()
     lease = lease_locked(unit, annotator) if unit else None
     if lease:
-        close_others(lease, annotator, task, "expired")
+        close_others([lease], annotator, task, "expired")
     return lease
+
+
+# As many posts as one looks over at a time.
+SHEET = 20
+
+
+def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
+    """Lease up to `size` units that ask about one language, or give back the sheet that is open already."""
+    if leases := open_sheet(annotator, task):
+        return leases
+    asked = None
+    taken: list[Lease] = []
+    for pk in _heads(annotator, task, 2 * size) if task.is_open else ():
+        if len(taken) == size:
+            break
+        # Each in a transaction of its own, as in take(); what somebody else has locked is theirs.
+        with transaction.atomic():
+            one_at_a_time(annotator)
+            if len(leases := open_sheet(annotator, task)) != len(taken):
+                return leases  # another tab was as quick
+            units = with_free_place(waiting(annotator, task)).filter(pk=pk)
+            unit = units.select_for_update(of=("self",), skip_locked=True).first()
+            if unit is None or asked not in (None, unit.asked):
+                continue
+            if lease := lease_locked(unit, annotator, sheet=True):
+                asked = unit.asked
+                taken.append(lease)
+    with transaction.atomic():
+        one_at_a_time(annotator)
+        close_others(taken, annotator, task, "released")
+    return open_sheet(annotator, task)
 
 
 # More than are likely to be locked by others at one moment.
 HEADS = 32
 
 
-def _heads(annotator: Annotator, task: Task) -> list[int]:
+def _heads(annotator: Annotator, task: Task, count: int = HEADS) -> list[int]:
     """The first units of all the annotator's queues, in the order of the draw: whose turn it is tells nothing of votes.
 
     A question for each queue, since the index gives the order within one only.
@@ -89,7 +129,7 @@ def _heads(annotator: Annotator, task: Task) -> list[int]:
     units = with_free_place(waiting(annotator, task))
     heads = []
     for queue in queues_of(annotator, task, Routes.load()):
-        heads += units.filter(language=queue).order_by("position").values_list("position", "pk")[:HEADS]
+        heads += units.filter(language=queue).order_by("position").values_list("position", "pk")[:count]
     return [pk for _, pk in sorted(heads)]
 
 
@@ -101,20 +141,19 @@ def one_at_a_time(annotator: Annotator) -> None:
     Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
 
 
-def close_others(kept: Lease | None, annotator: Annotator, task: Task, outcome: str) -> None:
-    """Close what the annotator has open in the task besides one lease.
+def close_others(kept: Iterable[Lease], annotator: Annotator, task: Task, outcome: str) -> None:
+    """Close what the annotator has open in the task besides these leases.
 
     The last step, and without waiting, since these rows are changed without their units' locks: two who come back
     and are given each other's units would wait for one another. Who has such a row locked is about to close it.
     """
     others = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
-    if kept:
-        others = others.exclude(pk=kept.pk)
+    others = others.exclude(pk__in=[lease.pk for lease in kept])
     found = [lease.pk for lease in others.select_for_update(skip_locked=True, of=("self",))]
     Lease.objects.filter(pk__in=found).update(closed_at=timezone.now(), place=None, outcome=outcome)
 
 
-def lease_locked(unit: Unit, annotator: Annotator) -> Lease | None:
+def lease_locked(unit: Unit, annotator: Annotator, *, sheet: bool = False) -> Lease | None:
     """Lease a unit whose row the caller has just locked; None if its last place went meanwhile.
 
     Counted in a statement of its own: under READ COMMITTED the statement that locked the row may have counted before
@@ -132,6 +171,7 @@ def lease_locked(unit: Unit, annotator: Annotator) -> Lease | None:
         place=place,
         round=unit.round,
         queue=unit.language,
+        sheet=sheet,
         opened_at=now,
         expires_at=now + timedelta(minutes=unit.task.lease_minutes),
     )

@@ -1,31 +1,75 @@
+from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
 from annotate.core import stages
 from annotate.models import Task
-from annotate.opening import TaskError, extend_task, open_task
+from annotate.opening import DESIGNS, Opened, TaskError, extend_task, open_task, open_verification
 from annotate.progress import queue_table
-from annotate.task_types import TASK_TYPES
+from corpora.drawing import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.errors import CorpusError
 from corpora.models import Corpus
+from corpora.predictors import find_predictor
 
-# Options that are fields of the task; what is not given keeps its default there.
-FIELDS = {
-    "title": (str, "what annotators see as the task's name"),
-    "labels": ("codes", "codes to offer (default: the 70 of the article)"),
-    "guidelines": (Path, "a Markdown file (default: the article's instructions)"),
-    "least_letters": (int, "texts with fewer letters go to people even where the detectors agree (default 20)"),
-    "never_agree": ("codes", "languages on which agreement counts for nothing, besides those marked so in the admin"),
-    "redundancy": (int, "answers asked for each post (default 1)"),
-    "rounds": (int, "languages tried before adjudication (default 2)"),
-    "skip_limit": (int, "skips that end a round (default 1)"),
-    "least_level": (int, "reading level asked for, 0 to 5 (default 4)"),
-}
+SIZES = {"recall": RECALL_SIZE, "precision": PRECISION_SIZE}
 
 
 def codes(text: str) -> list[str]:
     return text.replace(",", " ").split()
+
+
+def fraction(text: str) -> Fraction:
+    """0.1, 10% or 1/10, exactly."""
+    return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
+
+
+def share(text: str) -> float:
+    return float(fraction(text))
+
+
+def days(text: str) -> tuple[datetime, datetime]:
+    """A window: from the beginning of one day to that of another, in UTC."""
+    start, end = (datetime.fromisoformat(day).replace(tzinfo=UTC) for day in text.split(".."))
+    return start, end
+
+
+def shown(window: tuple[datetime, datetime]) -> str:
+    return "..".join(f"{end:%Y-%m-%d}" for end in window)
+
+
+# Options that are fields of the task; what is not given keeps its default there.
+FIELDS = {
+    "title": (str, "what annotators see as the task's name"),
+    "labels": (codes, "uniform: codes to offer (default: the 70 of the article)"),
+    "guidelines": (Path, "a Markdown file (default: the article's instructions)"),
+    "least_letters": (int, "texts with fewer letters go to people even where the detectors agree (default 20)"),
+    "never_agree": (codes, "languages on which agreement counts for nothing, besides those marked so in the admin"),
+    "audit_share": (share, "uniform: of the posts on which the detectors agree, how many people check (default 0.02)"),
+    "audit_least": (int, "and how many in each language at least (default 30)"),
+    "audit_recheck": (share, "of those confirmed by the reader, how many an adjudicator checks (default 0.2)"),
+    "audit_limit": (share, "error of agreement that a language may have, upper end of 95%% (default 0.1)"),
+    "decoy_share": (share, "recall, precision: decoys for each post to verify (default 0.05)"),
+    "redundancy": (int, "answers asked for each post (default 1)"),
+    "rounds": (int, "languages tried before adjudication (default 2)"),
+    "skip_limit": (int, "skips that end a round (default 1; recall, precision: 2)"),
+    "least_level": (int, "reading level asked for, 0 to 5 (default 4)"),
+}
+# Options of the designs: which designs take them, how they are read, what they say.
+DESIGN_OPTIONS = {
+    "languages": (("recall", "precision"), codes, "codes to draw for, or `all` that the predictor finds in the corpus"),
+    "predictor": (("recall", "precision"), str, "langid, cld2, fasttext, majority, or NAME@VERSION that was imported"),
+    "history": (("recall",), days, f"days in which authors are chosen (default {shown(HISTORY)})"),
+    "window": (
+        ("recall", "precision"),
+        days,
+        f"days from which posts are drawn (default for recall {shown(WINDOW)}, for precision all)",
+    ),
+    "share": (("recall",), fraction, f"share of an author's posts that must be in the language (default {SHARE})"),
+    "least_posts": (("recall",), int, f"posts that an author must have in the history (default {LEAST_POSTS})"),
+}
+RECALL_DEFAULTS = {"history": HISTORY, "window": WINDOW, "share": SHARE, "least_posts": LEAST_POSTS}
 
 
 def option(field: str) -> str:
@@ -33,44 +77,96 @@ def option(field: str) -> str:
 
 
 class Command(BaseCommand):
-    help = "Draw posts from a corpus and open them as a task; or, with --extend, enlarge a task's draw."
+    help = "Draw posts from a corpus and open them as a task; or, with --extend, enlarge a uniform task's draw."
 
     def add_arguments(self, parser):
         parser.add_argument("name", help="the task's short name: letters, digits and hyphens")
         parser.add_argument("--corpus", help="where to draw from")
-        parser.add_argument("--size", type=int, required=True, help="how many posts to draw, in all")
+        parser.add_argument(
+            "--design",
+            choices=["uniform", *DESIGNS],
+            help="uniform (the default): which language is it? recall, precision: is it in this one?",
+        )
+        parser.add_argument(
+            "--size",
+            type=int,
+            help=f"how many posts to draw: in all, or a language (default for recall {RECALL_SIZE:,}, for precision "
+            f"{PRECISION_SIZE:,})",
+        )
         parser.add_argument("--seed", help="any word or number; the same seed draws the same posts")
         parser.add_argument("--extend", action="store_true", help="add what the larger --size draws beyond the task's")
-        parser.add_argument("--type", choices=sorted(TASK_TYPES), help="the kind of question (default: language)")
+        parser.add_argument(
+            "--reuse", action="store_true", help="recall, precision: take labels that people gave in other tasks"
+        )
+        for field, (_, kind, text) in DESIGN_OPTIONS.items():
+            parser.add_argument(option(field), type=kind, help=text)
         for field, (kind, text) in FIELDS.items():
-            parser.add_argument(option(field), type=codes if kind == "codes" else kind, help=text)
+            parser.add_argument(option(field), type=kind, help=text)
 
     def handle(self, *, name, size, extend, **options):
-        if size < 1:
-            raise CommandError("--size must be 1 or more.")
         fields = {field: options[field] for field in FIELDS if options[field] is not None}
+        design = options["design"] or "uniform"
+        size = size or (None if extend else SIZES.get(design))
+        if size is None or size < 1:
+            raise CommandError("--size must be given, and be 1 or more.")
         try:
-            task, counts = (self.extend if extend else self.open)(name, size, options, fields)
+            if extend:
+                opened = self.extend(name, size, options, fields)
+            else:
+                opened = self.open(name, size, design, options, fields)
         except (TaskError, CorpusError) as error:
             raise CommandError(str(error)) from error
+        self.warn(opened.task)
+        if design == "uniform":
+            self.tell_uniform(opened, size, extend)
+        else:
+            self.tell_verification(opened)
+
+    def warn(self, task: Task) -> None:
         if lacking := [row for row in queue_table(task) if row.lacking]:
             queues = ", ".join(f"{row.queue} ({row.lacking:,})" for row in lacking)
             self.stderr.write(
                 f"Warning: units in these queues lack readers: {queues}. "
                 "Invite readers, or send the units on with `reroute`."
             )
-        total = sum(counts.values())
+
+    def tell_uniform(self, opened: Opened, size: int, extend: bool) -> None:
+        counts, total = opened.stages, opened.stages.total()
         if total < size and not extend:
             self.stderr.write(f"Note: the corpus holds only {total:,} posts, and the task has all of them.")
+        audited = opened.task.units.filter(audited=True).count()
         self.stdout.write(
-            f"Task {name}: {total:,} posts {'added' if extend else 'drawn'}; {counts[stages.AGREED]:,} agreed, "
-            f"{counts[stages.QUEUED]:,} queued for readers, {counts[stages.COPIED]:,} copies of others."
+            f"Task {opened.task.name}: {total:,} posts {'added' if extend else 'drawn'}; "
+            f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
+            f"{counts[stages.COPIED]:,} copies of others; {audited:,} posts audit the agreement."
         )
 
-    def open(self, name, size, options, fields):
-        for needed in ("corpus", "seed"):
+    def tell_verification(self, opened: Opened) -> None:
+        for sample in opened.samples:
+            if len(sample.rows) < sample.asked:
+                self.stderr.write(
+                    f"Note: {sample.language}: {len(sample.rows):,} posts instead of {sample.asked:,}; "
+                    "the design finds no more."
+                )
+        if bare := [code for code in opened.task.labels if not opened.decoys[code]]:
+            self.stderr.write(
+                f"Note: no decoys for {' '.join(bare)}: people have labelled no post yet that is known not to be in "
+                "the language and resembles it. Label a uniform task first to have some."
+            )
+        drawn = sum(len(sample.rows) for sample in opened.samples)
+        self.stdout.write(
+            f"Task {opened.task.name}: {drawn:,} posts drawn for {len(opened.task.labels)} languages; "
+            f"{opened.stages[stages.QUEUED]:,} units queued for readers, {opened.decoys.total():,} of them decoys; "
+            f"{opened.stages[stages.COPIED]:,} copies of others, {opened.reused.total():,} labels reused."
+        )
+
+    def open(self, name, size, design, options, fields) -> Opened:
+        for needed in ("corpus", "seed", *(("predictor", "languages") if design in DESIGNS else ())):
             if not options[needed]:
-                raise CommandError(f"--{needed} is needed to open a task.")
+                raise CommandError(f"--{needed} is needed to open a {design} task.")
+        given = {field for field in DESIGN_OPTIONS if options[field] is not None}
+        if strange := [option(field) for field in sorted(given) if design not in DESIGN_OPTIONS[field][0]]:
+            raise CommandError(f"{', '.join(strange)}: not an option of the {design} design. Leave it out.")
         corpus = Corpus.objects.filter(name=options["corpus"]).first()
         if corpus is None:
             there = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
@@ -80,18 +176,40 @@ class Command(BaseCommand):
                 fields["guidelines"] = fields["guidelines"].read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise CommandError(f"The guidelines cannot be read: {error}") from error
-        if options["type"]:
-            fields["task_type"] = options["type"]
-        return open_task(name, corpus, size, options["seed"], **fields)
+        if design == "uniform":
+            if options["reuse"]:
+                raise CommandError("--reuse: not an option of the uniform design. Leave it out.")
+            return open_task(name, corpus, size, options["seed"], **fields)
+        if "labels" in fields:
+            raise CommandError("--labels goes with the uniform design; here --languages says what is asked about.")
+        languages = None if options["languages"] == ["all"] else options["languages"]
+        chosen = {field: options[field] for field in given - {"languages", "predictor"}}
+        return open_verification(
+            name,
+            corpus,
+            design,
+            languages,
+            size=size,
+            seed=options["seed"],
+            options={
+                "predictor": find_predictor(corpus.name, options["predictor"]),
+                **(RECALL_DEFAULTS if design == "recall" else {}),
+                **chosen,
+            },
+            reuse=options["reuse"],
+            **fields,
+        )
 
-    def extend(self, name, size, options, fields):
-        task = Task.objects.select_related("draw__corpus").filter(name=name).first()
+    def extend(self, name, size, options, fields) -> Opened:
+        task = Task.objects.filter(name=name).first()
         if task is None:
             raise CommandError(f"There is no task {name!r} to extend.")
-        for fixed, was in (("corpus", task.draw.corpus.name), ("seed", task.draw.seed), ("type", task.task_type)):
+        draw = task.draw
+        for fixed, was in (("corpus", draw.corpus.name), ("seed", draw.seed), ("design", draw.design)):
             if options[fixed] and options[fixed] != was:
                 raise CommandError(f"The task was drawn with --{fixed} {was}; extending it cannot change that.")
-        if fields:
-            named = ", ".join(map(option, fields))
+        given = [field for field in DESIGN_OPTIONS if options[field] is not None]
+        if fields or given or options["reuse"]:
+            named = ", ".join(map(option, [*fields, *given, *(["reuse"] if options["reuse"] else [])]))
             raise CommandError(f"{named}: extending keeps what the task was opened with. Leave it out.")
-        return task, extend_task(task, size)
+        return extend_task(task, size)
