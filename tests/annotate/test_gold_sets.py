@@ -1,0 +1,334 @@
+"""Gold sets as they stand on disk: read, and refused where somebody has edited them by hand."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import call_command
+
+from annotate.gold_sets import (
+    GoldRow,
+    GoldSetError,
+    line_digest,
+    read_gold_set,
+    read_ids,
+    write_digests,
+)
+from corpora import store
+
+ROWS = [
+    {"id": "1", "label": "de", "asked": None, "stratum": "agreed", "agreed": "de", "text": "Ja\u2028\u0085 doch"},
+    {"id": "2", "label": "en", "asked": None, "stratum": "audited", "agreed": "de", "votes": [{"rank": 1}]},
+    {"id": "3", "label": "fr", "asked": None, "stratum": "contested", "agreed": "fr"},
+    {"id": "4", "label": "und", "asked": None, "stratum": "disputed", "agreed": None},
+    {"id": "5", "label": "de", "asked": None, "stratum": "agreed", "agreed": "de"},
+]
+DRAW = {"design": "uniform", "language": "", "predictor": "", "seed": "1", "size": 5, "frame_size": 900}
+VERSIONS = {"langid": "1.1.6", "cld2": "0.42", "fasttext": "0.9.2 lid.176.ftz"}
+
+
+def write_set(folder, rows=ROWS, **changes):
+    """A folder as an export of format 2 leaves it."""
+    manifest = {
+        "format": 2,
+        "finished": True,
+        "design": "uniform",
+        "task": {"name": "july"},
+        "draws": [DRAW],
+        "corpus": {"name": "posts"},
+        "detectors": [VERSIONS],
+        "audit": {"limit": 0.01},
+        "counts": {"by_label": dict(Counter(row["label"] for row in rows))},
+    } | changes
+    mark = "" if manifest["finished"] else ".unfinished"
+    folder.mkdir()
+    jsonl = folder / f"gold{mark}.jsonl"
+    jsonl.write_bytes("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+    write_digests(jsonl, folder / "gold.digests.txt")
+    (folder / f"uniformly_sampled{mark}.tsv").write_text("".join(f"{row['label']}\t{row['id']}\n" for row in rows))
+    table = pa.table({name: [str(row[name]) for row in rows] for name in ("id", "label", "stratum")})
+    pq.write_table(table, folder / f"gold{mark}.parquet")
+    (folder / f"left_out{mark}.jsonl").write_text('{"id": "6", "label": null}\n')
+    manifest["files"] = {path.name: store.digest_of(path) for path in sorted(folder.iterdir())}
+    write_manifest(folder, manifest)
+    return folder
+
+
+def write_manifest(folder, manifest):
+    (folder / "manifest.json").write_text(manifest if isinstance(manifest, str) else json.dumps(manifest))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_set(tmp_path / "gold")
+
+
+def edit(path, change):
+    """The file's lines, changed: a function of their list."""
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join(change(lines)))
+
+
+def without(*numbers):
+    return lambda lines: [line for number, line in enumerate(lines, 1) if number not in numbers]
+
+
+def test_a_set_is_read_with_what_an_evaluation_needs_to_know_of_it(folder):
+    gold = read_gold_set(folder)
+    assert gold.rows == [
+        GoldRow("1", "de", "", "agreed", "de"),
+        GoldRow("2", "en", "", "audited", "de"),
+        GoldRow("3", "fr", "", "contested", "fr"),
+        GoldRow("4", "und", "", "disputed", ""),
+        GoldRow("5", "de", "", "agreed", "de"),
+    ]
+    assert (gold.folder, gold.name, gold.design, gold.finished, gold.corpus) == (
+        folder,
+        "july",
+        "uniform",
+        True,
+        "posts",
+    )
+    assert gold.voted == {"langid", "cld2", "fasttext", "majority"}
+    assert (gold.frame_size, gold.audit, gold.predictors) == (900, {"limit": 0.01}, {})
+    assert gold.digest == store.digest_of(folder / "gold.jsonl")
+    assert gold.erased == Counter()
+
+
+def test_an_unfinished_set_is_read_from_its_own_file_and_says_so(tmp_path):
+    gold = read_gold_set(write_set(tmp_path / "gold", finished=False))
+    assert (gold.finished, len(gold.rows)) == (False, 5)
+
+
+def test_a_set_built_by_language_says_which_predictor_chose_its_posts(tmp_path):
+    draws = [
+        DRAW | {"design": "precision", "language": language, "predictor": predictor}
+        for language, predictor in [("de", "cld2"), ("fr", "mine@2")]
+    ]
+    rows = [
+        {"id": "1", "label": "not-de", "asked": "de", "stratum": None, "agreed": None},
+        {"id": "1", "label": "fr", "asked": "fr", "stratum": None, "agreed": None},
+    ]
+    gold = read_gold_set(write_set(tmp_path / "gold", rows, design="precision", draws=draws, audit=None))
+    assert gold.predictors == {"de": "cld2", "fr": "mine@2"}
+    assert gold.frame_size is None
+    assert gold.rows == [GoldRow("1", "not-de", "de", "", ""), GoldRow("1", "fr", "fr", "", "")]
+
+
+def test_an_imported_set_has_no_corpus_no_frame_and_no_detectors_that_voted(tmp_path, capsys):
+    published = tmp_path / "published.tsv"
+    published.write_text("de\t1\n")
+    call_command("import_gold", str(published), out=tmp_path / "gold", design="uniform", name="twitter")
+    gold = read_gold_set(tmp_path / "gold")
+    assert (gold.name, gold.corpus, gold.frame_size, gold.voted) == ("twitter", "", None, frozenset())
+    assert gold.rows == [GoldRow("1", "de", "", "", "")]
+
+
+# --- edited by hand
+
+
+def relabel(number, label):
+    def change(lines):
+        row = json.loads(lines[number - 1])
+        lines[number - 1] = json.dumps(row | {"label": label}).encode()
+        return lines
+
+    return change
+
+
+@pytest.mark.parametrize("allow_erased", [False, True])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (relabel(2, "de"), "line 2 was altered or added"),
+        (lambda lines: relabel(4, "de")(relabel(1, "en")(lines)), "lines 1, 4 were altered or added"),
+        (lambda lines: [lines[0], *lines], "line 2 was altered or added"),
+        (lambda lines: relabel(3, "en")(without(1)(lines)), "line 3 was altered or added"),
+        (lambda lines: [line + b" " for line in lines], "lines 1, 2, 3, 4, 5 were altered"),
+        (lambda lines: [b"{}"] * 9, "lines 1, 2, 3, 4, 5 and 4 more were altered"),
+        (lambda lines: [*lines[:5][::-1], b""], "their order or the empty lines"),
+        (lambda lines: [*lines, b"", b""], "their order or the empty lines"),
+    ],
+)
+def test_altered_lines_are_refused_and_named_whether_or_not_rows_may_be_gone(folder, change, told, allow_erased):
+    edit(folder / "gold.jsonl", change)
+    with pytest.raises(GoldSetError, match=f"gold.jsonl was edited by hand: .*{told}"):
+        read_gold_set(folder, allow_erased=allow_erased)
+
+
+def test_erased_rows_are_told_apart_from_altered_ones_and_counted_by_label_where_allowed(folder):
+    edit(folder / "gold.jsonl", without(1, 4))
+    with pytest.raises(GoldSetError, match=r"^2 rows were erased from .*gold\.jsonl .* Pass --allow-erased"):
+        read_gold_set(folder)
+    gold = read_gold_set(folder, allow_erased=True)
+    assert [row.id for row in gold.rows] == ["2", "3", "5"]
+    assert gold.erased == {"de": 1, "und": 1}
+
+
+def test_an_erased_row_may_leave_its_line_empty(folder):
+    edit(folder / "gold.jsonl", lambda lines: [b"", *lines[1:]])
+    with pytest.raises(GoldSetError, match=r"^1 row was erased"):
+        read_gold_set(folder)
+    assert read_gold_set(folder, allow_erased=True).erased == {"de": 1}
+
+
+def test_all_rows_may_be_erased(folder):
+    (folder / "gold.jsonl").write_bytes(b"")
+    gold = read_gold_set(folder, allow_erased=True)
+    assert (gold.rows, gold.erased.total()) == ([], 5)
+
+
+def test_rows_may_be_erased_from_the_other_files_too_or_those_be_removed(folder):
+    for name in ("gold.jsonl", "uniformly_sampled.tsv"):
+        edit(folder / name, without(2))
+    path = folder / "gold.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.filter(pa.compute.not_equal(table["id"], "2")), path)
+    (folder / "left_out.jsonl").unlink()
+    assert read_gold_set(folder, allow_erased=True).erased == {"en": 1}
+
+
+@pytest.mark.parametrize("erase", [False, True])
+@pytest.mark.parametrize("name", ["uniformly_sampled.tsv", "gold.parquet", "left_out.jsonl"])
+def test_a_change_of_another_file_is_refused_by_its_name(folder, name, erase):
+    (folder / name).write_bytes(b"de\t1\n")
+    if erase:
+        edit(folder / "gold.jsonl", without(2))
+    with pytest.raises(GoldSetError, match=f"{name} is not as it was written: its digest"):
+        read_gold_set(folder, allow_erased=True)
+
+
+def test_a_row_erased_from_the_published_file_alone_is_a_change(folder):
+    edit(folder / "uniformly_sampled.tsv", without(2))
+    with pytest.raises(GoldSetError, match=r"uniformly_sampled\.tsv is not as it was written"):
+        read_gold_set(folder, allow_erased=True)
+
+
+@pytest.mark.parametrize("name", ["gold.jsonl", "gold.digests.txt", "gold.parquet"])
+def test_a_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(GoldSetError, match=rf"{name} is missing\. Restore it"):
+        read_gold_set(folder, allow_erased=True)
+
+
+def test_without_the_digests_of_the_lines_erased_rows_cannot_be_told_apart(folder):
+    edit(folder / "gold.jsonl", without(1))
+    edit(folder / "gold.digests.txt", without(1))
+    with pytest.raises(GoldSetError, match=r"and gold\.digests\.txt, which would tell its lines, is not as it was"):
+        read_gold_set(folder, allow_erased=True)
+
+
+# --- what is no gold set
+
+
+def broken(**changes):
+    """The manifest with changes; ... for a key that is to be missing."""
+    return lambda manifest: {key: value for key, value in (manifest | changes).items() if value is not ...}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda manifest: "{", "manifest.json is not JSON"),
+        (lambda manifest: "[" * 100_000, "manifest.json is not JSON"),
+        (lambda manifest: "[]", "where 'format' is looked for there is no object"),
+        (broken(format=1), "of format 1, which an earlier version wrote; export the set again"),
+        (broken(format=3), "of format 3; this version reads format 2"),
+        (broken(format="2"), "'format' is not a number"),
+        (broken(design="random"), "design 'random', which is none of uniform, recall, precision"),
+        (broken(design=...), "has no key 'design'"),
+        (broken(finished=1), "'finished' is not true or false"),
+        (broken(finished=False), r"names no gold\.unfinished\.jsonl among its files"),
+        (broken(files={"gold.jsonl": "0", "../other": "0"}), r"names '\.\./other', which is no file of the folder"),
+        (broken(task={}), "has no key 'name'"),
+        (broken(task=...), "has no key 'task'"),
+        (broken(corpus={"name": None}), "'name' is not a string"),
+        (broken(draws=...), "has no key 'draws'"),
+        (broken(draws=["x"]), "where 'frame_size' is looked for there is no object"),
+        (broken(detectors=["cld2"]), "'detectors' is not a list of objects"),
+        (broken(audit=[]), "'audit' is not an object"),
+        (broken(counts={}), "has no key 'by_label'"),
+        (broken(counts={"by_label": {"de": True}}), "'de' is not a number"),
+        (broken(counts={"by_label": {"de": 5}}), r"counts by label in .*manifest\.json are not those of gold\.jsonl"),
+        (broken(counts={"by_label": {"de": 2, "en": 1, "fr": 1, "und": 2}}), "counts by label"),
+    ],
+)
+def test_a_manifest_that_is_not_as_it_should_be_is_one_sentence(folder, change, told):
+    write_manifest(folder, change(json.loads((folder / "manifest.json").read_text())))
+    with pytest.raises(GoldSetError, match=told):
+        read_gold_set(folder, allow_erased=True)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (ROWS[0] | {"label": ""}, "line 2 has an empty id or label"),
+        (ROWS[0] | {"id": 5}, "line 2: 'id' is not a string"),
+        (ROWS[0] | {"asked": 5}, "line 2: 'asked' is not a string"),
+        (ROWS[0] | {"stratum": "guessed"}, "line 2 has the stratum 'guessed' with the detectors' label 'de'"),
+        (ROWS[0] | {"agreed": None}, "line 2 has the stratum 'agreed' with the detectors' label ''"),
+        ({"id": "1", "label": "de", "stratum": "agreed"}, "line 2 has no key 'asked'"),
+    ],
+)
+def test_a_row_that_is_not_as_it_should_be_is_named_with_its_line(tmp_path, row, told):
+    rows = [ROWS[2], {"stratum": None} | row]
+    with pytest.raises(GoldSetError, match=told):
+        read_gold_set(write_set(tmp_path / "gold", rows))
+
+
+def test_what_is_no_folder_or_no_gold_set_is_told(tmp_path, folder):
+    with pytest.raises(GoldSetError, match=r"There is no folder .*nowhere"):
+        read_gold_set(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(GoldSetError, match=r"is no gold set, since it has no manifest\.json"):
+        read_gold_set(tmp_path / "empty")
+    (folder / "manifest.json").unlink()
+    (folder / "manifest.json").mkdir()
+    with pytest.raises(GoldSetError, match=r"manifest\.json cannot be read: Is a directory\."):
+        read_gold_set(folder)
+
+
+def test_a_set_moved_elsewhere_reads_the_same(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "moved")
+    assert read_gold_set(tmp_path / "moved").rows == read_gold_set(folder).rows
+
+
+def test_the_digest_of_a_line_is_that_of_its_bytes_without_the_newline():
+    assert line_digest("é") == line_digest("é\n".encode()) == line_digest("é".encode())
+    assert line_digest("") == "e3b0c44298fc1c14"  # of no bytes
+
+
+# --- lists of ids
+
+
+def test_a_list_of_ids_has_one_a_line_and_no_comments(tmp_path):
+    path = tmp_path / "vanished.txt"
+    path.write_bytes(b"\xef\xbb\xbf1\r\n\n # 2\n3 \n1\n")
+    assert read_ids(path) == {"1", "# 2", "3"}
+    path.write_bytes(b"")
+    assert read_ids(path) == set()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"1\n\xff\n", "line 2 is not UTF-8"),
+        (b"1\x002\n", "line 1 holds a tab, a NUL"),
+        (b"1\nde\t2\n", "line 2 holds a tab, a NUL"),
+    ],
+)
+def test_a_list_that_is_none_is_one_sentence(tmp_path, content, told):
+    path = tmp_path / "vanished.txt"
+    path.write_bytes(content)
+    with pytest.raises(GoldSetError, match=told):
+        read_ids(path)
+
+
+def test_a_list_that_cannot_be_read_is_one_sentence(tmp_path):
+    for path in (tmp_path / "nowhere", Path(__file__).parent):
+        with pytest.raises(GoldSetError, match="cannot be read: "):
+            read_ids(path)
