@@ -1,0 +1,263 @@
+"""Published gold files, faults and all, read back as gold sets."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+import zstandard
+from django.core.management import CommandError, call_command
+
+from annotate.gold_import import canonical
+from annotate.gold_sets import GoldRow, line_digest, read_gold_set
+from corpora import store
+from tests.annotate.test_export import no_file_longer_than
+
+PUBLISHED = Path(__file__).resolve().parents[2] / "fixtures" / "twitter_langid"
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "sets" / "gold"
+
+
+@pytest.fixture
+def run(out, capsys):
+    """Runs the command on a file, or on the given content, and returns what it said."""
+
+    def run(content, *, design="uniform", name="twitter", out=out, **options):
+        path = content
+        if not isinstance(content, Path):
+            path = out.parents[1] / "rows.tsv"
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        call_command("import_gold", str(path), out=out, design=design, name=name, **options)
+        return capsys.readouterr().out
+
+    return run
+
+
+def rejects(out):
+    return [json.loads(line) for line in (out / "rejects.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def refused(out):
+    return {entry["line"]: entry["reason"] for entry in rejects(out)}
+
+
+def labels(out):
+    return {row.id: row.label for row in read_gold_set(out).rows}
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# --- the published files
+
+
+def test_the_published_uniform_file_has_61_rows_with_id_0_and_17_languages_with_100_posts(run, out):
+    said = run(PUBLISHED / "uniformly_sampled.tsv")
+    assert "       61  the id 0, which is no post's\n" in said
+    assert "1,818 of 1,879 rows written" in said
+    assert said.endswith("17 languages have at least 100 posts, und apart.\n")
+    assert "ar_LATN -> ar-Latn (2)" in said
+    assert "Kept, though not among the languages known here: ar-Latn (2), dv-Latn (1)," in said
+    assert {entry["row"].partition("\t")[2] for entry in rejects(out)} == {"0"}
+    assert len(rejects(out)) == 61
+    assert {row.asked for row in read_gold_set(out).rows} == {""}
+
+
+def test_the_published_precision_file_has_an_empty_label_and_4_ids_with_two(run, out):
+    said = run(PUBLISHED / "precision_oriented.tsv", design="precision")
+    assert "        8  an id with two labels; none of its rows is taken (4 ids)\n" in said
+    assert "        1  an empty label\n" in said
+    assert "227 of 236 rows written" in said
+    assert "not_am -> not-am (2)" in said
+    assert " more spellings." in said
+    two = [entry["row"].split("\t") for entry in rejects(out) if "two labels" in entry["reason"]]
+    assert [label for label, _ in two].count("not_no") == 4
+    assert not {key for _, key in two} & set(labels(out))
+
+
+def test_every_other_row_of_a_published_file_is_taken_with_its_id_as_it_stands(run, out):
+    run(PUBLISHED / "uniformly_sampled.tsv")
+    lines = (PUBLISHED / "uniformly_sampled.tsv").read_text().splitlines()
+    expected = [line.split("\t") for line in lines if not line.endswith("\t0")]
+    assert list(labels(out).items()) == [(key, canonical(label)) for label, key in expected]
+    published = (out / "uniformly_sampled.tsv").read_text().splitlines()
+    assert published == sorted(published, key=lambda line: (line.split("\t")[0], int(line.split("\t")[1])))
+    assert len(published) == len(expected)
+
+
+# --- which rows are refused
+
+FAULTY = [
+    (b"de", "not two columns"),
+    (b"de\t1\tx", "not two columns"),
+    (b"\t1", "an empty label"),
+    (b"  \t1", "an empty label"),
+    (b"de\t", "an empty id"),
+    (b"de\t0", "the id 0"),
+    (b"de\t000", "the id 0"),
+    (b"de\t" + b"9" * 201, "an id of more than 200"),
+    (b"de\t1\x002", "an id of more than 200 characters, or with one that cannot be seen"),
+    (b"de\t\xff", "not UTF-8"),
+    (b"german\t1", "a label that is no language code"),
+    (b"not-\t1", "a label that is no language code"),
+    (b"not-not-de\t1", "a label that is no language code"),
+    (b"d e\t1", "a label that is no language code"),
+    (b"not-de\t1", "which only a precision set has"),
+    (b"not_de\t1", "which only a precision set has"),
+    (b"de\t" + b"9" * 5000, "an id of more than 200"),
+]
+
+
+@pytest.mark.parametrize(("row", "reason"), FAULTY)
+def test_a_faulty_row_is_refused_with_its_line_and_why_and_the_others_are_taken(run, out, row, reason):
+    said = run(b"en\t7\n\n" + row + b"\nfr\t8\n")
+    assert list(refused(out)) == [3]
+    assert reason in refused(out)[3]
+    assert f"        1  {refused(out)[3]}\n" in said
+    assert labels(out) == {"7": "en", "8": "fr"}
+    assert "2 of 3 rows written" in said
+
+
+def test_all_rows_of_an_id_with_two_labels_are_refused_and_a_repeated_row_is_taken_once(run, out):
+    run("de\t1\nen\t1\nde\t1\nfr\t2\nfr\t2\nfr_latn\t3\nfr-Latn\t3\n\t4\nit\t4\n")
+    assert {line: reason.split(";")[0] for line, reason in refused(out).items()} == {
+        1: "an id with two labels",
+        2: "an id with two labels",
+        3: "an id with two labels",
+        5: "an id repeated with the same label",
+        7: "an id repeated with the same label",
+        8: "an empty label",
+    }
+    assert labels(out) == {"2": "fr", "3": "fr-Latn", "4": "it"}
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("de", "de"),
+        ("und", "und"),
+        ("ZH_cn", "zh-CN"),
+        ("ar_LATN", "ar-Latn"),
+        ("zh-hant-tw", "zh-Hant-TW"),
+        ("es-419", "es-419"),
+        ("sl-ROZAJ", "sl-rozaj"),
+        ("not_no", "not-no"),
+        ("not-zh_CN", "not-zh-CN"),
+        ("not_und", "not-und"),
+        ("not", "not"),
+        ("", ""),
+        ("d", ""),
+        ("xx--yy", ""),
+        ("\u212ao", ""),  # the sign of kelvin, whose lower case is k
+        ("en-x-private", ""),
+    ],
+)
+def test_labels_are_kept_as_bcp_47_writes_them(written, kept):
+    assert canonical(written) == kept
+
+
+def test_in_a_precision_set_the_question_is_told_by_the_label(run, out):
+    run("de\t1\nnot_de\t2\nund\t3\nnot_und\t4\nnot_zh_cn\t5\n", design="precision")
+    assert read_gold_set(out).rows == [
+        GoldRow("1", "de", "de", "", ""),
+        GoldRow("2", "not-de", "de", "", ""),
+        GoldRow("3", "und", "", "", ""),
+        GoldRow("4", "not-und", "", "", ""),
+        GoldRow("5", "not-zh-CN", "zh-CN", "", ""),
+    ]
+
+
+def test_a_recall_set_has_no_negative_labels(run, out):
+    run("de\t1\nnot_de\t2\n", design="recall")
+    assert read_gold_set(out).rows == [GoldRow("1", "de", "de", "", "")]
+    assert "recall_oriented.tsv" in files(out)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress])
+def test_a_packed_file_a_byte_order_mark_and_windows_newlines_are_read(run, out, pack):
+    run(pack(b"\xef\xbb\xbfde\t1\r\n\r\nen\t2"))
+    assert labels(out) == {"1": "de", "2": "en"}
+    assert rejects(out) == []
+
+
+# --- the folder
+
+
+def test_the_folder_says_where_it_comes_from_and_digests_every_file(run, out):
+    run(PUBLISHED / "precision_oriented.tsv", design="precision", source="langid_eval", licence="CC0 1.0")
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["imported"] == {
+        "name": "twitter",
+        "file": "precision_oriented.tsv",
+        "source": "langid_eval",
+        "licence": "CC0 1.0",
+        "sha256": store.digest_of(PUBLISHED / "precision_oriented.tsv"),
+    }
+    assert manifest["files"] == {
+        name: store.digest_of(out / name) for name in sorted(files(out)) if name != "manifest.json"
+    }
+    lines = (out / "gold.jsonl").read_bytes().splitlines()
+    assert (out / "gold.digests.txt").read_text().split() == sorted(map(line_digest, lines))
+    _, front, card = (out / "README.md").read_text().split("---\n", 2)
+    assert yaml.safe_load(front)["license"] == "cc0-1.0"
+    assert "| an id with two labels; none of its rows is taken | 8 |" in card
+    assert "(SHA-256 `" + manifest["imported"]["sha256"] + "`; langid_eval)" in card
+
+
+def test_the_same_file_gives_the_same_bytes_and_replaces_the_earlier_import(run, out):
+    run("de\t1\n")
+    run(PUBLISHED / "uniformly_sampled.tsv")
+    first = files(out)
+    run(PUBLISHED / "uniformly_sampled.tsv")
+    assert files(out) == first
+    assert [path.name for path in out.parent.iterdir()] == ["gold"]
+
+
+def test_what_is_no_import_of_that_name_or_more_than_one_is_left_alone(run, out):
+    run("de\t1\n")
+    before = files(out)
+    with pytest.raises(CommandError, match="holds something else than an import of other; choose another folder"):
+        run("en\t1\n", name="other")
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(CommandError, match=r"holds what is no part of the import: notes\.txt\."):
+        run("en\t1\n")
+    assert files(out) == before | {"notes.txt": b"mine"}
+
+
+def test_a_write_that_fails_leaves_the_earlier_import_as_it_was(run, out):
+    run("de\t1\n")
+    before = files(out)
+    with pytest.raises(CommandError, match=r"cannot be written: File too large\. Nothing was changed\."):  # noqa: SIM117
+        with no_file_longer_than(5_000):
+            run(PUBLISHED / "uniformly_sampled.tsv")
+    assert files(out) == before
+    assert [path.name for path in out.parent.iterdir()] == ["gold"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "has no row that can be taken; it is empty. Nothing was written."),
+        (b"\n \n", "has no row that can be taken; it is empty"),
+        (b"1\tde\n2\ten\n", "line 1, for one, has a label that is no language code .* must be label<TAB>id"),
+        ("de\t1\n".encode("utf-16"), "line 1, for one, has bytes that are not UTF-8"),
+        (gzip.compress(b"de\t1\n" * 100_000)[:-20], "is cut off or damaged; nothing of it was imported"),
+        (Path("nowhere.tsv"), "nowhere.tsv cannot be read: No such file or directory"),
+        (Path(__file__).parent, "cannot be read: Is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_sentence_and_nothing_is_written(run, out, content, sentence):
+    with pytest.raises(CommandError, match=sentence):
+        run(content)
+    assert not out.parent.exists()
+
+
+def test_a_name_that_a_manifest_cannot_bear_is_refused(run, out):
+    with pytest.raises(CommandError, match="'two words' cannot be a gold set's name"):
+        run("de\t1\n", name="two words")
+    assert not out.exists()
