@@ -260,6 +260,54 @@ _ARTICLE = (
 # The 70 labels of the 2015 article, and the default label list of a task.
 ARTICLE_LABELS: tuple[str, ...] = tuple(_ARTICLE.split())
 
+# Labels that people and detectors take for one another on short texts, in groups: close kin, or one script and much
+# spelling in common. A label may stand in several.
+CONFUSABLE = tuple(
+    tuple(group.split())
+    for group in (
+        "bs hr sr sl",
+        "ru uk be bg mk sr",
+        "ru ba bxr cv kk ky mn tg tt",
+        "cs sk pl sl",
+        "hsb dsb cs pl sk",
+        "lt lv",
+        "da no sv fo is",
+        "nl af de fy li nds vls",
+        "de bar gsw lb nds",
+        "en nl de sco",
+        "es ca gl pt an ast",
+        "es it pt",
+        "ca fr oc",
+        "it ca ro",
+        "it co lmo nap scn vec",
+        "eu es",
+        "fr ht wa",
+        "ht crs mfe",
+        "eo ia ie io",
+        "ga gd gv",
+        "cy br kw",
+        "et fi vep",
+        "hu fi et",
+        "tr az tk uz",
+        "id ms jv min su",
+        "tl bcl ceb ilo pam war",
+        "tl id ms",
+        "hi mr ne bho dty gom mai new sa",
+        "hi-Latn ur hif en",
+        "hi-Latn id tl",
+        "bn as bpy",
+        "ar fa ur ps ckb sd ug azb lrc mzn",
+        "he yi",
+        "am ti",
+        "bo dz",
+        "sw ln lg rn rw so",
+        "zu xh ss nr",
+        "st tn nso",
+        "zh-CN zh-TW wuu yue",
+        "zh-CN zh-TW ja",
+    )
+)
+
 # Codes that are no vote, and why. A code stands either here or in a line of LANGUAGES, never in both.
 NO_VOTE: dict[tuple[str, str], str] = {
     ("cld2", "un"): "unknown",
@@ -327,3 +375,14 @@ def normalise(detector: str, code: str) -> str | None:
     if (detector, code) in NO_VOTE:
         return None
     return _READ_AS[detector, code]
+
+
+_CONFUSABLE_WITH = {
+    code: frozenset(other for group in CONFUSABLE if code in group for other in group if other != code)
+    for code in LANGUAGES
+}
+
+
+def confusable_with(code: str) -> frozenset[str]:
+    """The labels that are easily taken for this one, or it for them; none where none is known."""
+    return _CONFUSABLE_WITH.get(code, frozenset())

@@ -4,7 +4,16 @@ import pycld2
 import pytest
 
 from corpora.core import detectors
-from corpora.core.languages import ARTICLE_LABELS, COVERAGE, LANGUAGES, NO_VOTE, UND, normalise
+from corpora.core.languages import (
+    ARTICLE_LABELS,
+    CONFUSABLE,
+    COVERAGE,
+    LANGUAGES,
+    NO_VOTE,
+    UND,
+    confusable_with,
+    normalise,
+)
 
 NAMED_BY_CLD2 = {code for name, code in pycld2.LANGUAGES if name in pycld2.DETECTED_LANGUAGES}
 CODES = {
@@ -93,3 +102,18 @@ def test_coarse_codes_stand_for_labels_and_are_none_themselves():
 
 def test_names_are_told_apart():
     assert len({language.name for language in LANGUAGES.values()}) == len(LANGUAGES)
+
+
+def test_what_is_confusable_are_labels_and_each_with_the_other():
+    named = [code for group in CONFUSABLE for code in group]
+    assert [code for code in named if code not in LANGUAGES or LANGUAGES[code].labels] == []
+    assert all(len(group) == len(set(group)) > 1 for group in CONFUSABLE)
+    for code in LANGUAGES:
+        assert code not in confusable_with(code)
+        assert all(code in confusable_with(other) for other in confusable_with(code))
+
+
+def test_confusable_are_all_of_the_groups_of_a_label():
+    assert {"bs", "sr", "sl"} == confusable_with("hr")
+    assert {"fa", "ar", "hi-Latn"} <= confusable_with("ur")
+    assert confusable_with("ko") == confusable_with(UND) == frozenset()
