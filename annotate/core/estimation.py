@@ -1,0 +1,363 @@
+"""Proportions that are estimated: by stratum, from audits of agreement, pooled, reweighted, and whether two differ.
+
+What an interval of plain counts is, is in intervals.py; whose posts are counted, with the callers.
+
+Why not the plain counts: where the detectors agreed, only the audited posts were read by people, so one of them
+stands for many ("Truth of the numbers" in the plan of the house). The variance of such a sample is worked out, and
+the effective count is what a plain random sample of that variance would hold; Jeffreys' interval of effective counts
+is one of those that Franco, Little, Louis and Slud compare (2019, Comparative Study of Confidence Intervals for
+Proportions in Complex Sample Surveys, Journal of Survey Statistics and Methodology 7(3)).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import comb, fsum, hypot, sqrt
+from typing import NamedTuple
+
+from scipy.special import ndtr
+
+from annotate.core.intervals import jeffreys
+
+# Jeffreys' prior, Beta(1/2, 1/2), is worth one post that is half right: this is its variance.
+_PRIOR_POST = 0.25
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A proportion with its 95% interval, as fractions. value: None where nothing was counted.
+
+    hits, count: the effective counts, those of a plain sample that knows as much; real numbers.
+    """
+
+    value: float | None
+    low: float
+    high: float
+    hits: float
+    count: float
+
+    def as_dict(self) -> dict[str, float | None]:
+        return asdict(self)
+
+
+UNKNOWN = Estimate(None, 0.0, 1.0, 0.0, 0.0)
+
+
+def proportion(hits: float, of: float) -> Estimate:
+    low, high = jeffreys(hits, of)
+    return Estimate(hits / of if of else None, low, high, float(hits), float(of))
+
+
+def pooled(*estimates: Estimate) -> Estimate:
+    """Of the union of disjoint samples of the same posts: their effective counts added up."""
+    count = fsum(estimate.count for estimate in estimates)
+    return proportion(min(count, fsum(estimate.hits for estimate in estimates)), count)
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """A part of a draw, in posts: people have read `read` of `drawn`, taken by chance; of these, `domain` are in the
+    domain of the estimate (truly X, for the recall of X), and of the domain `hits` are right."""
+
+    drawn: int
+    read: int
+    domain: int
+    hits: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.hits <= self.domain <= self.read <= self.drawn:
+            raise ValueError(f"{self} cannot be: hits are of the domain, the domain of the read, these of the drawn.")
+
+
+class _Cell(NamedTuple):
+    """A stratum as it is counted: `weight` posts of the draw for each that was read."""
+
+    weight: float
+    read: int
+    domain: int
+    hits: float
+
+    @property
+    def alike(self) -> bool:
+        """Whether the domain is known of the unread too, as all that was read is in it, or none; or all was read."""
+        return self.weight == 1 or self.domain in (0, self.read)
+
+
+def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
+    """The share of hits in the domain, from a uniform draw of which some strata were read in part.
+
+    strata: of the whole draw, in any order; those known to lie outside the domain may stay away. frame: the number
+    of posts drawn from, None for endless (the share in the stream that they come from); ValueError where it is less
+    than the draw. UNKNOWN where nothing of the domain was read, or where a stratum was not read at all and none in
+    part.
+
+    The share is a combined ratio, R = E[hit] / E[domain]; its variance that of double sampling for stratification
+    (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2) for e = hit - R domain. Where all was read, this
+    is the plain interval, with the correction for a finite frame in its count. Else:
+    - A stratum of which nothing was read counts as the mean of those read in part.
+    - The variance within a stratum takes in the mean variance of those read in part, as one post more would: that
+      30 posts were alike does not show that all are.
+    - Where the domain is known of the unread (accuracy, precision), Jeffreys' prior is kept: one post more, half
+      right, in the stratum where a post weighs most; and the interval leans as the third moment does. Otherwise an
+      audit of 40 posts that happens on none of a large language's errors makes the interval far too short.
+    - With no miss, or no hit, there is no variance to see: Kish's effective size, sum(w)^2 / sum(w^2).
+
+    Covered by nominal 95%, in simulated draws of 3,000 to 30,000 posts with 50 languages, agreement wrong in 0.8% or
+    1.9%, and audits of 2% or 30 posts a language: overall accuracy 92% to 98%, the overall error of agreement 94% to
+    99%, precision by language 93% to 98%, recall by language 93% to 98%. Recall falls short, to 88%, where misses
+    hide in other languages' large agreed strata: there one audited post in fifty stands for the rest.
+    """
+    return _ratio(list(strata), frame, 0.0)
+
+
+def _ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Estimate:
+    """further: variance of the share from elsewhere, as where what was read is itself not certain."""
+    drawn = sum(stratum.drawn for stratum in strata)
+    if frame is not None and frame < drawn:
+        raise ValueError(f"{drawn} posts cannot be drawn from a frame of {frame}.")
+    left = 1 - drawn / frame if frame else 1.0
+    if not further and all(stratum.read == stratum.drawn for stratum in strata):
+        return _all_read(fsum(s.hits for s in strata), sum(s.domain for s in strata), left)
+
+    cells = _cells(strata)
+    known = all(cell.alike for cell in cells)
+    if known:
+        cells = [cell for cell in cells if cell.domain]
+    domain = fsum(cell.weight * cell.domain for cell in cells)
+    if not domain:
+        return UNKNOWN
+    hits = fsum(cell.weight * cell.hits for cell in cells)
+    heaviest = max(cell.weight for cell in cells)
+    if not hits or all(cell.hits == cell.domain for cell in cells):
+        count = domain**2 / fsum(cell.weight**2 * cell.domain for cell in cells)
+        if known and heaviest > 1:  # and the prior's post, as below: a share of half its weight, of its variance
+            count = min(count, heaviest * domain / 2 / (_PRIOR_POST * heaviest * (heaviest - 1)))
+        return proportion(count if hits else 0.0, count)
+
+    value = min(1.0, hits / domain)
+    variance, third = _moments(cells, value)
+    variance += domain * value * (1 - value) * left
+    third += domain * value * (1 - value) * (1 - 2 * value)
+    if known:
+        variance += _PRIOR_POST * heaviest * (heaviest - 1)
+        third += _PRIOR_POST * heaviest**2 * (heaviest - 1) * (1 - 2 * value)
+    variance = variance / domain**2 + further
+    count = value * (1 - value) / variance
+    plain = proportion(value * count, count)
+    if not known:
+        return replace(plain, value=value)
+    low, high = _leaning(value, variance, third / domain**3)
+    return replace(plain, value=value, low=low, high=high)
+
+
+def _all_read(hits: float, domain: int, left: float) -> Estimate:
+    """left: the share of the frame that was not drawn. Where none is left, the truth is known."""
+    if left or not domain:
+        return proportion(hits / (left or 1), domain / (left or 1))
+    return Estimate(hits / domain, hits / domain, hits / domain, hits, float(domain))
+
+
+def _cells(strata: Sequence[Stratum]) -> list[_Cell]:
+    """Strata with their weights; what was not read at all is shared out over those read in part, by their size."""
+    unread = sum(stratum.drawn for stratum in strata if not stratum.read)
+    partly = sum(stratum.drawn for stratum in strata if 0 < stratum.read < stratum.drawn)
+    if unread and not partly:
+        return []
+    more = 1 + unread / partly if unread else 1.0
+    return [
+        _Cell(s.drawn / s.read * (more if s.read < s.drawn else 1.0), s.read, s.domain, s.hits)
+        for s in strata
+        if s.read
+    ]
+
+
+def _moments(cells: Sequence[_Cell], value: float) -> tuple[float, float]:
+    """The second and third moment that reading in part adds to the sum of e over the draw."""
+    partly = [cell for cell in cells if cell.weight > 1]
+    sums = [
+        _central([(cell.hits, 1 - value), (cell.domain - cell.hits, -value), (cell.read - cell.domain, 0.0)])
+        for cell in partly
+    ]
+    seen = [
+        (cell.weight * cell.read, second / (cell.read - 1), third / (cell.read - 1))
+        for cell, (second, third) in zip(partly, sums, strict=True)
+        if cell.read > 1
+    ]
+    posts = fsum(size for size, _, _ in seen) or 1.0
+    mean_second = fsum(size * second for size, second, _ in seen) / posts
+    mean_third = fsum(size * third for size, _, third in seen) / posts
+    return (
+        fsum(
+            cell.weight * (cell.weight - 1) * (second + mean_second)
+            for cell, (second, _) in zip(partly, sums, strict=True)
+        ),
+        fsum(
+            cell.weight * (cell.weight - 1) * (cell.weight - 2) * (third + mean_third)
+            for cell, (_, third) in zip(partly, sums, strict=True)
+        ),
+    )
+
+
+def _central(counted: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The sums of squares and of cubes about the mean, of values that come with their number."""
+    mean = fsum(number * value for number, value in counted) / fsum(number for number, _ in counted)
+    return (
+        fsum(number * (value - mean) ** 2 for number, value in counted),
+        fsum(number * (value - mean) ** 3 for number, value in counted),
+    )
+
+
+def _leaning(value: float, variance: float, third: float) -> tuple[float, float]:
+    """An interval for an estimate that leans more than a proportion of its variance does, as a few heavy posts make it.
+
+    The estimate is taken for a constant plus a binomial share of the `span` up to 1, whose three moments it has, and
+    the share gets Jeffreys' interval. The constant is never below 0, where this is the plain interval. An estimate
+    that leans the other way is turned round.
+    """
+    if third < 0:
+        low, high = _leaning(1 - value, variance, -third)
+        return 1 - high, 1 - low
+    rest = 1 - value
+    lean = third / variance**2 * rest
+    span = min(1.0, rest * (2 + lean) / (1 + lean))
+    count = rest * (span - rest) / variance
+    low, high = jeffreys(count * (1 - rest / span), count)
+    return min(value, 1 - span + span * low), max(value, min(1.0, 1 - span + span * high))
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What people found of a language's `posts` on which the detectors agreed.
+
+    Of the audited posts the reader `doubted` some: all of these were adjudicated, and in `doubted_wrong` the detectors
+    were wrong. The reader `confirmed` others; a share of them by chance, `checked`, was adjudicated too, and in
+    `checked_wrong` the detectors were wrong, and the reader. `unresolved`: audited, but discarded or not done.
+    """
+
+    posts: int
+    doubted: int
+    doubted_wrong: int
+    confirmed: int
+    checked: int
+    checked_wrong: int
+    unresolved: int = 0
+
+    def __post_init__(self) -> None:
+        if not (
+            0 <= self.doubted_wrong <= self.doubted
+            and 0 <= self.checked_wrong <= self.checked <= self.confirmed
+            and 0 <= self.unresolved <= self.posts - self.resolved
+        ):
+            raise ValueError(f"{self} cannot be: the wrong and the checked are parts of the posts that were audited.")
+
+    @property
+    def resolved(self) -> int:
+        return self.doubted + self.confirmed
+
+
+def error(audit: Audit) -> Estimate:
+    """How often the detectors are wrong where they agree: the doubted that were wrong, and of the confirmed the share
+    that the checks found wrong.
+
+    Where the checks found nothing, or all was checked, this is the plain Jeffreys interval of the audited posts.
+    Else the checks stand for all the confirmed, at the price of two-phase sampling (Cochran 1977, section 12.2).
+    Where nothing was checked, confirmations are taken for right: what readers let slip is then not in it.
+    """
+    if not audit.checked_wrong or audit.checked == audit.confirmed:
+        return proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)
+    each = audit.confirmed / audit.checked
+    value = (audit.doubted_wrong + audit.checked_wrong * each) / audit.resolved
+    if audit.doubted_wrong == audit.doubted and audit.checked_wrong == audit.checked:  # Kish's effective size
+        count = audit.resolved**2 / (audit.doubted + audit.checked * each**2)
+        return proportion(count, count)
+    count = value * (1 - value) / (value * (1 - value) / audit.resolved + _slip_variance(audit))
+    return replace(proportion(value * count, count), value=value)
+
+
+def _slip_variance(audit: Audit) -> float:
+    """The variance that checking only a part of the confirmed adds to the error; 0 where no check found one wrong."""
+    if not audit.checked_wrong:
+        return 0.0
+    share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # as Jeffreys' prior, since one check may be all
+    weight = audit.confirmed / audit.resolved
+    return weight**2 * share * (1 - share) * (1 / audit.checked - 1 / audit.confirmed)
+
+
+def bounds(audit: Audit) -> tuple[float, float]:
+    """The ends of the error's interval if the detectors were right in all the unresolved posts, and wrong in all."""
+    right = replace(audit, doubted=audit.doubted + audit.unresolved, unresolved=0)
+    wrong = replace(right, doubted_wrong=audit.doubted_wrong + audit.unresolved)
+    return error(right).low, error(wrong).high
+
+
+def overall_error(audits: Iterable[Audit]) -> Estimate:
+    """The error of agreement in all languages, each weighted by its posts; of the stream, not of this draw.
+
+    A language with posts but no resolved audit, whose own error() is UNKNOWN, counts as the mean of those audited in
+    part; where there is none such, so is this.
+    """
+    given = [audit for audit in audits if audit.posts]
+    audited = [(audit, share) for audit in given if (share := error(audit).value) is not None]
+    posts = sum(audit.posts for audit, _ in audited)
+    hits = {audit: min(share * audit.resolved, audit.resolved) for audit, share in audited}
+    return _ratio(
+        [Stratum(audit.posts, audit.resolved, audit.resolved, hits.get(audit, 0)) for audit in given],
+        None,
+        fsum((audit.posts / posts) ** 2 * _slip_variance(audit) for audit, _ in audited),
+    )
+
+
+def difference(first: Estimate, second: Estimate) -> float:
+    """The two-sided p-value that two independent estimates are of the same share; 1 where one knows nothing.
+
+    The score test on effective counts, with (N - 1)/N (Campbell 2007, Statistics in Medicine 26(19)), where five are
+    expected of the rarer kind in the smaller sample; else Fisher's test with half of what was seen, the mid-p value,
+    of the counts rounded. Of true nulls it
+    rejects, in samples of 5 to 700, at most 6.2% at 5% and 0.6% at 0.5%; the score test alone 4.8% at 0.5%.
+    """
+    if not (first.count and second.count):
+        return 1.0
+    total = first.count + second.count
+    share = (first.hits + second.hits) / total
+    if min(share, 1 - share) * min(first.count, second.count) >= 5:
+        apart = first.hits / first.count - second.hits / second.count
+        spread = share * (1 - share) * (1 / first.count + 1 / second.count) * total / (total - 1)
+        return 2 * float(ndtr(-abs(apart) / sqrt(spread)))
+    return _mid_p(round(first.hits), round(first.count), round(second.hits), round(second.count))
+
+
+def _mid_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
+    """Fisher's exact test, two-sided by probability, what was seen counted half (Lancaster 1961, JASA 56(294))."""
+    rare = hits + other_hits
+    if 2 * rare > of + other_of:
+        return _mid_p(of - hits, of, other_of - other_hits, other_of)
+    if min(of, other_of, rare) == 0:
+        return 1.0
+    ways = {k: comb(of, k) * comb(other_of, rare - k) for k in range(max(0, rare - other_of), min(of, rare) + 1)}
+    seen = ways[hits]
+    likelier = sum(way for way in ways.values() if way > seen)
+    as_likely = sum(way for way in ways.values() if way == seen)
+    return 1 - (2 * likelier + as_likely) / (2 * sum(ways.values()))
+
+
+def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:
+    """Precision on a balanced set, reweighted to natural shares, with the interval that results.
+
+    own: hits of how many posts of the language itself. others: for each other language, false triggers of how many
+    posts, and how many times commoner the language is. Own recall is taken as known, as the article does ("A note on
+    classifier comparison and distribution skew"); each rate of false triggers has its Jeffreys interval, and several
+    add up by their distances from the estimate, squared (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10)).
+    (1200, 1500) against [(1, 1500, 500)] gives 34.0% to 95.7%; the article, which rounds 53.9 false triggers to 52,
+    95.8%. hits and count are in posts of `own`: triggers at natural shares. UNKNOWN without own hits; where
+    there are no posts of another language, value is None, and the interval that of any rate there.
+    """
+    rates = [(ratio, false / of if of else None, *jeffreys(false, of)) for false, of, ratio in others]
+    recall = own[0] / own[1] if own[1] else 0.0
+    if not recall:
+        return UNKNOWN
+    expected = [None if rate is None else ratio * rate for ratio, rate, _, _ in rates]
+    known = fsum(triggers or 0.0 for triggers in expected)
+    fewest = max(0.0, known - hypot(*(ratio * ((rate or 0.0) - low) for ratio, rate, low, _ in rates)))
+    most = known + hypot(*(ratio * (high - (rate or 0.0)) for ratio, rate, _, high in rates))
+    value = None if None in expected else recall / (recall + known)
+    low, high = recall / (recall + most), recall / (recall + fewest)
+    return Estimate(value, low, high, float(own[0]), own[0] / value if value else 0.0)

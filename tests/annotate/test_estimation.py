@@ -1,0 +1,329 @@
+"""Estimates by stratum, from audits, pooled, reweighted, and the test whether two differ."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from annotate.core.estimation import (
+    UNKNOWN,
+    Audit,
+    Estimate,
+    Stratum,
+    bounds,
+    difference,
+    error,
+    overall_error,
+    pooled,
+    proportion,
+    reweighted_precision,
+    stratified,
+)
+from annotate.core.intervals import jeffreys
+
+
+@st.composite
+def strata_of(draw, *, all_read=False):
+    drawn = draw(st.integers(1, 400))
+    read = drawn if all_read else draw(st.integers(0, drawn))
+    domain = draw(st.sampled_from([0, read]) | st.integers(0, read))
+    return Stratum(drawn, read, domain, draw(st.sampled_from([0, domain]) | st.integers(0, domain)))
+
+
+STRATA = st.lists(strata_of(), min_size=1, max_size=6)
+ALL_READ = st.lists(strata_of(all_read=True), min_size=1, max_size=6)
+
+
+@st.composite
+def audits(draw):
+    doubted, confirmed = draw(st.integers(0, 60)), draw(st.integers(0, 60))
+    checked = draw(st.integers(0, confirmed))
+    unresolved = draw(st.integers(0, 20))
+    return Audit(
+        posts=doubted + confirmed + unresolved + draw(st.integers(0, 3000)),
+        doubted=doubted,
+        doubted_wrong=draw(st.integers(0, doubted)),
+        confirmed=confirmed,
+        checked=checked,
+        checked_wrong=draw(st.integers(0, checked)),
+        unresolved=unresolved,
+    )
+
+
+def audited(posts=1000, resolved=30, wrong=0, **found):
+    """An audit in which every doubt was right and no confirmation was checked, but for what is said otherwise."""
+    counts = {"doubted": wrong, "doubted_wrong": wrong, "confirmed": resolved - wrong, "checked": 0, "checked_wrong": 0}
+    return Audit(posts, **{**counts, **found})
+
+
+def holds(estimate):
+    if estimate.value is None:
+        return estimate == UNKNOWN
+    return 0 <= estimate.low <= estimate.value <= estimate.high <= 1 and 0 <= estimate.hits <= estimate.count
+
+
+def same(estimate):
+    """As it is, but for what summing in another order does to the last digits."""
+    return UNKNOWN.as_dict() if estimate == UNKNOWN else pytest.approx(estimate.as_dict(), rel=1e-6, abs=1e-9)
+
+
+def test_a_proportion_stands_with_its_interval_and_counts():
+    low, high = jeffreys(45, 50)
+    assert proportion(45, 50).as_dict() == {"value": 0.9, "low": low, "high": high, "hits": 45.0, "count": 50.0}
+    assert proportion(0, 0) == UNKNOWN
+
+
+def test_the_counts_of_disjoint_samples_add_up():
+    assert pooled(proportion(9, 10), proportion(30, 40), UNKNOWN) == proportion(39, 50)
+    assert pooled() == UNKNOWN
+
+
+@given(ALL_READ)
+def test_where_all_was_read_the_estimate_is_the_plain_interval_exactly(strata):
+    hits, domain = sum(stratum.hits for stratum in strata), sum(stratum.domain for stratum in strata)
+    assert stratified(strata, frame=None) == proportion(hits, domain)
+
+
+@given(STRATA, st.none() | st.integers(0, 10_000))
+def test_a_stratified_estimate_lies_in_its_interval_and_that_between_0_and_1(strata, more):
+    drawn = sum(stratum.drawn for stratum in strata)
+    assert holds(stratified(strata, frame=None if more is None else drawn + more))
+
+
+@given(STRATA, st.randoms())
+def test_the_order_of_the_strata_does_not_matter(strata, random):
+    shuffled = random.sample(strata, len(strata))
+    assert stratified(shuffled, frame=None).as_dict() == same(stratified(strata, frame=None))
+
+
+@given(STRATA, strata_of(all_read=True), st.data())
+def test_splitting_a_stratum_that_was_read_in_full_changes_nothing(strata, whole, data):
+    domain = data.draw(st.integers(0, whole.domain))
+    hits = data.draw(st.integers(max(0, domain - (whole.domain - whole.hits)), min(domain, whole.hits)))
+    read = data.draw(st.integers(domain, whole.read - (whole.domain - domain)))
+    halves = [
+        Stratum(read, read, domain, hits),
+        Stratum(whole.read - read, whole.read - read, whole.domain - domain, whole.hits - hits),
+    ]
+    assert stratified([*strata, *halves], frame=None).as_dict() == same(stratified([*strata, whole], frame=None))
+
+
+@given(STRATA)
+def test_hits_and_misses_mirror_each_other(strata):
+    mirrored = [replace(stratum, hits=stratum.domain - stratum.hits) for stratum in strata]
+    estimate, other = stratified(strata, frame=None), stratified(mirrored, frame=None)
+    assume(estimate.value is not None)
+    assert (1 - estimate.value, 1 - estimate.high, 1 - estimate.low) == (
+        pytest.approx(other.value, abs=1e-9),
+        pytest.approx(other.low, abs=1e-6),
+        pytest.approx(other.high, abs=1e-6),
+    )
+
+
+@given(STRATA)
+def test_a_sample_of_the_draw_knows_no_more_than_the_draw_itself(strata):
+    estimate = stratified(strata, frame=None)
+    assume(estimate.value is not None)
+    assume(all(stratum.read for stratum in strata))
+    domain = sum(stratum.drawn * stratum.domain / stratum.read for stratum in strata)
+    assert estimate.count <= domain * (1 + 1e-9)
+
+
+def test_a_finite_frame_narrows_the_interval_and_a_census_leaves_none():
+    strata = [Stratum(600, 600, 600, 480), Stratum(400, 400, 400, 390)]
+    endless, finite, census = (stratified(strata, frame=frame) for frame in (None, 2000, 1000))
+    assert endless.low < finite.low < finite.value == endless.value < finite.high < endless.high
+    assert finite == proportion(870 * 2, 1000 * 2)
+    assert census == Estimate(0.87, 0.87, 0.87, 870, 1000)
+
+
+def test_the_audited_posts_stand_for_those_on_which_the_detectors_agreed():
+    """The naive share would be 0.9 x 0.05 of the disputed, and 1 of the agreed."""
+    strata = [Stratum(1000, 1000, 1000, 500), Stratum(9000, 300, 300, 291)]
+    estimate = stratified(strata, frame=None)
+    assert estimate.value == pytest.approx(0.1 * 0.5 + 0.9 * 0.97)
+    # Cochran's variance, worked by hand: 0.923 x 0.077 / 10,000, and 8,700 / 9,000 of 0.81 x 0.0291 / 300
+    assert estimate.value * (1 - estimate.value) / estimate.count == pytest.approx(8.5e-5, rel=0.1)
+    low, high = jeffreys(291, 300)
+    assert estimate.low < 0.05 + 0.9 * (low + 0.005)
+    assert estimate.high > 0.05 + 0.9 * (high - 0.005)
+
+
+def test_an_audit_without_an_error_still_leaves_room_for_some():
+    estimate = stratified([Stratum(1000, 1000, 1000, 500), Stratum(9000, 30, 30, 30)], frame=None)
+    assert estimate.value == 0.95
+    assert estimate.low < 0.9
+    certain = stratified([Stratum(9000, 30, 30, 30)], frame=None)
+    assert (certain.value, certain.high) == (1.0, 1.0)
+    assert certain.low < 0.93
+    assert certain.count <= 30
+
+
+def test_strata_outside_the_domain_may_stay_away():
+    strata = [Stratum(40, 40, 40, 30), Stratum(900, 30, 30, 28)]
+    outside = [Stratum(500, 30, 0, 0), Stratum(20, 20, 0, 0)]
+    assert stratified([*strata, *outside], frame=None) == stratified(strata, frame=None)
+
+
+def test_a_stratum_of_which_nothing_was_read_counts_as_the_mean_of_those_read_in_part():
+    disputed, some = Stratum(100, 100, 100, 50), Stratum(800, 40, 40, 38)
+    estimate = stratified([disputed, some, Stratum(100, 0, 0, 0)], frame=None)
+    assert estimate.value == pytest.approx((50 + 900 * 0.95) / 1000)
+    assert stratified([disputed, Stratum(100, 0, 0, 0)], frame=None) == UNKNOWN
+
+
+def test_one_post_read_of_a_stratum_takes_the_variance_of_the_others():
+    assert holds(stratified([Stratum(100, 100, 100, 50), Stratum(100, 1, 1, 1)], frame=None))
+    alone = stratified([Stratum(900, 30, 29, 20), Stratum(9, 1, 1, 1)], frame=None)
+    assert holds(alone)
+    assert alone.count < 40
+
+
+def test_no_post_of_the_domain_is_unknown():
+    assert stratified([Stratum(100, 30, 0, 0), Stratum(20, 20, 0, 0)], frame=None) == UNKNOWN
+    assert stratified([], frame=None) == UNKNOWN
+    assert stratified([], frame=0) == UNKNOWN
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="cannot be"):
+        Stratum(10, 11, 5, 5)
+    with pytest.raises(ValueError, match="cannot be drawn from a frame of 9"):
+        stratified([Stratum(10, 10, 5, 5)], frame=9)
+    with pytest.raises(ValueError, match="cannot be"):
+        Audit(posts=10, doubted=5, doubted_wrong=0, confirmed=6, checked=0, checked_wrong=0)
+    with pytest.raises(ValueError, match="cannot be"):
+        audited(checked=3, checked_wrong=4)
+
+
+@given(audits())
+def test_the_error_of_agreement_lies_in_its_interval(audit):
+    assert holds(error(audit))
+
+
+@given(audits())
+def test_checks_that_find_nothing_leave_the_plain_interval(audit):
+    audit = replace(audit, checked_wrong=0)
+    assert error(audit) == proportion(audit.doubted_wrong, audit.resolved)
+
+
+@given(audits())
+def test_where_all_confirmations_are_checked_the_error_is_the_plain_interval(audit):
+    audit = replace(audit, checked=audit.confirmed)
+    assert error(audit) == proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)
+
+
+def test_checks_stand_for_all_confirmations_at_the_price_of_a_wider_interval():
+    found = error(audited(resolved=100, wrong=4, checked=24, checked_wrong=1))
+    assert found.value == pytest.approx((4 + 96 / 24) / 100)
+    assert found.count < 60
+    assert found.low < proportion(8, 100).low < proportion(8, 100).high < found.high
+    assert error(audited(resolved=30, checked=1, checked_wrong=1)).low < 0.5
+
+
+@given(audits())
+def test_the_bounds_hold_the_interval_and_are_its_ends_where_all_is_resolved(audit):
+    low, high = bounds(audit)
+    assert 0 <= low <= high <= 1
+    resolved = replace(audit, unresolved=0)
+    assert bounds(resolved) == (error(resolved).low, error(resolved).high)
+
+
+def test_the_unresolved_are_all_right_or_all_wrong_in_the_bounds():
+    assert bounds(audited(wrong=1, unresolved=6)) == (jeffreys(1, 36)[0], jeffreys(7, 36)[1])
+    assert bounds(audited(resolved=0, unresolved=2)) == (0.0, 1.0)
+
+
+def test_the_overall_error_weighs_languages_by_their_posts():
+    estimate = overall_error([audited(9000, 300, 3), audited(1000, 30, 6)])
+    assert estimate.value == pytest.approx(0.9 * 0.01 + 0.1 * 0.2)
+    assert holds(estimate)
+
+
+def test_the_overall_error_where_all_was_audited_is_the_plain_interval():
+    assert overall_error([audited(30, 30, 3), audited(12, 12, 0)]) == proportion(3, 42)
+
+
+def test_a_language_without_audit_counts_as_the_mean_of_the_others():
+    others = [audited(9000, 300, 3), audited(1000, 30, 6)]
+    assert overall_error([*others, audited(500, 0)]).value == pytest.approx(overall_error(others).value)
+    assert overall_error([audited(0, 0), *others]) == overall_error(others)
+    assert overall_error([audited(500, 0)]) == overall_error([]) == UNKNOWN
+
+
+def test_slips_that_the_checks_found_widen_the_overall_error():
+    plain = overall_error([audited(9000, 300, 9), audited(1000, 30, 6)])
+    slips = overall_error([audited(9000, 300, 6, checked=98, checked_wrong=1), audited(1000, 30, 6)])
+    assert slips.value == pytest.approx(plain.value)
+    assert slips.count < plain.count
+    assert slips.low < plain.low < plain.high < slips.high
+
+
+@given(st.lists(audits(), max_size=5))
+def test_the_overall_error_lies_in_its_interval(found):
+    assert holds(overall_error(found))
+
+
+@given(st.lists(audits(), max_size=5), st.randoms())
+def test_the_order_of_the_languages_does_not_matter(found, random):
+    shuffled = random.sample(found, len(found))
+    assert overall_error(shuffled).as_dict() == same(overall_error(found))
+
+
+ESTIMATES = st.integers(0, 300).flatmap(lambda of: st.integers(0, of).map(lambda hits: proportion(hits, of)))
+
+
+@given(ESTIMATES, ESTIMATES)
+def test_the_p_value_of_a_difference_is_one_either_way_round(first, second):
+    p = difference(first, second)
+    assert 0 <= p <= 1
+    assert p == pytest.approx(difference(second, first))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p"),
+    [
+        (proportion(950, 1000), proportion(880, 1000), 2.1e-8),
+        (proportion(60, 100), proportion(50, 100), 0.156),
+        (proportion(8, 10), proportion(1, 10), 0.0028),  # few: Fisher's 0.0055 with its own table counted half
+        (proportion(5, 5), proportion(500, 500), 1.0),
+        (proportion(0, 0), proportion(3, 9), 1.0),
+        (Estimate(0.04, 0.0, 0.1, 0.31, 8.4), Estimate(0.5, 0.4, 0.6, 60.2, 120.4), 0.0044),
+    ],
+)
+def test_a_difference_has_the_p_value_of_its_counts(first, second, p):
+    assert difference(first, second) == pytest.approx(p, rel=0.05)
+
+
+def test_the_article_s_example_gives_the_interval_that_it_calls_hardly_useful():
+    """It rounds to 52 false triggers first, and so prints 95.8%."""
+    estimate = reweighted_precision((1200, 1500), [(1, 1500, 500)])
+    assert f"{estimate.high:.1%} to {estimate.low:.1%}" == "95.7% to 34.0%"
+    assert estimate.value == pytest.approx(1200 / 1700)
+
+
+def test_several_languages_add_up_to_less_than_their_worst_together():
+    other = (1, 1500, 500)
+    one, two = (reweighted_precision((1200, 1500), others) for others in ([other], [other, other]))
+    assert two.value == pytest.approx(1200 / 2200)
+    assert two.low > 0.8 / (0.8 + 2 * (0.8 / one.low - 0.8))
+    assert two.low < one.low
+    assert two.high < one.high
+
+
+def test_what_a_balanced_set_cannot_say_stays_unknown():
+    assert reweighted_precision((0, 1500), [(1, 1500, 500)]) == UNKNOWN
+    assert reweighted_precision((0, 0), []) == UNKNOWN
+    assert reweighted_precision((1200, 1500), []).value == 1
+    unread = reweighted_precision((1200, 1500), [(0, 0, 500)])
+    assert unread.value is None
+    assert (unread.low, unread.high) == (pytest.approx(0.8 / 500.8), 1.0)
+
+
+@given(
+    st.integers(1, 1500),
+    st.lists(st.tuples(st.integers(0, 50), st.integers(50, 1500), st.floats(1e-3, 1e3)), max_size=5),
+)
+def test_a_reweighted_precision_lies_in_its_interval(hits, others):
+    assert holds(reweighted_precision((hits, 1500), others))
