@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks import database, prelabel_speed, whole_run
+from tests.benchmarks import audits, database, prelabel_speed, whole_run
 from tests.benchmarks.material import MissingData
 from tests.benchmarks.place import BenchmarkFailed
 
@@ -14,6 +14,7 @@ from tests.benchmarks.place import BenchmarkFailed
 # measured.
 BENCHMARKS = {
     "whole_run": whole_run,
+    "audits": audits,
     "prelabel_speed": prelabel_speed,
     "database": database,
 }

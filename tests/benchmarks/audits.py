@@ -1,0 +1,114 @@
+"""Audits of the detectors' agreement over many seeds: whether the intervals cover the truth.
+
+A frame of posts is resampled as for the whole run, imported and prelabelled. Then, for each seed, a uniform task is
+drawn from it, simulated readers do all of it through the operations that page and API call (no HTTP), adjudicators
+settle the rest, and what the audit and the estimates by stratum say is held against the frame, whose truth is known.
+A reader who slips names their queue's language where the post is in another one, and another of theirs where it is
+not. Everything of a seed is rolled back before the next. One process a core, each with a frame of its own.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.benchmarks.material import resample, write_jsonl
+from tests.benchmarks.place import new_place
+from tests.benchmarks.tables import share, show
+from tests.benchmarks.whole_run import LICENCE, NAME, PIDGIN_SHARE
+
+# Languages with fewer audits are reported apart.
+LEAST_AUDITS = 30
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--audit-seeds", type=int, default=40, help="draws, each with new slips (default %(default)s)")
+    parser.add_argument("--audit-frame", type=int, default=100_000, help="posts in a frame (default %(default)s)")
+    parser.add_argument("--audit-size", type=int, default=10_000, help="posts drawn for a task (default %(default)s)")
+    parser.add_argument(
+        "--adjudicator-slip", type=float, default=0.0, help="share of an adjudicator's wrong labels (default none)"
+    )
+    parser.add_argument("--audit-limit", type=float, default=1.0, help="of the task (default: nothing is contested)")
+
+
+def run(folder: Path, options) -> None:
+    seeds = [f"{options.seed}-{number}" for number in range(options.audit_seeds)]
+    workers = max(1, min(os.cpu_count() or 1, len(seeds)))
+    with ThreadPoolExecutor(workers) as pool:
+        shares = [seeds[number::workers] for number in range(workers)]
+        found = [run for part in pool.map(lambda own: _one_frame(folder, options, own), shares) for run in part]
+    print(
+        f"{len(found)} draws of {options.audit_size:,} from {workers} frames of {options.audit_frame:,} posts, "
+        f"{PIDGIN_SHARE:.0%} Nigerian Pidgin; readers slip on {options.slip:.1%} of answers, adjudicators on "
+        f"{options.adjudicator_slip:.1%}.\n"
+        f"On average {_mean(run['judgments'] for run in found):,.0f} judgments, of which "
+        f"{_mean(run['audited'] for run in found):,.0f} posts audited.\n"
+    )
+    report(found)
+
+
+def _one_frame(folder: Path, options, seeds: list[str]) -> list[dict]:
+    posts, _ = resample(folder, options.audit_frame, PIDGIN_SHARE, seeds[0])
+    with new_place(sqlite=True) as place:
+        write_jsonl(posts, place.folder / "posts.jsonl")
+        (place.folder / "truth.json").write_text(json.dumps({post.id: post.language for post in posts}))
+        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+        place.manage("migrate", "--verbosity=0")
+        place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
+        place.manage("prelabel", NAME, "--processes", "1")
+        told = place.run(
+            *("-m", "tests.benchmarks.audits_work", place.folder / "truth.json", str(options.audit_size)),
+            *(str(options.slip), str(options.adjudicator_slip), str(options.audit_limit), *seeds),
+        )
+    return [json.loads(line) for line in told.splitlines()]
+
+
+def report(found: list[dict]) -> None:
+    ways = ("blind", "not adjudicated")
+    cells = [row for run in found for row in run["languages"]]
+    overall = [run["overall"] for run in found]
+    audited = [row for row in cells if row["audited"] >= LEAST_AUDITS]
+    groups = {
+        f"languages with {LEAST_AUDITS} audits or more": audited,
+        "  of these, with some error": [row for row in audited if 0 < row["truth"] < 1],
+        "languages with fewer": [row for row in cells if 0 < row["audited"] < LEAST_AUDITS],
+        "in all": overall,
+    }
+    show(
+        "Error of agreement: how often the 95% interval covers that of the frame",
+        ["", "cells", *ways],
+        [[title, len(rows), *(_coverage(rows, way) for way in ways)] for title, rows in groups.items()],
+    )
+    show(
+        "Error of agreement in all (%)",
+        ["", "mean"],
+        [["truth", 100 * _mean(row["truth"] for row in overall)]]
+        + [[way, 100 * _mean(row[way]["value"] for row in overall)] for way in ways],
+    )
+    show(
+        "Accuracy of a detector, with und: how often the interval covers that of the frame, and means (%)",
+        ["", "truth", "by stratum", "covers", "width", "naive", "covers", "width"],
+        [_accuracy(found, detector) for detector in found[0]["accuracy"]],
+    )
+
+
+def _accuracy(found: list[dict], detector: str) -> list[object]:
+    cells = [run["accuracy"][detector] for run in found]
+    row: list[object] = [detector, 100 * _mean(cell["truth"] for cell in cells)]
+    for way in ("by stratum", "naive"):
+        row += [
+            100 * _mean(cell[way]["value"] for cell in cells),
+            _coverage(cells, way),
+            100 * _mean(cell[way]["high"] - cell[way]["low"] for cell in cells),
+        ]
+    return row
+
+
+def _coverage(rows: list[dict], way: str) -> str:
+    return share(sum(row[way]["low"] <= row["truth"] <= row[way]["high"] for row in rows), len(rows))
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)
