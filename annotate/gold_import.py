@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from annotate import folders
 from annotate.core.labels import is_negative, negative
 from annotate.gold_files import ASSAY, CARD_LICENCES, PUBLISHED
-from annotate.gold_sets import DIGESTS, FORMAT, GoldSetError, write_digests
+from annotate.gold_sets import FORMAT, GoldSetError, write_digests
 from corpora import store
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import MAX_ID
@@ -27,6 +27,7 @@ from corpora.ingest import licence_key
 from corpora.readers import opened
 
 REJECTS = "rejects.jsonl"
+DIGESTS = "gold.digests.txt"
 # No sound row is as long: a label, and an id of MAX_ID characters of up to four bytes.
 LONGEST = 1000  # bytes
 

@@ -21,7 +21,7 @@ from corpora import store
 
 DESIGNS = ("uniform", "recall", "precision")
 FORMAT = 2
-DIGESTS = "gold.digests.txt"
+DIGESTS = ".digests.txt"  # in place of .jsonl
 # How a post of a uniform set came to its label, and whether the detectors agreed on one.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False}
 NAMED = 5  # lines that an error names
@@ -184,17 +184,18 @@ def _differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str
 
 def _gone(jsonl: Path, files: dict[str, Any], changed: list[str], missing: list[str], allow_erased: bool) -> int:
     """How many rows are gone from gold.jsonl since it was written. GoldSetError where more was done to it."""
-    for name in (jsonl.name, DIGESTS):
+    digests = jsonl.with_suffix(".digests.txt").name  # DIGESTS, or that of an unfinished set
+    for name in (jsonl.name, digests):
         if name in missing:
             raise GoldSetError(f"{jsonl.parent / name} is missing. {_RESTORE}")
     if jsonl.name not in changed:
         return 0
-    if DIGESTS in changed or DIGESTS not in files:
+    if digests in changed or digests not in files:
         raise GoldSetError(
-            f"{jsonl} was changed since it was written, and {DIGESTS}, which would tell its lines, is not as it was "
+            f"{jsonl} was changed since it was written, and {digests}, which would tell its lines, is not as it was "
             f"written either. {_RESTORE}"
         )
-    expected = Counter((jsonl.parent / DIGESTS).read_text(encoding="ascii").split())
+    expected = Counter((jsonl.parent / digests).read_text(encoding="ascii").split())
     altered = []
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):

@@ -48,7 +48,7 @@ def write_set(folder, rows=ROWS, **changes):
     folder.mkdir()
     jsonl = folder / f"gold{mark}.jsonl"
     jsonl.write_bytes("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-    write_digests(jsonl, folder / "gold.digests.txt")
+    write_digests(jsonl, folder / f"gold{mark}.digests.txt")
     (folder / f"uniformly_sampled{mark}.tsv").write_text("".join(f"{row['label']}\t{row['id']}\n" for row in rows))
     table = pa.table({name: [str(row[name]) for row in rows] for name in ("id", "label", "stratum")})
     pq.write_table(table, folder / f"gold{mark}.parquet")
@@ -100,8 +100,11 @@ def test_a_set_is_read_with_what_an_evaluation_needs_to_know_of_it(folder):
 
 
 def test_an_unfinished_set_is_read_from_its_own_file_and_says_so(tmp_path):
-    gold = read_gold_set(write_set(tmp_path / "gold", finished=False))
+    folder = write_set(tmp_path / "gold", finished=False)
+    gold = read_gold_set(folder)
     assert (gold.finished, len(gold.rows)) == (False, 5)
+    edit(folder / "gold.unfinished.jsonl", without(2))
+    assert read_gold_set(folder, allow_erased=True).erased == {"en": 1}
 
 
 def test_a_set_built_by_language_says_which_predictor_chose_its_posts(tmp_path):
