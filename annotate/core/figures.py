@@ -1,0 +1,52 @@
+"""How numbers are written, wherever people read them: pages, cards, reports.
+
+Nothing is computed here. Shares are between 0 and 1; a number that was not measured is None and is written as a dash.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+NOT_MEASURED = "–"
+
+
+def percent(share: float | None) -> str:
+    """97.1%. What is not quite all, or not quite nothing, is never rounded to it."""
+    if share is None:
+        return NOT_MEASURED
+    written = f"{share:.1%}"
+    if written == "100.0%" and share < 1:
+        return ">99.9%"
+    if written == "0.0%" and share > 0:
+        return "<0.1%"
+    return written
+
+
+def span(low: float, high: float) -> str:
+    """[95.8, 98.2], in percent."""
+    return f"[{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def with_interval(value: float | None, low: float, high: float) -> str:
+    """97.1% [95.8, 98.2]; where there is no value, the interval says nothing either."""
+    return NOT_MEASURED if value is None else f"{percent(value)} {span(low, high)}"
+
+
+def estimate(made: Mapping[str, Any] | None) -> str:
+    """An estimate as a report holds it: {"value", "low", "high", ...}, or None."""
+    return NOT_MEASURED if made is None else with_interval(made["value"], made["low"], made["high"])
+
+
+def count(number: float | None) -> str:
+    """1,234 for what was counted, ≈1,234 for an effective count, which need not be whole."""
+    if number is None:
+        return NOT_MEASURED
+    # Sums of weights miss whole numbers by the last bits of a float.
+    if abs(number - round(number)) < 1e-6 * max(1.0, abs(number)):
+        return f"{round(number):,}"
+    return f"≈{number:,.1f}" if number < 10 else f"≈{number:,.0f}"
+
+
+def p_value(p: float | None) -> str:
+    if p is None:
+        return NOT_MEASURED
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
