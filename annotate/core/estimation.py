@@ -11,7 +11,7 @@ Proportions in Complex Sample Surveys, Journal of Survey Statistics and Methodol
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import comb, fsum, hypot, sqrt
+from math import exp, fsum, hypot, lgamma, sqrt
 from typing import NamedTuple
 
 from scipy.special import ndtr
@@ -332,11 +332,18 @@ def _mid_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
         return _mid_p(of - hits, of, other_of - other_hits, other_of)
     if min(of, other_of, rare) == 0:
         return 1.0
-    ways = {k: comb(of, k) * comb(other_of, rare - k) for k in range(max(0, rare - other_of), min(of, rare) + 1)}
-    seen = ways[hits]
-    likelier = sum(way for way in ways.values() if way > seen)
-    as_likely = sum(way for way in ways.values() if way == seen)
-    return 1 - (2 * likelier + as_likely) / (2 * sum(ways.values()))
+    # In logarithms, since the counts may be large: the number of ways to k rare ones in the first sample.
+    ways = {
+        k: -fsum(lgamma(1 + part) for part in (k, of - k, rare - k, other_of - rare + k))
+        for k in range(max(0, rare - other_of), min(of, rare) + 1)
+    }
+    likeliest = max(ways.values())
+    chances = [exp(way - likeliest) for way in ways.values()]
+    seen = exp(ways[hits] - likeliest)
+    slack = 1 + 1e-7  # equal but for rounding
+    rarer = fsum(chance for chance in chances if chance * slack < seen)
+    as_rare = fsum(chance for chance in chances if seen <= chance * slack <= seen * slack**2)
+    return (rarer + as_rare / 2) / fsum(chances)
 
 
 def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:
