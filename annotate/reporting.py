@@ -25,21 +25,18 @@ def as_text(report: dict) -> str:
     parts = [_underlined(_printable(report_sections.title(report)), "=")]
     if warnings := report.get("warnings"):
         bar = "!" * WIDTH
-        lines = [
-            textwrap.fill(_printable(words), WIDTH, initial_indent="!! ", subsequent_indent="!!   ")
-            for words in warnings
-        ]
+        lines = [_wrapped(_printable(words), "!! ", "!!   ") for words in warnings]
         parts.append("\n".join([bar, f"!! {_warned(warnings).upper()}", *lines, bar]))
     if headlines := report_sections.headlines(report):
         parts.append("\n".join(f"{name:<10}{number:<22}{words}" for name, number, words in headlines))
     for section in report_sections.sections(report):
         written = [_underlined(_printable(section.title), "-")]
         if section.loud:
-            written.append(textwrap.fill(section.loud, WIDTH, initial_indent="!! ", subsequent_indent="!! "))
-        written += [textwrap.fill(_printable(words), WIDTH) for words in section.words if words]
+            written.append(_wrapped(section.loud, "!! ", "!! "))
+        written += [_wrapped(_printable(words)) for words in section.words if words]
         parts.append("\n".join(written))
         parts += [text_table(table) for table in section.tables]
-    parts.append("\n".join(textwrap.fill(words, WIDTH) for words in HOW_TO_READ))
+    parts.append("\n".join(_wrapped(words) for words in HOW_TO_READ))
     return "\n\n".join(parts) + "\n"
 
 
@@ -127,6 +124,12 @@ def _printable(words: str) -> str:
     )
 
 
+def _wrapped(words: str, first: str = "", rest: str = "") -> str:
+    # textwrap counts letters, and some take two columns.
+    width = WIDTH if _wide(words) == len(words) else WIDTH // 2
+    return textwrap.fill(words, width, initial_indent=first, subsequent_indent=rest)
+
+
 def _underlined(words: str, line: str) -> str:
     return f"{words}\n{line * min(_wide(words), WIDTH)}"
 
@@ -179,4 +182,4 @@ def _notes(table: Table, cells: list) -> list[str]:
             if row[n]:
                 found.setdefault(row[n], []).append(row[0])
     lines = (f"{', '.join(labels)}: {note}" for note, labels in found.items())
-    return [textwrap.fill(line, WIDTH, initial_indent="* ", subsequent_indent="  ") for line in lines]
+    return [_wrapped(line, "* ", "  ") for line in lines]

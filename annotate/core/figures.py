@@ -41,7 +41,7 @@ def count(number: float | None) -> str:
     if number is None:
         return NOT_MEASURED
     # Sums of weights miss whole numbers by the last bits of a float.
-    if abs(number - round(number)) < 1e-6 * max(1.0, abs(number)):
+    if abs(number - round(number)) < 1e-9 * max(1.0, abs(number)):
         return f"{round(number):,}"
     return f"≈{number:,.1f}" if number < 10 else f"≈{number:,.0f}"
 

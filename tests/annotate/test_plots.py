@@ -1,0 +1,253 @@
+"""The plots: what they show, that they are sound XML, and that their letters can be read."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from annotate.core.figures import count, estimate, p_value, percent
+from annotate.plots import (
+    ON_ACCENT,
+    SHADES,
+    Mark,
+    Row,
+    axis_of,
+    bars,
+    confused_labels,
+    forest,
+    heat_map,
+    top_confusions,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+STYLES = Path(__file__).resolve().parents[2] / "annotate" / "static" / "annotate" / "assay.css"
+CZECH = Row("cs", "Czech", (Mark(0.971, 0.958, 0.982, 1204),))
+WELSH = Row("cy", "Welsh", (Mark(0.93, 0.9, 0.95, 983.4),))
+NASTY = '<b onload="x">&amp; "\x00\x1b\ud800'
+
+
+def parsed(plot):
+    return ElementTree.fromstring(plot.encode())
+
+
+def texts(plot):
+    return [element.text for element in parsed(plot).iter(f"{SVG}text")]
+
+
+def circles(plot):
+    return [circle.attrib["cx"] for circle in parsed(plot).iter(f"{SVG}circle")]
+
+
+def test_a_forest_shows_each_number_with_its_interval_and_count():
+    found = texts(forest([CZECH, WELSH], title="Recall"))
+    assert {"cs", "Czech", "1,204", "97.1 [95.8, 98.2]", "cy", "≈983", "93.0 [90.0, 95.0]"} <= set(found)
+
+
+def test_rows_stand_in_the_order_in_which_they_come():
+    found = texts(forest([WELSH, CZECH], title="Recall"))
+    assert found.index("cy") < found.index("cs")
+
+
+def test_a_dot_stands_where_its_value_is_on_the_axis():
+    assert circles(forest([CZECH], title="Recall", axis=(0, 100))) == ["97.1%"]
+    assert circles(forest([CZECH], title="Recall", axis=(90, 100))) == ["71%"]
+
+
+def test_two_series_are_told_apart_by_a_full_and_a_hollow_dot_and_named():
+    row = Row("cs", "Czech", (Mark(0.97, 0.95, 0.98, 10), Mark(0.99, 0.98, 1.0, 9)))
+    plot = forest([row], title="Precision", series=("with und", "without und"))
+    assert {"with und", "without und", "97.0 [95.0, 98.0]", "99.0 [98.0, 100.0]"} <= set(texts(plot))
+    fills = [circle.attrib["fill"] for circle in parsed(plot).iter(f"{SVG}circle")]
+    assert fills[:2] == fills[2:]  # legend and row
+    assert len(set(fills)) == 2
+
+
+@pytest.mark.parametrize(
+    ("marks", "axis"),
+    [
+        ([Mark(0.99, 0.97, 1.0), Mark(0.96, 0.952, 0.97)], (95, 100)),
+        ([Mark(0.99, 0.98, 1.0), Mark(0.955, 0.94, 0.97)], (90, 100)),
+        ([Mark(0.99, 0.98, 1.0), Mark(0.2, 0.1, 0.4)], (0, 100)),
+        ([Mark(0.01, 0.0, 0.02), Mark(0.04, 0.03, 0.05)], (0, 5)),
+        ([Mark(0.1, 0.0, 0.3), None], (0, 30)),
+        ([Mark(None), None], (0, 100)),
+        ([], (0, 100)),
+    ],
+)
+def test_the_axis_is_zoomed_to_where_the_values_are(marks, axis):
+    assert axis_of([Row("xx", "", (mark,)) for mark in marks]) == axis
+
+
+def test_no_value_is_outside_of_the_axis_and_few_intervals_are():
+    for low in range(100):
+        marks = [Mark(share / 100, max(0, share - 30) / 100, 1.0) for share in range(low, 101)]
+        start, end = axis_of([Row("xx", "", (mark,)) for mark in marks])
+        assert all(start / 100 <= mark.value <= end / 100 for mark in marks)
+        assert sum(mark.low < start / 100 for mark in marks) <= 0.1 * len(marks)
+
+
+def test_a_zoomed_axis_says_so_and_a_whole_one_is_silent():
+    assert "The axis starts at 90%, not at 0." in texts(forest([CZECH], title="Recall", axis=(90, 100)))
+    assert "The axis ends at 10%, not at 100%." in texts(forest([CZECH], title="Error", axis=(0, 10)))
+    assert not [text for text in texts(forest([CZECH], title="Recall", axis=(0, 100))) if "axis" in text]
+
+
+def test_an_interval_that_leaves_the_axis_ends_in_an_arrow():
+    wide = Row("bo", "Tibetan", (Mark(0.95, 0.4, 1.0, 3),))
+    assert len(list(parsed(forest([wide], title="Recall", axis=(90, 100))).iter(f"{SVG}path"))) == 1
+    assert not list(parsed(forest([wide], title="Recall", axis=(0, 100))).iter(f"{SVG}path"))
+
+
+def test_what_was_not_measured_has_no_dot():
+    plot = forest([Row("bo", "Tibetan", (Mark(None),)), Row("dv", "Maldivian", (None,))], title="Recall")
+    assert circles(plot) == []
+    assert texts(plot).count("not measured") == 2
+
+
+def test_bars_have_the_length_of_their_share():
+    plot = bars([Row("cs", "Czech", (Mark(0.25, 0.25, 0.25, 400),)), Row("bo", "", (None,))], title="Unseen")
+    assert [bar.attrib["width"] for bar in parsed(plot).iter(f"{SVG}rect")] == ["83.33%", "0%"]
+    assert {"400", "25.0%", "–", "The axis ends at 30%, not at 100%."} <= set(texts(plot))
+
+
+@pytest.mark.parametrize("rows", [[], [CZECH]])
+def test_empty_plots_are_plots(rows):
+    for plot in (forest(rows, title="a"), bars(rows, title="b"), heat_map([], [], title="c")):
+        assert parsed(plot).tag == f"{SVG}svg"
+
+
+def test_a_plot_is_one_picture_with_a_title_and_a_description():
+    for plot in (
+        forest([CZECH], title="Recall", description="One language"),
+        bars([CZECH], title="Recall", description="One language"),
+        heat_map(["cs"], [["cs", "cs", 1]], title="Recall", description="One language"),
+    ):
+        root = parsed(plot)
+        assert root.attrib["role"] == "img"
+        assert [(child.tag, child.text) for child in root][:2] == [
+            (f"{SVG}title", "Recall"),
+            (f"{SVG}desc", "One language"),
+        ]
+
+
+def test_plots_escape_all_their_texts_and_stay_xml():
+    row = Row(NASTY, NASTY, (Mark(0.5, 0.4, 0.6, 3), Mark(0.5, 0.4, 0.6, 3)))
+    words = {"title": NASTY, "description": NASTY}
+    for plot in (
+        forest([row], series=(NASTY, NASTY), counted=NASTY, **words),
+        bars([row], counted=NASTY, **words),
+        heat_map([NASTY], [(NASTY, NASTY, 1), (NASTY, "de", 1)], predicted=NASTY, **words),
+    ):
+        root = parsed(plot)
+        assert not list(root.iter(f"{SVG}b"))
+        assert root[0].text == '<b onload="x">&amp; "���'
+
+
+def test_plots_need_no_more_than_a_strict_content_security_policy():
+    plots = forest([CZECH], title="a") + bars([CZECH], title="b") + heat_map(["cs"], [["cs", "cs", 1]], title="c")
+    for forbidden in (" style=", "<style", "<script", "href=", "url(", " on"):
+        assert forbidden not in plots
+
+
+CELLS = [
+    ("cs", "cs", 900.0),
+    ("cs", "sk", 12.4),
+    ("sk", "sk", 500.0),
+    ("sk", "cs", 40.0),
+    ("und", "cs", 13.0),
+    ("de", "nl", 0.0),
+    ("en", "en", 9000.0),
+    ("en", "und", 1.0),
+]
+
+
+def test_the_commonest_confusions_come_first_and_what_is_right_never():
+    assert top_confusions(CELLS, 3) == [("sk", "cs", 40.0), ("und", "cs", 13.0), ("cs", "sk", 12.4)]
+    assert top_confusions([list(cell) for cell in CELLS], 99)[-1] == ("en", "und", 1.0)
+
+
+def test_the_labels_that_are_confused_most_are_in_order_with_und_at_the_end():
+    assert confused_labels(CELLS, 2) == ["cs", "sk"]
+    assert confused_labels(CELLS, 9) == ["cs", "en", "sk", "und"]
+    assert confused_labels([("cs", "cs", 1.0)], 9) == []
+
+
+def test_a_small_heat_map_has_its_numbers_in_the_cells_and_the_rest_as_others():
+    plot = heat_map(["cs", "sk"], CELLS, title="Confusions")
+    assert {"900", "12", "500", "40", "13", "9,001", "others"} <= set(texts(plot))
+    tooltips = [title.text for title in parsed(plot).iter(f"{SVG}title")]
+    assert "cs taken for sk: ≈12 posts, 1.4% of cs" in tooltips
+    assert "cs, right: 900 posts, 98.6% of cs" in tooltips
+    assert "labels that are not shown, right or not: 9,001 posts, 99.9% of others" in tooltips
+
+
+def test_no_post_is_lost_between_the_cells():
+    plot = heat_map(["cs"], [(gold, said, 1.0) for gold, said, _ in CELLS], title="Confusions")
+    tooltips = [title.text for title in parsed(plot).iter(f"{SVG}title")][1:]
+    assert sum(int(re.search(r": (\d+) post", tooltip)[1]) for tooltip in tooltips) == len(CELLS)
+
+
+def test_a_heat_map_of_seventy_labels_keeps_its_numbers_in_tooltips():
+    labels = [f"l{number:02}" for number in range(70)]
+    cells = [(label, label, 100.0) for label in labels] + [("l03", "l69", 7.0)]
+    plot = heat_map(labels, cells, title="Confusions")
+    assert "100" not in texts(plot)
+    assert "l03 taken for l69: 7 posts, 6.5% of l03" in plot
+    assert texts(plot).count("l03") == 2
+    assert float(parsed(plot).attrib["width"]) < 920  # a desktop shows it without scrolling
+
+
+def test_what_is_right_has_no_shade_and_rare_errors_have_one():
+    plot = heat_map(["cs", "sk"], [("cs", "cs", 99_999.0), ("cs", "sk", 1.0)], title="Confusions")
+    right, wrong = (group.find(f"{SVG}rect").attrib for group in list(parsed(plot).iter(f"{SVG}g"))[:2])
+    assert right["fill"] == "none"
+    assert float(wrong["fill-opacity"]) == SHADES[0][1] > 0.1
+
+
+def luminance(colour):
+    def linear(part):
+        return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+    return sum(weight * linear(part) for weight, part in zip((0.2126, 0.7152, 0.0722), colour, strict=True))
+
+
+def contrast(one, other):
+    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+def test_numbers_on_every_shade_can_be_read_in_light_and_dark(mode):
+    block = re.findall(r":root \{(.*?)\}", STYLES.read_text(encoding="utf-8"), re.DOTALL)[mode]
+    colours = {
+        name: tuple(int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4))
+        for name, digits in re.findall(r"--([a-z-]+): #([0-9a-f]{6})", block)
+    }
+    for _, opacity, ink in SHADES:
+        shade = [
+            opacity * accent + (1 - opacity) * paper
+            for accent, paper in zip(colours["accent"], colours["paper"], strict=True)
+        ]
+        letters = colours["on-accent" if ink == ON_ACCENT else "ink"]
+        assert contrast(shade, letters) >= 4.5
+    assert contrast(colours["paper"], colours["quiet"]) >= 4.5
+    assert contrast(colours["paper"], colours["accent"]) >= 4.5
+
+
+def test_what_is_not_quite_all_is_not_written_as_all():
+    assert [percent(share) for share in (1, 0.99996, 0.971, 0.0004, 0, None)] == [
+        *("100.0%", ">99.9%", "97.1%", "<0.1%", "0.0%", "–"),
+    ]
+
+
+def test_an_effective_count_that_is_not_whole_is_marked_so():
+    assert [count(number) for number in (1234, 1234.0, 120575.1, 3.25, 0.1 + 0.2 + 0.7, None)] == [
+        *("1,234", "1,234", "≈120,575", "≈3.2", "1", "–"),
+    ]
+
+
+def test_an_estimate_is_written_with_its_interval_and_a_missing_one_as_a_dash():
+    assert estimate({"value": 0.971, "low": 0.958, "high": 0.982}) == "97.1% [95.8, 98.2]"
+    assert estimate({"value": None, "low": 0.0, "high": 1.0}) == estimate(None) == "–"
+    assert [p_value(p) for p in (1e-9, 0.0312, 1.0, None)] == ["<0.001", "0.031", "1.000", "–"]
