@@ -21,7 +21,7 @@ from corpora import store
 
 DESIGNS = ("uniform", "recall", "precision")
 FORMAT = 2
-DIGESTS = ".digests.txt"  # in place of .jsonl
+DIGESTS = ".digests.txt"  # of gold.jsonl or gold.unfinished.jsonl, in place of .jsonl
 # How a post of a uniform set came to its label, and whether the detectors agreed on one.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False}
 NAMED = 5  # lines that an error names
@@ -184,7 +184,7 @@ def _differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str
 
 def _gone(jsonl: Path, files: dict[str, Any], changed: list[str], missing: list[str], allow_erased: bool) -> int:
     """How many rows are gone from gold.jsonl since it was written. GoldSetError where more was done to it."""
-    digests = jsonl.with_suffix(".digests.txt").name  # DIGESTS, or that of an unfinished set
+    digests = jsonl.with_suffix(DIGESTS).name
     for name in (jsonl.name, digests):
         if name in missing:
             raise GoldSetError(f"{jsonl.parent / name} is missing. {_RESTORE}")
