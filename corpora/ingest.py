@@ -14,7 +14,7 @@ from pathlib import Path
 from corpora.core.records import FIELDS
 from corpora.errors import CorpusError
 from corpora.models import Corpus
-from corpora.readers import FORMATS, format_of, read_rows
+from corpora.readers import FORMATS, Columns, format_of, read_rows
 from corpora.staging import RejectLog, deduplicate, stage
 from corpora.store import (
     Manifest,
@@ -159,7 +159,7 @@ def _import(
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
     with rejects.open("w", encoding="utf-8") as file:
         log = RejectLog(path.name, file)
-        rows = stage(directory, read_rows(path, format, columns, max_line, progress), log)
+        rows = stage(directory, read_rows(path, format, Columns(columns), max_line, progress), log)
         parts, duplicates = deduplicate(name, directory, len(manifest.parts), log)
     accepted = sum(part.rows for part in parts)
     if not rows:

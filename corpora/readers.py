@@ -1,6 +1,7 @@
-"""Files of posts, read row by row in little memory: JSONL, CSV, TSV, Parquet, plain or packed.
+"""Files of posts or predictions, read row by row in little memory: JSONL, CSV, TSV, Parquet, plain or packed.
 
-A reader yields (line, raw values) or (line, Fault); which values are right is core/records.py's matter.
+A reader yields (line, raw values) or (line, Fault); which values are right is core/records.py's matter, and
+core/predictions.py's.
 """
 
 import codecs
@@ -17,7 +18,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora.core.records import FIELDS, OBLIGATORY
+from corpora.core.records import OBLIGATORY
 from corpora.errors import CorpusError
 
 SUFFIXES = {
@@ -39,7 +40,19 @@ class Fault:
 Row = tuple[int, dict[str, Any] | Fault]
 Line = tuple[int, bytes | Fault]  # its number, from 1
 Cells = tuple[int, list[str] | Fault]
-Columns = Mapping[str, str]  # our field -> the source's column
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """named: our field -> the source's column; needed: the fields that a table must have columns for.
+
+    bare: a TSV file whose first line has none of the columns is one without a header, its columns those named, in
+    order.
+    """
+
+    named: Mapping[str, str]
+    needed: tuple[str, ...] = OBLIGATORY
+    bare: bool = False
 
 
 def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
@@ -123,7 +136,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
-    wanted = tuple(columns.items())
+    wanted = tuple(columns.named.items())
     for number, line in lines:
         if isinstance(line, Fault):
             yield number, line
@@ -140,27 +153,32 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
             if isinstance(value, dict):
                 yield number, {field: value.get(column) for field, column in wanted}
             else:
-                yield number, Fault('The line is not a JSON object, such as {"id": "1", "text": "..."}.')
+                example = json.dumps(dict.fromkeys(columns.needed, "..."))
+                yield number, Fault(f"The line is not a JSON object, such as {example}.")
 
 
 def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
     """(field, place in the header) of what there is. CorpusError where a needed column is missing."""
-    if repeated := sorted({column for column in header if header.count(column) > 1}.intersection(columns.values())):
+    if repeated := sorted(
+        {column for column in header if header.count(column) > 1}.intersection(columns.named.values())
+    ):
         raise CorpusError(f"{path} has the column {repeated[0]} twice; rename one of them.")
     if header and header[0].startswith(("\udcff\udcfe", "\udcfe\udcff")):
         raise CorpusError(f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8.")
     if len(header) == 1 and ";" in header[0]:
         raise CorpusError(f"{path} has semicolons between its columns; save it with commas, or with tabs as .tsv.")
     missing = [
-        column for field, column in columns.items() if column not in header and (field in OBLIGATORY or column != field)
+        column
+        for field, column in columns.named.items()
+        if column not in header and (field in columns.needed or column != field)
     ]
     if missing:
         have = ", ".join(header) or "none"
         raise CorpusError(
             f"{path} has no column {', '.join(missing)}; its columns are: {have}. "
-            f"Say which is which, for example --column {FIELDS[1]}={header[-1] if header else 'body'}."
+            f"Say which is which, for example --column {columns.needed[-1]}={header[-1] if header else 'body'}."
         )
-    return [(field, header.index(column)) for field, column in columns.items() if column in header]
+    return [(field, header.index(column)) for field, column in columns.named.items() if column in header]
 
 
 def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
@@ -170,8 +188,18 @@ def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Ite
 
 def _tsv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
     # As the field's own files are: no quoting, a quote is a quote.
-    cells = ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
-    return _table(path, cells, columns)
+    cells: Iterator[Cells] = ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
+    return _table(path, _with_header(cells, columns) if columns.bare else cells, columns)
+
+
+def _with_header(cells: Iterator[Cells], columns: Columns) -> Iterator[Cells]:
+    """The rows, with a header before them where the first row is none."""
+    names = list(columns.named.values())
+    number, first = next(cells, (1, []))
+    if isinstance(first, list) and len(columns.needed) <= len(first) <= len(names) and not set(first) & set(names):
+        yield 0, names[: len(first)]
+    yield number, first
+    yield from cells
 
 
 def _split(line: bytes) -> list[str]:
@@ -319,13 +347,14 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Callable[[in
         names = [file.schema_arrow.names[place] for _, place in places]
         size, rows, line = path.stat().st_size, max(file.metadata.num_rows, 1), 0
         for batch in file.iter_batches(1000, columns=names):
-            values = {field: _values(batch.column(columns[field])) for field, _ in places}
+            values = {field: _values(batch.column(columns.named[field])) for field, _ in places}
             for number in range(batch.num_rows):
                 line += 1
                 raw = {field: column[number] for field, column in values.items()}
                 fault = next((value for value in raw.values() if isinstance(value, Fault)), None)
-                if isinstance(text := raw["text"], str) and len(text) > max_line:
-                    fault = Fault(f"The text is longer than {max_line:,} characters.")
+                for field, value in raw.items():
+                    if isinstance(value, str) and len(value) > max_line:
+                        fault = Fault(f"The {field} is longer than {max_line:,} characters.")
                 yield line, fault or raw
             progress(size * batch.num_rows // rows)
 

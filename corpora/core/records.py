@@ -42,7 +42,7 @@ class Record:
 def read_record(raw: Mapping[str, object], author_key: bytes) -> Record:
     """The record of one source row, keyed by FIELDS. RecordError for the first rule that it breaks."""
     return Record(
-        id=_id(raw.get("id")),
+        id=read_id(raw.get("id")),
         text=mask_mentions(_text(raw.get("text"))),
         author=_author(raw.get("author"), author_key),
         posted_at=read_time(raw.get("posted_at")),
@@ -58,7 +58,8 @@ def _checked(field: str, value: str) -> str:
     return value
 
 
-def _id(value: object) -> str:
+def read_id(value: object) -> str:
+    """A post's id as a corpus has it, from a string or an integer. RecordError for what cannot be one."""
     if value is None:
         raise RecordError("The id is missing.")
     if isinstance(value, bool) or not isinstance(value, str | int):
