@@ -15,16 +15,29 @@ import pyarrow.parquet as pq
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from annotate import folders, gold
+from annotate import auditing, findings, folders, gold, known
 from annotate.core import stages
+from annotate.core.labels import label_name
+from annotate.gold_sets import DIGESTS, write_digests
 from annotate.models import Task
+from annotate.report_sections import NUMBER, Table
 from corpora import store
 from corpora.core.languages import LANGUAGES, UND
 from corpora.ingest import licence_key
 
 BATCH = 2000
 # What of a task decides how its labels come about.
-KNOBS = ("least_letters", "never_agree", "redundancy", "rounds", "skip_limit", "least_level", "on_conflict")
+KNOBS = (
+    *("least_letters", "never_agree", "redundancy", "rounds", "skip_limit", "least_level", "on_conflict"),
+    *("audit_share", "audit_least", "audit_recheck", "audit_limit", "decoy_share"),
+)
+# Design of the draws -> name of the published file.
+PUBLISHED = {"uniform": "uniformly_sampled", "recall": "recall_oriented", "precision": "precision_oriented"}
+# What of a draw says how it came about.
+DRAW = (
+    *("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance"),
+    "parameters",
+)
 with (Path(settings.BASE_DIR) / "pyproject.toml").open("rb") as _project:
     ASSAY = tomllib.load(_project)["project"]["version"]
 _TIME = pa.timestamp("us", tz="UTC")
@@ -43,12 +56,16 @@ VOTE = pa.struct([("detector", _TEXT), ("rank", pa.int32()), ("language", _TEXT)
 FIELDS = [
     ("id", _TEXT),
     ("label", _TEXT),
+    ("asked", _TEXT),
     ("text", _TEXT),
     ("stage", _TEXT),
     ("stratum", _TEXT),
+    ("agreed", _TEXT),
     ("chance", pa.float64()),
+    ("audit_chance", pa.float64()),
     ("round", pa.int32()),
     ("judged_as", _TEXT),
+    ("reused_from", _TEXT),
     ("posted_at", _TIME),
     ("author", _TEXT),
     ("url", _TEXT),
@@ -88,30 +105,35 @@ def export(task: Task, out: Path) -> dict:
     """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced."""
     try:
         with folders.replacing(out.resolve(), "export", task.name) as folder, gold.one_moment():
-            return _write(Task.objects.select_related("draw__corpus").get(pk=task.pk), folder)
+            return _write(Task.objects.get(pk=task.pk), folder)
     except folders.FolderError as error:
         raise ExportError(str(error)) from error
 
 
 def _write(task: Task, folder: Path) -> dict:
-    corpus = store.manifest_of(task.draw.corpus.name)
+    draw = task.draw
+    corpus = store.manifest_of(draw.corpus.name)
     with_text = corpus.text_may_leave
     schema = pa.schema([field for field in FIELDS if with_text or field[0] not in WITH_TEXT_ONLY])
-    unfinished = task.units.exclude(stage__in=stages.FINISHED).exists()
+    # Who answers a post that is hidden among the work adds nothing to the set.
+    unfinished = task.units.filter(gold_answer="").exclude(stage__in=stages.FINISHED).exists()
     mark = ".unfinished" if unfinished else ""
     names = {
-        "tsv": f"uniformly_sampled{mark}.tsv",
+        "tsv": f"{PUBLISHED[draw.design]}{mark}.tsv",
         "jsonl": f"gold{mark}.jsonl",
         "parquet": f"gold{mark}.parquet",
         "left_out": f"left_out{mark}.jsonl",
+        "digests": f"gold{mark}{DIGESTS}",
     }
     counts, pairs, batch = gold.Counts(), [], []
     with contextlib.ExitStack() as files:
         jsonl = files.enter_context(open(folder / names["jsonl"], "w", encoding="utf-8", newline="\n"))
         left_out = files.enter_context(open(folder / names["left_out"], "w", encoding="utf-8", newline="\n"))
         parquet = files.enter_context(pq.ParquetWriter(folder / names["parquet"], schema, compression="zstd"))
-        for row in map(counts.take, gold.rows(task, with_text=with_text)):
-            if row["label"] is None:
+        for row in gold.rows(task, with_text=with_text):
+            kept = row["label"] is not None and (draw.design != "recall" or row["label"] == row["asked"])
+            counts.take(row, kept)
+            if not kept:
                 left_out.write(_json(row) + "\n")
                 continue
             pairs.append((row["label"], row["id"]))
@@ -121,13 +143,15 @@ def _write(task: Task, folder: Path) -> dict:
                 parquet.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
                 batch.clear()
         parquet.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+    write_digests(folder / names["jsonl"], folder / names["digests"])
     # The order of the published files: by label, then by id; numeric ids as numbers.
     pairs.sort(key=lambda pair: (pair[0], len(pair[1]) if pair[1].isdigit() else 0, pair[1]))
     lines = (f"{label}\t{key}\n" for label, key in pairs)
     with open(folder / names["tsv"], "w", encoding="utf-8", newline="\n") as tsv:
         tsv.writelines(lines)
     manifest = {
-        "format": 1,
+        "format": 2,
+        "design": draw.design,
         "finished": not unfinished,
         "task": {
             "name": task.name,
@@ -136,21 +160,16 @@ def _write(task: Task, folder: Path) -> dict:
             "labels": task.labels,
             **{knob: getattr(task, knob) for knob in KNOBS},
         },
-        "draw": {
-            "design": task.draw.design,
-            "seed": task.draw.seed,
-            "size": task.draw.size,
-            "frame_size": task.draw.frame_size,
-            "frame_digest": task.draw.frame_digest,
-            "chance": task.draw.chance,
-        },
+        "draws": [{field: getattr(each, field) for field in DRAW} for each in task.draws.order_by("language", "pk")],
         "corpus": {
-            "name": task.draw.corpus.name,
+            "name": draw.corpus.name,
             "source": corpus.source,
             "licence": corpus.licence,
             "text_may_leave": corpus.text_may_leave,
         },
-        "detectors": task.draw.detectors,
+        "detectors": draw.detectors,
+        "audit": auditing.report(task) if draw.design == "uniform" else None,
+        "decoys": known.report(task) if draw.design != "uniform" else None,
         "counts": counts.as_dict(),
         "versions": {"assay": ASSAY} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
         "files": {},
@@ -176,19 +195,61 @@ def _iso(value) -> str:
 
 def _card(manifest: dict, names: dict) -> dict:
     licence = manifest["corpus"]["licence"]
-    labelled = manifest["counts"]["labelled"]
-    share = {stratum: count / labelled for stratum, count in manifest["counts"]["by_stratum"].items()}
-    return {
+    counts, draws = manifest["counts"], manifest["draws"]
+    by_label, by_stratum = counts["by_label"], counts["by_stratum"]
+    asked = [draw["language"] for draw in draws if draw["language"]]
+    codes = asked or [label for label in by_label if label != UND]
+    context = {
         "manifest": manifest,
         "names": names,
         "licence": CARD_LICENCES.get(licence_key(licence)),
         # A JSON string is one of YAML too.
         "quoted": {"title": _json(manifest["task"]["title"]), "licence": _json(licence)},
-        "languages": sorted({code.split("-")[0] for code in manifest["counts"]["by_label"] if code != UND}),
-        "size": next((name for limit, name in SIZES if labelled < limit), "100M<n<1B"),
-        "share": share,
-        "labels": [
-            (code, LANGUAGES[code].name if code in LANGUAGES else "undefined", count)
-            for code, count in manifest["counts"]["by_label"].items()
-        ],
+        "languages": sorted({code.split("-")[0] for code in codes}),
+        "size": next((name for limit, name in SIZES if counts["labelled"] < limit), "100M<n<1B"),
+        "by_machine": by_stratum.get("agreed", 0),
+        "by_people": counts["labelled"] - by_stratum.get("agreed", 0),
+        "labels": [(label, label_name(label), count) for label, count in by_label.items()],
+        "reused": counts["reused"],
+        "reused_total": sum(counts["reused"].values()),
+        "draw": draws[0],
+    }
+    if audit := manifest["audit"]:
+        shares = {
+            knob: findings.whole_percent(manifest["task"][knob])
+            for knob in ("audit_share", "audit_recheck", "audit_limit")
+        }
+        contested = [row["language"] for row in audit["languages"] if row["contested"]]
+        context |= {
+            "shares": shares,
+            "contested": contested,
+            "found": _table(findings.audit_table(audit)),
+            "found_words": findings.audit_words(audit),
+        }
+    if decoys := manifest["decoys"]:
+        context |= {
+            "told": [(key.replace("_", " "), _told(value)) for key, value in _shared(draws).items()],
+            "drawn": [(draw, LANGUAGES[draw["language"]].name, by_label.get(draw["language"], 0)) for draw in draws],
+            "fewer": [draw["language"] for draw in draws if draw["size"] < draw["asked"]],
+            "found": _table(findings.decoy_table(decoys)),
+            "found_words": findings.decoy_words(decoys),
+        }
+    return context
+
+
+def _shared(draws: list[dict]) -> dict:
+    """The parameters that all draws of a set have alike, and not those that say what each of them found."""
+    first, *others = (draw["parameters"] for draw in draws)
+    return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+
+
+def _told(value) -> str:
+    return " to ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _table(table: Table) -> dict:
+    return {
+        "heads": [heading for heading, _ in table.columns],
+        "rules": ["---:" if kind == NUMBER else "---" for _, kind in table.columns],
+        "rows": table.rows,
     }

@@ -8,6 +8,7 @@ import resource
 import shutil
 import stat
 import threading
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -20,12 +21,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from annotate import gold, gold_files
+from annotate import auditing, gold, gold_files
 from annotate.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.core import stages
 from annotate.gold_files import ExportError, export
 from annotate.judging import judge, skip, undo
-from annotate.models import Judgment, Task, Transition, Unit
+from annotate.models import Judgment, Task, Unit
 from annotate.opening import extend_task, open_task
 from annotate.queue import take
 from annotate.task_types.task_type import Answer
@@ -87,9 +88,9 @@ def people(person):
 
 @pytest.fixture
 def task(corpus):
-    """The whole corpus but five posts, opened and not yet worked on."""
-    found, _ = open_task("gold", corpus, 60, "7", title=TITLE, least_level=3)
-    return found
+    """The whole corpus but five posts, a part of its agreement to be audited; opened and not yet worked on."""
+    audit = {"audit_share": 0.3, "audit_least": 1, "audit_recheck": 0.5, "audit_limit": 1}
+    return open_task("gold", corpus, 60, "7", title=TITLE, least_level=3, **audit).task
 
 
 def work(task, readers, answers):
@@ -227,20 +228,54 @@ def test_texts_come_out_as_they_went_in(finished, out):
             assert texts[key] == text
 
 
-def test_every_row_says_its_stratum_and_the_chance_of_being_drawn(finished, out):
+def test_every_row_says_its_stratum_and_the_chances_of_being_drawn_and_audited(finished, out):
     export(finished, out)
     rows = json_lines(out / "gold.jsonl") + json_lines(out / "left_out.jsonl")
     frame = store.manifest_of(NAME).rows
     assert {row["chance"] for row in rows} == {60 / frame}
-    first = {t.unit.item.key: t.to_stage for t in Transition.objects.select_related("unit__item").order_by("-pk")}
+    agreed = [row for row in rows if row["agreed"]]
+    events = {row["id"]: [move["event"] for move in row["transitions"]][:2] for row in rows}
+    strata = {"agreed": ["agreed"], "audited": ["agreed", "audited"]}
     for row in rows:
-        assert row["stratum"] == {"AGREED": "agreed", "QUEUED": "disputed"}[first[row["judged_as"] or row["id"]]]
-    assert {row["stratum"] for row in rows} == {"agreed", "disputed"}
-    assert {row["stage"] for row in rows if row["stratum"] == "agreed"} == {"AGREED"}
+        if row["agreed"] and not row["judged_as"]:
+            assert events[row["id"]] == strata[row["stratum"]]
+        elif not row["agreed"]:
+            assert events[row["id"]][0] == row["stratum"] == "disputed"
+            assert row["audit_chance"] == 1
+    assert {row["stratum"] for row in rows} == {"agreed", "audited", "disputed"}
+    assert {(row["stage"], row["label"] == row["agreed"]) for row in rows if row["stratum"] == "agreed"} == {
+        ("AGREED", True)
+    }
+    for language in {row["agreed"] for row in agreed}:
+        same = [row for row in agreed if row["agreed"] == language]
+        audited = sum(row["stratum"] == "audited" for row in same)
+        assert {row["audit_chance"] for row in same} == {audited / len(same)}
+
+
+def test_a_language_that_failed_its_audit_has_the_stratum_contested(make_task, person, out):
+    task = make_task([AGREED] * 6, audit_least=2, audit_recheck=0, audit_limit=0.5)
+    with_manifest()
+    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    for _ in range(2):
+        settle(ada, judge(ann, take(ann, task).pk, Answer("en")).unit_id, Answer("en", "I read it"))
+    for _ in range(4):
+        judge(ann, take(ann, task).pk, Answer("de"))
+    manifest = export(task, out)
+    rows = json_lines(out / "gold.jsonl")
+    assert Counter((row["stratum"], row["agreed"], row["label"], row["audit_chance"]) for row in rows) == {
+        ("audited", "de", "en", 2 / 6): 2,
+        ("contested", "de", "de", 1.0): 4,
+    }
+    [row] = manifest["audit"]["languages"]
+    assert (row["posts"], row["audited"], row["contested"]) == (6, 2, True)
+    assert manifest["counts"]["by_stratum"] == {"audited": 2, "contested": 4}
+    header, text = card_of(out)
+    assert header["annotations_creators"] == ["expert-generated"]
+    assert "people label all of it: so for `de`." in text
 
 
 def test_the_chance_is_that_of_the_extended_draw(task, out):
-    extend_task(task, 63)
+    assert extend_task(task, 63).task == task
     export(task, out)
     frame = store.manifest_of(NAME).rows
     told = json_lines(out / "gold.unfinished.jsonl") + json_lines(out / "left_out.unfinished.jsonl")
@@ -300,7 +335,7 @@ def test_nobodys_name_is_in_any_file(finished, people, manager, out):
 
 
 def test_a_copy_carries_the_label_of_the_post_it_was_judged_as(corpus, people, out):
-    task, _ = open_task("gold", corpus, 65, "7", least_level=3)
+    task = open_task("gold", corpus, 65, "7", least_level=3, audit_share=0, audit_least=0).task
     finish(task, people, cycle([Answer("und", "several")]))
     manifest = export(task, out)
     rows = {row["id"]: row for name in ("gold", "left_out") for row in json_lines(out / f"{name}.jsonl")}
@@ -331,15 +366,23 @@ def test_the_manifest_counts_and_digests_what_is_there(finished, out):
     assert sum(counts["by_stage"].values()) == 60
     assert sum(counts["by_label"].values()) == sum(counts["by_stratum"].values()) == len(rows)
     assert manifest["finished"] is True
+    assert (manifest["format"], manifest["design"], manifest["decoys"]) == (2, "uniform", None)
     draw = finished.draw
-    assert manifest["draw"] == {
-        "design": "uniform",
-        "seed": "7",
-        "size": 60,
-        "frame_size": draw.frame_size,
-        "frame_digest": draw.frame_digest,
-        "chance": draw.chance,
-    }
+    assert manifest["draws"] == [
+        {
+            "design": "uniform",
+            "language": "",
+            "predictor": "",
+            "seed": "7",
+            "size": 60,
+            "asked": 60,
+            "frame_size": draw.frame_size,
+            "frame_digest": draw.frame_digest,
+            "chance": draw.chance,
+            "parameters": {},
+        }
+    ]
+    assert manifest["audit"] == auditing.report(finished)
     assert manifest["corpus"] == {"name": NAME, "source": SOURCE, "licence": "CC BY 4.0", "text_may_leave": True}
     [versions] = manifest["detectors"]
     assert set(versions) == {"langid", "cld2", "fasttext"}
@@ -398,6 +441,7 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(task, people, out,
         "uniformly_sampled.unfinished.tsv",
         "gold.unfinished.jsonl",
         "gold.unfinished.parquet",
+        "gold.unfinished.digests.txt",
         "left_out.unfinished.jsonl",
         "manifest.json",
         "README.md",
@@ -407,11 +451,11 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(task, people, out,
     assert f"**Unfinished.** {waiting} of 60 posts still wait for people" in text
     left_out = json_lines(out / "left_out.unfinished.jsonl")
     assert len(left_out) == waiting
-    assert {row["stage"] for row in left_out} == {"QUEUED"}
+    assert {row["stage"] for row in left_out} <= {"QUEUED", "ADJUDICATION"}
 
 
 def test_a_set_in_which_nothing_has_a_label_yet_is_still_well_formed(corpus, out):
-    task, _ = open_task("gold", corpus, 60, "7", least_letters=10**6)
+    task = open_task("gold", corpus, 60, "7", least_letters=10**6).task
     export(task, out)
     header, _ = card_of(out)
     assert "language" not in header
