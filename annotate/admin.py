@@ -8,10 +8,12 @@ from django.db.models import Count, Q
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.html import format_html_join
+from django.utils.safestring import mark_safe
 from django.utils.translation import ngettext
 from knox.models import AuthToken
 
-from annotate import people, progress, routing
+from annotate import auditing, findings, people, presenting, progress, routing
 from annotate.models import (
     Annotator,
     AnnotatorLanguage,
@@ -22,7 +24,6 @@ from annotate.models import (
     Transition,
     Unit,
 )
-from annotate.presenting import rerouted
 from corpora.core.languages import LANGUAGES, UND
 from corpora.models import Corpus, Draw
 from corpora.store import read_manifest
@@ -272,26 +273,35 @@ class TaskForm(forms.ModelForm):
         return sorted(set(self.cleaned_data["labels"]))
 
 
+# Fixed when a task was opened; which of them say anything depends on its kind.
+FIXED = {
+    "language": ["redundancy", "least_letters", "never_agree", "audit_share", "audit_least", "audit_recheck"],
+    "verify": ["redundancy", "decoy_share"],
+}
+
+
 @admin.register(Task)
 class TaskAdmin(admin.ModelAdmin):
     form = TaskForm
     list_display = ["name", "title", "is_open", "posts", "queued", "adjudication", "unread"]
     readonly_fields = [
-        "name",
-        "task_type",
-        "draw",
-        "least_letters",
-        "never_agree",
-        "redundancy",
-        "created_at",
-    ]
-    fieldsets = [
-        (None, {"fields": ["name", "title", "is_open", "task_type", "draw", "created_at"]}),
-        ("Question", {"fields": ["guidelines", "labels"]}),
-        ("Routing", {"fields": ["least_level", "rounds", "skip_limit", "lease_minutes", "on_conflict"]}),
-        ("Fixed when it was opened", {"fields": ["redundancy", "least_letters", "never_agree"]}),
+        *("name", "task_type", "draws_made", "created_at", "redundancy", "least_letters", "never_agree"),
+        *("audit_share", "audit_least", "audit_recheck", "decoy_share"),
     ]
     change_form_template = "admin/annotate/task/change_form.html"
+
+    def get_fieldsets(self, request, obj=None):
+        limit = ["audit_limit"] if obj.task_type == "language" else []
+        return [
+            (None, {"fields": ["name", "title", "is_open", "task_type", "draws_made", "created_at"]}),
+            ("Question", {"fields": ["guidelines", "labels"]}),
+            ("Routing", {"fields": ["least_level", "rounds", "skip_limit", "lease_minutes", "on_conflict", *limit]}),
+            ("Fixed when it was opened", {"fields": FIXED[obj.task_type]}),
+        ]
+
+    def get_readonly_fields(self, request, obj=None):
+        # What is asked about was drawn for.
+        return [*self.readonly_fields, *(["labels"] if obj and obj.task_type == "verify" else [])]
 
     def has_add_permission(self, request):
         return False  # open_task draws and opens in one go
@@ -326,22 +336,46 @@ class TaskAdmin(admin.ModelAdmin):
     def unread(self, task):
         return ", ".join(f"{row.queue} ({row.lacking:,})" for row in progress.queue_table(task) if row.lacking) or "–"
 
+    @admin.display(description="draws")
+    def draws_made(self, task):
+        draws = task.draws.select_related("corpus").order_by("language", "pk")
+        lines = ((reverse("admin:corpora_draw_change", args=[draw.pk]), draw) for draw in draws)
+        return format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', lines)
+
     def change_view(self, request, object_id, form_url="", extra_context=None):
         task = get_object_or_404(Task, pk=object_id)
-        context = {"queues": progress.queue_table(task), "stages": progress.stage_counts(task)}
+        context = {
+            "queues": progress.queue_table(task),
+            "stages": progress.stage_counts(task),
+            "checks": findings.checks(task),
+        }
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
 
     def get_urls(self):
-        view = self.admin_site.admin_view(self.reroute_view)
-        return [path("<int:pk>/reroute/", view, name="annotate_task_reroute"), *super().get_urls()]
+        views = [("reroute", self.reroute_view), ("contest", self.contest_view)]
+        paths = [
+            path(f"<int:pk>/{name}/", self.admin_site.admin_view(view), name=f"annotate_task_{name}")
+            for name, view in views
+        ]
+        return [*paths, *super().get_urls()]
 
     def reroute_view(self, request, pk):
+        task = self._posted(request, pk)
+        counts = routing.reroute(task, by=request.user)
+        messages.success(request, presenting.rerouted(counts))
+        return redirect("admin:annotate_task_change", pk)
+
+    def contest_view(self, request, pk):
+        task = self._posted(request, pk)
+        sent = auditing.contest_all(task, by=request.user)
+        messages.success(request, findings.contested(sent))
+        return redirect("admin:annotate_task_change", pk)
+
+    def _posted(self, request, pk):
         task = get_object_or_404(Task, pk=pk)
         if request.method != "POST" or not self.has_change_permission(request, task):
             raise PermissionDenied
-        counts = routing.reroute(task, by=request.user)
-        messages.success(request, rerouted(counts))
-        return redirect("admin:annotate_task_change", pk)
+        return task
 
 
 class JudgmentInline(admin.TabularInline):
@@ -359,10 +393,22 @@ class TransitionInline(admin.TabularInline):
     can_delete = False
 
 
+class DecoyFilter(admin.SimpleListFilter):
+    title, parameter_name = "decoy", "decoy"
+
+    def lookups(self, request, model_admin):
+        return [("yes", "Yes"), ("no", "No")]
+
+    def queryset(self, request, queryset):
+        if self.value() is None:
+            return queryset
+        return queryset.exclude(gold_answer="") if self.value() == "yes" else queryset.filter(gold_answer="")
+
+
 @admin.register(Unit)
 class UnitAdmin(ReadOnly):
-    list_display = ["position", "task", "text", "stage", "round", "language", "label"]
-    list_filter = ["task", "stage", "language", "label"]
+    list_display = ["position", "task", "text", "asked", "stage", "round", "language", "label", "agreed_label", "decoy"]
+    list_filter = ["task", "stage", "asked", "audited", DecoyFilter, "language", "label"]
     search_fields = ["item__key", "item__text"]
     list_select_related = ["task", "item"]
     inlines = [JudgmentInline, TransitionInline]
@@ -370,6 +416,10 @@ class UnitAdmin(ReadOnly):
     @admin.display
     def text(self, unit):
         return unit.item.text[:80]
+
+    @admin.display(boolean=True, ordering="gold_answer")
+    def decoy(self, unit):
+        return bool(unit.gold_answer)
 
 
 @admin.register(Judgment)
@@ -419,7 +469,15 @@ class CorpusAdmin(ReadOnly):
 
 @admin.register(Draw)
 class DrawAdmin(ReadOnly):
-    list_display = ["corpus", "design", "seed", "size", "frame_size", "extends", "created_at"]
+    list_display = [
+        *("corpus", "design", "language", "predictor", "seed", "asked", "size", "frame_size", "told", "extends"),
+        "created_at",
+    ]
+    list_filter = ["corpus", "design", "predictor", "language"]
+
+    @admin.display(description="parameters")
+    def told(self, draw):
+        return ", ".join(f"{name}: {value}" for name, value in draw.parameters.items())
 
 
 @admin.register(LogEntry)

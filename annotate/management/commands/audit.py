@@ -1,0 +1,51 @@
+from django.core.management.base import BaseCommand, CommandError
+
+from annotate import auditing, findings, known
+from annotate.models import Task
+from annotate.reporting import text_table
+
+
+class Command(BaseCommand):
+    help = "Show what the audit of a task's agreement found, or how often readers said Yes to decoys."
+
+    def add_arguments(self, parser):
+        parser.add_argument("task")
+        parser.add_argument(
+            "--contest", action="store_true", help="have people label the languages that are over the task's limit"
+        )
+
+    def handle(self, *, task, contest, **options):
+        found = Task.objects.filter(name=task).first()
+        if found is None:
+            there = ", ".join(Task.objects.values_list("name", flat=True)) or "none"
+            raise CommandError(f"There is no task {task!r}; there is: {there}.")
+        uniform = found.draw.design == "uniform"
+        if contest and not uniform:
+            raise CommandError(f"{found.name} asks about one language at a time: there is no agreement to contest.")
+        if contest:
+            self.stdout.write(findings.contested(auditing.contest_all(found)))
+        elif uniform:
+            self.agreement(found, auditing.report(found))
+        else:
+            self.decoys(found, known.report(found))
+
+    def agreement(self, task: Task, audit: dict) -> None:
+        words = findings.audit_words(audit)
+        if not words:
+            self.stdout.write(f"Task {task.name}: no post on which the detectors agree was chosen for people to check.")
+            return
+        self.stdout.write("\n".join([text_table(findings.audit_table(audit)), "", *words]))
+        limit = findings.whole_percent(audit["limit"])
+        if over := findings.over_limit(audit):
+            self.stdout.write(
+                f"Over the limit of {limit}: {' '.join(over)}; `audit {task.name} --contest` has people label them."
+            )
+        else:
+            self.stdout.write(f"No language that is read to the end is over the limit of {limit}.")
+
+    def decoys(self, task: Task, decoys: dict) -> None:
+        words = findings.decoy_words(decoys)
+        if not words:
+            self.stdout.write(f"Task {task.name}: no decoys are hidden in it.")
+            return
+        self.stdout.write("\n".join([text_table(findings.decoy_table(decoys)), "", *words]))
