@@ -103,7 +103,7 @@ def import_files(
     """
     mapping = {field: field for field in FIELDS} | (columns or {})
     for path in paths:
-        _check(path, format)
+        check_file(path, format)
     opened = partial(open_corpus, name, licence=licence, text_may_leave=text_may_leave, source=source)
     opened()  # refuses before anything is made on disk
     with changing(name) as directory:
@@ -125,7 +125,7 @@ def import_files(
             yield outcome
 
 
-def _check(path: Path, format: str | None) -> None:
+def check_file(path: Path, format: str | None) -> None:
     """CorpusError where it is plain before reading that a path cannot be imported."""
     try:
         if path.is_dir():

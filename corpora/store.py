@@ -1,12 +1,13 @@
-"""Where a corpus lives on disk, and how it is asked: manifest, Parquet parts, votes, rejects, DuckDB.
+"""Where a corpus lives on disk, and how it is asked: manifest, Parquet parts, votes, predictions, rejects, DuckDB.
 
     DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; whatever it does not name is a leftover
                             parts/000001.parquet    posts, in the order in which they were imported
                             votes/000001.parquet    the detectors' votes on that part
+                            predictions/000001.parquet    what a classifier from outside says of all posts
                             rejects/000001.jsonl    what was refused of the first source: file, line, reason
 
 The manifest is the commit point: it is written aside and renamed, after all that it names is safely on disk.
-Parts never change. What goes into them is the matter of ingest.py and prelabel.py.
+Parts never change. What goes into them is the matter of ingest.py, prelabel.py and predictions.py.
 """
 
 import errno
@@ -38,7 +39,14 @@ POST_SCHEMA = pa.schema(
         pa.field("url", pa.string(), nullable=False),
     ]
 )
-_FOLDERS = ("parts", "votes", "rejects")
+PREDICTIONS_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("label", pa.string(), nullable=False),
+        pa.field("score", pa.float64()),
+    ]
+)
+_FOLDERS = ("parts", "votes", "predictions", "rejects")
 # DuckDB sorts and joins on disk beyond this.
 MEMORY_LIMIT = "1GB"
 
@@ -78,6 +86,20 @@ class VotesPart:
 
 
 @dataclass(frozen=True)
+class Predictions:
+    """What a classifier from outside says of every post that the corpus had when they were imported."""
+
+    name: str
+    version: str
+    file: str
+    rows: int
+    sha256: str
+    posts_sha256: str  # Manifest.posts_sha256 of the posts that they are about
+    mapping: dict[str, tuple[str, ...]]  # coarse class -> the labels that it stands for
+    source: str
+
+
+@dataclass(frozen=True)
 class Manifest:
     licence: str
     text_may_leave: bool
@@ -85,10 +107,16 @@ class Manifest:
     sources: tuple[Source, ...] = ()
     parts: tuple[Part, ...] = ()
     votes: tuple[VotesPart, ...] = ()
+    predictions: tuple[Predictions, ...] = ()
 
     @property
     def rows(self) -> int:
         return sum(part.rows for part in self.parts)
+
+    @property
+    def posts_sha256(self) -> str:
+        """SHA-256 over the digests of the parts, as lines of hex."""
+        return hashlib.sha256("\n".join(part.sha256 for part in self.parts).encode()).hexdigest()
 
 
 def corpora_dir() -> Path:
@@ -114,7 +142,14 @@ def read_manifest(name: str) -> Manifest | None:
     raw["sources"] = tuple(Source(**source) for source in raw["sources"])
     raw["parts"] = tuple(Part(**part) for part in raw["parts"])
     raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
+    # A manifest from before there were any does not name them.
+    raw["predictions"] = tuple(_predictions(predictions) for predictions in raw.get("predictions", ()))
     return Manifest(**raw)
+
+
+def _predictions(raw: dict[str, Any]) -> Predictions:
+    mapping = {label: tuple(targets) for label, targets in raw.pop("mapping").items()}
+    return Predictions(mapping=mapping, **raw)
 
 
 def manifest_of(name: str) -> Manifest:
@@ -180,7 +215,7 @@ def changing(name: str) -> Iterator[Path]:
             with suppress(OSError, CorpusError):
                 # A list of rejects stays, for whoever is to read why a file was refused.
                 manifest = read_manifest(name)
-                _sweep(directory, manifest, ("parts", "votes"))
+                _sweep(directory, manifest, ("parts", "votes", "predictions"))
                 if manifest is None:
                     _remove_empty(directory)
 
@@ -220,6 +255,7 @@ def _sweep(directory: Path, manifest: Manifest | None, folders: tuple[str, ...])
     if manifest:
         named |= {f"parts/{part.name}" for part in manifest.parts}
         named |= {f"votes/{votes.name}" for votes in manifest.votes}
+        named |= {f"predictions/{predictions.file}" for predictions in manifest.predictions}
         named |= {f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1)}
     for folder in folders:
         for path in (directory / folder).iterdir():
@@ -266,10 +302,18 @@ class Store:
         else:
             self.connection.from_arrow(schema.empty_table()).create(name)
 
+    def rows(self, name: str, table: pa.Table) -> None:
+        """A table of rows that are given."""
+        self.connection.from_arrow(table).create(name)
+
+    def relation(self, name: str, *parameters: object) -> duckdb.DuckDBPyRelation:
+        """corpora/sql/<name>.sql, its `?` being the parameters in order."""
+        sql = (Path(__file__).parent / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+        return self.connection.sql(sql, params=list(parameters) or None)
+
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
         """The rows of corpora/sql/<name>.sql, its `?` being the parameters in order."""
-        sql = (Path(__file__).parent / "sql" / f"{name}.sql").read_text(encoding="utf-8")
-        return self.connection.sql(sql, params=list(parameters)).to_arrow_reader(10_000)
+        return self.relation(name, *parameters).to_arrow_reader(10_000)
 
 
 def _spill_dir() -> Path:

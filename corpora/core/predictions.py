@@ -1,0 +1,95 @@
+"""One prediction: which label a classifier gives a post, and what its labels mean here. Reads no files.
+
+A classifier may say `nb` where the label is `no`, or `zh` where people tell zh-CN from zh-TW. Such labels are declared:
+one target renames a label, several make it a coarse class that stands for them and is kept as such.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from corpora.core.languages import LANGUAGES, UND
+from corpora.core.records import RecordError, read_id
+
+FIELDS = ("id", "label", "score")
+OBLIGATORY = ("id", "label")
+
+Mapped = Mapping[str, tuple[str, ...]]  # the classifier's label -> the labels that it stands for
+Prediction = tuple[str, str, float | None]  # id, label, score
+
+
+class UnknownLabel(RecordError):
+    """A label that is no language's code, nor und, nor declared."""
+
+    def __init__(self, label: str) -> None:
+        coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
+        why = f"stands for {', '.join(coarse)}" if coarse else "is no language code known here"
+        super().__init__(f"The label {label!r} {why}.")
+        self.label = label
+
+
+def is_label(code: str) -> bool:
+    """Whether a code is a label that people may give: that of one language, or und."""
+    return code == UND or (code in LANGUAGES and not LANGUAGES[code].labels)
+
+
+def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """What `zh=zh-CN,zh-TW` and the like declare. RecordError, as a sentence, for what cannot be declared."""
+    declared: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        label, _, written = pair.partition("=")
+        label, targets = label.strip(), tuple(target.strip() for target in written.split(","))
+        if not label or not all(targets):
+            raise RecordError(f"--map {pair}: write LABEL=LABEL, or LABEL=LABEL,LABEL for a class of several.")
+        if label in declared:
+            raise RecordError(f"--map declares {label} twice; give all that it stands for in one.")
+        if strange := [target for target in targets if not is_label(target)]:
+            raise RecordError(f"--map {pair}: {strange[0]!r} is no label known here, such as de, zh-CN or und.")
+        if len(set(targets)) < len(targets):
+            raise RecordError(f"--map {pair}: a label stands there twice.")
+        if len(targets) > 1 and is_label(label):
+            raise RecordError(
+                f"--map {pair}: {label} is the label of one language, so a class of several cannot have it; rename the "
+                "class in the file, for example to sh."
+            )
+        if len(targets) > 1 and UND in targets:
+            raise RecordError(f"--map {pair}: a class stands for languages, and {UND} is none.")
+        declared[label] = targets
+    return declared
+
+
+def classes(declared: Mapped) -> dict[str, tuple[str, ...]]:
+    """The coarse classes among what is declared, in order of their names."""
+    return {label: tuple(sorted(targets)) for label, targets in sorted(declared.items()) if len(targets) > 1}
+
+
+def read_prediction(raw: Mapping[str, object], declared: Mapped) -> Prediction:
+    """The prediction of one source row, keyed by FIELDS. RecordError for the first rule that it breaks."""
+    return read_id(raw.get("id")), _label(raw.get("label"), declared), _score(raw.get("score"))
+
+
+def _label(value: object, declared: Mapped) -> str:
+    if not isinstance(value, str):
+        raise RecordError("The label is missing." if value is None else "The label is not a string.")
+    label = value.strip()
+    if not label:
+        raise RecordError(f"The label is empty; write {UND} where the classifier names no language.")
+    if label in declared:
+        targets = declared[label]
+        return targets[0] if len(targets) == 1 else label
+    if not is_label(label):
+        raise UnknownLabel(label[:40])
+    return label
+
+
+def _score(value: object) -> float | None:
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError
+        score = float(value)
+    except (ValueError, OverflowError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise RecordError(f"The score {str(value)[:40]!r} is not a number.")
+    return score

@@ -1,0 +1,169 @@
+"""Predictors: whatever labels the posts of a corpus with languages, and what it says of them.
+
+A detector that voted, the majority of the three, or predictions from outside that predictions.py has imported. A coarse
+class of a predictor stands for several labels (zh for zh-CN and zh-TW); which of its labels are right is no matter of
+this room.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from corpora.core.languages import COVERAGE, LANGUAGES, UND
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.errors import CorpusError
+from corpora.predictions import listed, named, read_predictions
+from corpora.store import (
+    PREDICTIONS_SCHEMA,
+    Manifest,
+    Predictions,
+    Store,
+    asking,
+    corpus_dir,
+    full_disk_explained,
+    manifest_of,
+)
+
+__all__ = [
+    "BUILT_IN",
+    "Predictor",
+    "find_predictor",
+    "labels_where",
+    "predicted_labels",
+    "predicting",
+    "read_predictions",
+    "triggers",
+]
+
+MAJORITY = "majority"  # the language that at least two of the three name first, else und
+BUILT_IN = (*DETECTOR_NAMES, MAJORITY)
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """version is empty for one that is built in; mapping: coarse class -> the labels that it stands for."""
+
+    name: str
+    version: str = ""
+    mapping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+    @property
+    def voted(self) -> bool:
+        """Whether its labels are made of the detectors' votes."""
+        return self.name in BUILT_IN
+
+
+def find_predictor(corpus_name: str, spelled: str) -> Predictor:
+    """The predictor `cld2`, `majority`, `mine@2`, or `mine` where it has one version. CorpusError where none is."""
+    manifest = manifest_of(corpus_name)
+    if spelled in BUILT_IN:
+        return Predictor(spelled, mapping=_coarse(spelled))
+    name, _, version = spelled.partition("@")
+    found = [known for known in manifest.predictions if known.name == name and version in ("", known.version)]
+    if len(found) > 1:
+        versions = ", ".join(f"{known.name}@{known.version}" for known in found)
+        raise CorpusError(f"The predictor {name} has several versions for corpus {corpus_name}; say which: {versions}.")
+    if not found:
+        there = ", ".join([*BUILT_IN, *(f"{known.name}@{known.version}" for known in manifest.predictions)])
+        raise CorpusError(
+            f"There is no predictor {spelled!r} for corpus {corpus_name}; there is: {there}. "
+            f"Import others with import_predictions {corpus_name} FILE --name NAME --version VERSION."
+        )
+    return Predictor(found[0].name, found[0].version, found[0].mapping)
+
+
+def _coarse(name: str) -> dict[str, tuple[str, ...]]:
+    """The coarse codes that a built-in predictor can say."""
+    by = DETECTOR_NAMES if name == MAJORITY else (name,)
+    # Two of the three must know a code for the majority to have it.
+    least = 2 if name == MAJORITY else 1
+    return {
+        code: language.labels
+        for code, language in LANGUAGES.items()
+        if language.labels and sum(code in COVERAGE[detector] for detector in by) >= least
+    }
+
+
+def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
+    """What stands of a predictor in the manifest, None for a built-in. CorpusError where it has not seen all posts."""
+    if predictor.voted:
+        if len(manifest.votes) < len(manifest.parts):
+            raise CorpusError(f"Corpus {corpus_name} has posts without votes; run: prelabel {corpus_name}")
+        return None
+    known = named(manifest, predictor.name, predictor.version)
+    if known is None:
+        raise CorpusError(f"There are no predictions of {predictor} for corpus {corpus_name}; see import_predictions.")
+    if known.posts_sha256 != manifest.posts_sha256:
+        raise CorpusError(
+            f"The predictions of {predictor} cover {known.rows:,} of {manifest.rows:,} posts of corpus {corpus_name}; "
+            "import them again with import_predictions, for all posts."
+        )
+    return known
+
+
+@contextmanager
+def predicting(corpus_name: str, predictor: Predictor, manifest: Manifest | None = None) -> Iterator[Store]:
+    """A store over the corpus with the view `predicted`: id, label, score, one row for every post.
+
+    The label is und where the predictor names no language. CorpusError where there are posts that it has not seen.
+    """
+    manifest = manifest or manifest_of(corpus_name)
+    known = check_complete(corpus_name, predictor, manifest)
+    with asking(corpus_name, manifest=manifest) as store:
+        _view(store, "predicted", corpus_name, predictor, known)
+        yield store
+
+
+def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, known: Predictions | None) -> None:
+    if known:
+        store.view(name, [corpus_dir(corpus_name) / "predictions" / known.file], PREDICTIONS_SCHEMA)
+        return
+    # No way to take the first of a list is common to DuckDB and Spark, so it stands here and in no query.
+    votes = store.connection.table("votes")
+    if predictor.name in DETECTOR_NAMES:
+        best = f"{predictor.name}[1]"
+        votes.project(f"id, coalesce({best}.language, '{UND}') AS label, {best}.score AS score").create_view(name)
+        return
+    firsts = ", ".join(f"{detector}[1].language AS {detector}" for detector in DETECTOR_NAMES)
+    votes.project(f"id, {firsts}").create_view("first_votes", replace=True)
+    store.relation("predicted_majority").create_view(name)
+
+
+def predicted_labels(corpus_name: str, predictor: Predictor, ids: Iterable[str]) -> dict[str, str]:
+    """Id -> the predictor's label. CorpusError naming ids that the corpus has not."""
+    wanted = list(dict.fromkeys(ids))
+    with full_disk_explained("the predictions were not read"), predicting(corpus_name, predictor) as store:
+        store.rows("asked", pa.table({"id": pa.array(wanted, pa.string())}))
+        found: dict[str, str | None] = {}
+        for batch in store.query("predicted_of"):
+            found.update(zip(batch.column("id").to_pylist(), batch.column("label").to_pylist(), strict=True))
+    if missing := [key for key in wanted if found[key] is None]:
+        raise CorpusError(f"Corpus {corpus_name} has no posts with {listed(missing, len(missing), 'id')}.")
+    return {key: label for key in wanted if (label := found[key]) is not None}
+
+
+def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
+    """Label -> how many posts of the corpus the predictor gives it; und too."""
+    with full_disk_explained("the predictions were not counted"), predicting(corpus_name, predictor) as store:
+        return counts(store, "label_counts")
+
+
+def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> dict[str, int]:
+    """Label -> how many posts of the corpus the predictor gives it and the other predictor does not."""
+    manifest = manifest_of(corpus_name)
+    known = check_complete(corpus_name, other, manifest)
+    with full_disk_explained("the predictions were not counted"), predicting(corpus_name, predictor, manifest) as store:
+        _view(store, "other_predicted", corpus_name, other, known)
+        return counts(store, "labels_where_other_differs")
+
+
+def counts(store: Store, query: str) -> dict[str, int]:
+    """The rows of a query that has the columns label and posts."""
+    found: list[dict[str, Any]] = store.query(query).read_all().to_pylist()
+    return {row["label"]: row["posts"] for row in found}
