@@ -56,7 +56,8 @@ def _counts(findings: list[str]) -> dict[str, int]:
 
 
 def over_limit(task: Task, audit: Audit) -> bool:
-    return error(audit).high > task.audit_limit
+    """Whether too much may be wrong; where nothing was chosen for the audit, there is nothing to say so."""
+    return audit.resolved + audit.unresolved > 0 and error(audit).high > task.audit_limit
 
 
 def check_limit(unit: Unit) -> None:
@@ -68,20 +69,18 @@ def check_limit(unit: Unit) -> None:
         return
     # Two last answers at a time would each take the other for outstanding: the second waits here for the first.
     task = Task.objects.select_for_update(no_key=True).get(pk=unit.task_id)
-    same = task.units.filter(agreed_label=unit.agreed_label)
-    if same.filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).exists() or not _left(task, unit.agreed_label):
+    if _waiting(task, unit.agreed_label) or not _left(task, unit.agreed_label):
         return
     if over_limit(task, audits(task, [unit.agreed_label])[unit.agreed_label]):
         contest(task, unit.agreed_label)
 
 
-def contest_all(task: Task) -> dict[str, int]:
+def contest_all(task: Task, by=None) -> dict[str, int]:
     """The same for all languages of a task, as when its limit was lowered. Label -> units sent to people."""
     sent = {}
     for label, audit in audits(task).items():
-        waiting = task.units.filter(agreed_label=label, stage__in=(stages.QUEUED, stages.ADJUDICATION))
-        if _left(task, label) and not waiting.exists() and over_limit(task, audit):
-            sent[label] = contest(task, label)
+        if _left(task, label) and not _waiting(task, label) and over_limit(task, audit):
+            sent[label] = contest(task, label, by)
     return sent
 
 
@@ -89,15 +88,22 @@ def _left(task: Task, label: str) -> bool:
     return task.units.filter(agreed_label=label, stage=stages.AGREED).exists()
 
 
+def _waiting(task: Task, label: str) -> bool:
+    return task.units.filter(agreed_label=label, stage__in=(stages.QUEUED, stages.ADJUDICATION)).exists()
+
+
 def report(task: Task) -> dict:
     """What the audit found, in all and by language, in JSON's terms.
 
     languages: one row for each label on which the detectors agreed; posts: how many such there are; audited: how many
     of them people have read to the end; error: the share in which the detectors are wrong, with its 95% interval;
-    bounds: if all unresolved (discarded, or not done yet) were right, or all wrong; contested: people label them all.
+    bounds: if all unresolved (discarded, or not done yet) were right, or all wrong; waiting: some of it is not done;
+    over_limit: it is done, too much may be wrong, and some were not read; contested: people label them all.
     """
     found = audits(task)
-    left = set(task.units.filter(stage=stages.AGREED).values_list("agreed_label", flat=True).order_by())
+    agreed = task.units.exclude(agreed_label="").order_by().values_list("agreed_label", flat=True)
+    left = set(agreed.filter(stage=stages.AGREED))
+    waiting = set(agreed.filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)))
     contested = task.units.filter(transitions__event="contested").values_list("agreed_label", flat=True)
     contested = set(contested.order_by().distinct())
     return {
@@ -110,8 +116,9 @@ def report(task: Task) -> dict:
                 "audited": audit.resolved,
                 "unresolved": audit.unresolved,
                 "error": error(audit).as_dict(),
-                "bounds": bounds(audit),
-                "over_limit": label in left and over_limit(task, audit),
+                "bounds": list(bounds(audit)),
+                "waiting": label in waiting,
+                "over_limit": label in left and label not in waiting and over_limit(task, audit),
                 "contested": label in contested,
             }
             for label, audit in found.items()

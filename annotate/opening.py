@@ -95,8 +95,8 @@ def _add(opened: Opened, sample: Sample, known, reuse: bool) -> None:
     draw, items = record(sample)
     task, asked = opened.task, sample.language
     task.draws.add(draw)
-    hidden = decoys(task, asked, items, known, sample.seed)
     labels = reusable(items, asked, known) if reuse else {}
+    hidden = decoys(task, asked, items, known, sample.seed, labels)
     everything = mixed(items, hidden, asked, sample.seed)
     answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
     opened.stages += add_units(task, everything, asked=asked, gold_answers=answers, reuse=labels)

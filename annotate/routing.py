@@ -193,18 +193,18 @@ def _rechecked(unit: Unit) -> bool:
     return lots.hit(unit.task.audit_recheck, seed=seed, purpose="recheck", key=unit.item.key)
 
 
-def _to_people(unit: Unit, event: str, routes: Routes) -> Transition:
+def _to_people(unit: Unit, event: str, routes: Routes, by=None) -> Transition:
     """Put a unit into the queue of its most likely language; the caller saves both."""
     task_type = TASK_TYPES[unit.task.task_type]
     unit.candidates = routes.with_extras(task_type.candidates(unit))
     queue = routes.queue_of(unit.candidates[0])
-    return _apply(unit, event, stages.QUEUED, round=1, language=queue, visited=[queue])
+    return _apply(unit, event, stages.QUEUED, by=by, round=1, language=queue, visited=[queue])
 
 
-def _send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
+def _send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -> int:
     """Take AGREED units out of their stage. Returns how many."""
     found = list(units.filter(stage=stages.AGREED).select_related("item", "task").select_for_update(of=("self",)))
-    transitions = [_to_people(unit, event, routes) for unit in found]
+    transitions = [_to_people(unit, event, routes, by) for unit in found]
     for unit in found:
         unit.recheck = event == "audited" and _rechecked(unit)
     fields = ["stage", "label", "round", "language", "visited", "candidates", "recheck"]
@@ -214,9 +214,12 @@ def _send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
 
 
 @transaction.atomic
-def contest(task: Task, label: str) -> int:
-    """Have people label every unit on which the detectors agreed on a label. Returns how many."""
-    return _send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load())
+def contest(task: Task, label: str, by=None) -> int:
+    """Have people label every unit on which the detectors agreed on a label. Returns how many.
+
+    by: the manager who wants it; nobody where the audit itself does.
+    """
+    return _send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load(), by)
 
 
 def after_judgment(unit: Unit, judgment: Judgment) -> None:
@@ -229,7 +232,8 @@ def after_judgment(unit: Unit, judgment: Judgment) -> None:
         if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
             move(unit, "doubted", stages.ADJUDICATION, by=by, judgment=judgment)
         elif label is None:
-            move(unit, "conflicted", task.on_conflict, by=by, judgment=judgment)
+            to_stage = stages.DISCARDED if unit.gold_answer else task.on_conflict
+            move(unit, "conflicted", to_stage, by=by, judgment=judgment)
         else:
             move(unit, "answered", stages.LABELLED, by=by, judgment=judgment, label=label)
         return
