@@ -23,10 +23,14 @@ POSTS = 1525
 
 @pytest.fixture
 def open_task(demo_corpus, capsys):
-    """open_task("t", 100, "--rounds", "3") runs the command with seed 7; returns (what it said, what it warned of)."""
+    """open_task("t", 100, "--rounds", "3") runs the command with seed 7; returns (what it said, what it warned of).
 
-    def run(name, size, *options, seed="7", corpus=NAME):
+    Nobody audits what the detectors agree on, unless a test asks for it.
+    """
+
+    def run(name, size, *options, seed="7", corpus=NAME, audit=False):
         capsys.readouterr()
+        options = [*options, *([] if audit else ["--audit-share=0", "--audit-least=0"])]
         call_command("open_task", name, "--size", str(size), "--seed", seed, "--corpus", corpus, *options)
         return capsys.readouterr()
 
@@ -74,13 +78,14 @@ def test_a_task_is_drawn_opened_and_routed_and_the_counts_add_up(open_task):
 
 
 def test_without_options_the_task_is_the_articles(open_task):
-    open_task("t", 20)
+    open_task("t", 20, audit=True)
     task = Task.objects.get()
     assert task.labels == sorted(TASK_TYPE.labels)
     assert len(task.labels) == 70
     assert (task.title, task.guidelines) == (TASK_TYPE.title, TASK_TYPE.guidelines)
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (1, 2, 1, 4, 20)
     assert task.never_agree == ["bs", "hr", "sr"]
+    assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.02, 30, 0.2, 0.1)
 
 
 def test_every_knob_can_be_set(open_task, tmp_path):
@@ -88,11 +93,13 @@ def test_every_knob_can_be_set(open_task, tmp_path):
     guidelines.write_text("# Só isto\n", encoding="utf-8")
     numbers = ["--redundancy=3", "--rounds=4", "--skip-limit=2", "--least-level=3", "--least-letters=30"]
     texts = ["--labels", "pt es, de pt", "--never-agree", "pt", "--title", "Which?", "--guidelines", str(guidelines)]
-    open_task("t", 20, *numbers, *texts)
+    audit = ["--audit-share=1/8", "--audit-least=2", "--audit-recheck=25%", "--audit-limit", "0.07"]
+    open_task("t", 20, *numbers, *texts, *audit, audit=True)
     task = Task.objects.get()
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (3, 4, 2, 3, 30)
     assert (task.labels, task.title, task.guidelines) == (["de", "es", "pt"], "Which?", "# Só isto\n")
     assert "pt" in task.never_agree
+    assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.125, 2, 0.25, 0.07)
     assert set(task.units.values_list("redundancy", flat=True)) == {3}
 
 
@@ -106,6 +113,21 @@ def test_agreed_posts_have_votes_of_one_voice_and_disputed_ones_candidates(open_
         elif unit.stage == stages.QUEUED:
             assert unit.candidates
             assert (unit.round, unit.visited) == (1, [unit.language])
+
+
+def test_of_each_language_that_is_agreed_on_a_share_and_a_least_number_is_queued_like_any_other(open_task):
+    out, _ = open_task("t", 900, "--audit-share", "25%", "--audit-least", "3", audit=True)
+    task = Task.objects.get()
+    agreed = Counter(task.units.exclude(agreed_label="").values_list("agreed_label", flat=True))
+    audited = Counter(task.units.filter(audited=True).values_list("agreed_label", flat=True))
+    assert min(agreed.values()) < 3 < max(agreed.values()) / 4
+    assert audited == {code: max(-(-posts // 4), min(3, posts)) for code, posts in agreed.items()}
+    assert f"{audited.total():,} posts audit the agreement." in out
+    queued = task.units.filter(audited=True, copy_of=None)
+    assert {unit.stage for unit in queued} == {stages.QUEUED}
+    disputed = task.units.filter(agreed_label="", stage=stages.QUEUED)
+    for units in (queued, disputed):
+        assert all(unit.round == 1 and unit.visited == [unit.language] and unit.candidates for unit in units)
 
 
 def test_a_language_marked_so_in_the_admin_never_agrees_in_tasks_opened_from_then_on(open_task):
@@ -244,12 +266,12 @@ def refused(run, *arguments, **options):
 @pytest.mark.parametrize(
     ("name", "size", "options", "told"),
     [
-        ("t", 0, [], "--size must be 1 or more."),
-        ("t", -5, [], "--size must be 1 or more."),
+        ("t", 0, [], "--size must be given, and be 1 or more."),
+        ("t", -5, [], "--size must be given, and be 1 or more."),
         ("t", 10, ["--corpus", "none"], "There is no corpus 'none'; there is: demo. See import_corpus."),
-        ("t", 10, ["--seed", ""], "--seed is needed to open a task."),
+        ("t", 10, ["--seed", ""], "--seed is needed to open a uniform task."),
         ("t", 10, ["--seed", "x" * 65], "The seed has 65 characters; give it 1 to 64."),
-        ("t", 10, ["--corpus", ""], "--corpus is needed to open a task."),
+        ("t", 10, ["--corpus", ""], "--corpus is needed to open a uniform task."),
         ("t", 10, ["--labels", "de xx q"], "'xx', 'q': not a language code known here"),
         ("t", 10, ["--never-agree", "xx"], "'xx': not a language code known here"),
         ("two words", 10, [], "name: Enter a valid “slug” consisting of letters, numbers"),
@@ -261,6 +283,15 @@ def refused(run, *arguments, **options):
         ("t", 10, ["--skip-limit", "0"], "skip-limit: Ensure this value is greater than or equal to 1."),
         ("t", 10, ["--least-level", "6"], "least-level: Ensure this value is less than or equal to 5."),
         ("t", 10, ["--least-letters", "-1"], "least-letters: Ensure this value is greater than or equal to 0."),
+        ("t", 10, ["--audit-limit", "2"], "audit-limit: Ensure this value is less than or equal to 1.0."),
+        (
+            "t",
+            10,
+            ["--window", "2014-07-01..2014-07-02"],
+            "--window: not an option of the uniform design.",
+        ),
+        ("t", 10, ["--predictor", "cld2"], "--predictor: not an option of the uniform design. Leave it out."),
+        ("t", 10, ["--reuse"], "--reuse: not an option of the uniform design. Leave it out."),
         ("t", 10, ["--guidelines", "none.md"], "The guidelines cannot be read: "),
     ],
 )
@@ -280,7 +311,7 @@ def test_a_task_is_not_opened_twice(open_task):
     [
         (["t", 30], "The task has 50 posts already; --size must be larger than that."),
         (["t", 50], "The task has 50 posts already; --size must be larger than that."),
-        (["t", 0], "--size must be 1 or more."),
+        (["t", 0], "--size must be given, and be 1 or more."),
         (["none", 100], "There is no task 'none' to extend."),
         (["t", 100, "--seed", "8"], "The task was drawn with --seed 7; extending it cannot change that."),
         (["t", 100, "--corpus", "other"], "The task was drawn with --corpus demo; extending it cannot change that."),
