@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from annotate import people
 from annotate.adjudication import settle
+from annotate.core.intervals import jeffreys
 from annotate.judging import judge, skip
 from annotate.models import Annotator, Invite, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.people import Row, add_annotators
@@ -451,6 +452,125 @@ def test_a_tasks_page_shows_its_stages_and_queues(desk, world):
     assert "fr fr 1 0 nobody 1 lack readers: add some, or send it on" in shown
     assert "Send on units that lack readers" in shown
     assert "fr (1)" in page(desk, address(Task, "changelist")).text
+
+
+@pytest.fixture
+def failed(make_task, person):
+    """A task of two languages whose audit is done; German was wrong each time, and the limit let it pass."""
+    task = make_task([AGREED] * 12 + [("fr",) * 3] * 8, name="audited", audit_least=4, audit_recheck=0, audit_limit=1)
+    ann, ada = person("ann", "de fr"), person("ada", adjudicates=True)
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("fr"))
+    for unit in task.units.filter(stage="ADJUDICATION"):
+        settle(ada, unit.pk, Answer("en", "I read it"))
+    return task
+
+
+def test_a_tasks_page_shows_what_its_audit_found(desk, failed):
+    shown = page(desk, address(Task, "change", failed.pk))
+    assert shown.forbidden == []
+    assert "The detectors agree on 20 posts. 8 of these were chosen by lot" in shown.text
+    low, high = (100 * end for end in jeffreys(4, 4))
+    assert f"de German 12 4 of 4 100.0% [{low:.1f}, {high:.1f}]" in shown.text
+    assert "fr French 8 4 of 4 0.0% [0.0, " in shown.text
+    assert "Where the detectors agree and are wrong" in shown.text  # the plot
+    assert "over the limit" not in shown.text
+
+
+def test_a_lower_limit_shows_what_is_over_it_and_the_button_has_people_label_that(desk, failed, manager):
+    assert task_form(desk, failed, audit_limit=0.6, audit_share=0.9, audit_least=1, audit_recheck=1).status_code == 302
+    failed.refresh_from_db()
+    assert (failed.audit_limit, failed.audit_share, failed.audit_least, failed.audit_recheck) == (0.6, 0, 4, 0)
+    shown = page(desk, address(Task, "change", failed.pk))
+    assert shown.forbidden == []
+    assert "Over the task’s limit: de. Have people label the languages over the limit" in shown.text
+    assert "more than 60% may be wrong" in shown.text
+    path = reverse("admin:annotate_task_contest", args=[failed.pk])
+    assert desk.get(path).status_code == 403
+    assert failed.units.filter(stage="AGREED").count() == 12
+    reply = desk.post(path, follow=True)
+    assert "Sent to people: 8 of de." in Page(reply).text
+    assert "contested: more than 60% may have been wrong, so people label all of it" in Page(reply).text
+    moves = Transition.objects.filter(event="contested")
+    assert set(moves.values_list("unit__agreed_label", "by__username")) == {("de", "manager")}
+    assert "No language that is read to the end is over the limit" in Page(desk.post(path, follow=True)).text
+    assert desk.post(reverse("admin:annotate_task_contest", args=[0])).status_code == 404
+
+
+def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, make_task):
+    waiting = make_task([AGREED] * 3, audit_least=1)
+    shown = page(desk, address(Task, "change", waiting.pk)).text
+    assert "de German 3 0 of 1 – [0.0, 100.0] not done yet" in shown
+    without = make_task([AGREED] * 3, name="without")
+    assert "no post was chosen for it when the task was opened" in page(desk, address(Task, "change", without.pk)).text
+    assert "Over the task’s limit" not in page(desk, address(Task, "change", without.pk)).text
+
+
+def test_the_page_of_a_verification_shows_the_decoys(desk, make_task, person):
+    task = make_task([DISPUTED] * 6, asked="de", decoys=4)
+    shown = page(desk, address(Task, "change", task.pk)).text
+    assert "de German 4 – –" in shown
+    ann = person("ann", "de")
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    shown = page(desk, address(Task, "change", task.pk))
+    assert shown.forbidden == []
+    assert "In 4 answers to them readers said Yes 4 times." in shown.text
+    low, _ = jeffreys(4, 4)
+    assert f"de German 4 4 of 4: 100.0% [{100 * low:.1f}, 100.0] –" in shown.text
+    assert "precision draw of 6 for de from corpus, seed 1" in shown.text
+    assert "Audit limit" not in shown.text
+
+
+def test_what_a_verification_asks_about_cannot_be_changed(desk, make_task):
+    task = make_task([DISPUTED], asked="de")
+    assert task_form(desk, task, labels="fr", title="New").status_code == 302
+    task.refresh_from_db()
+    assert (task.labels, task.title) == (["de"], "New")
+
+
+def test_units_can_be_listed_by_what_they_are_to_people_who_manage(desk, make_task):
+    make_task([AGREED] * 3, audit_least=1)
+    make_task([DISPUTED] * 3, name="verify", asked="de", decoys=1)
+    for query, count in (
+        ({"audited__exact": "1"}, 1),
+        ({"asked": "de"}, 3),
+        ({"decoy": "yes"}, 1),
+        ({"decoy": "no"}, 5),
+    ):
+        noun = "units" if count != 1 else "unit"
+        assert f" {count} {noun}" in page(desk, address(Unit, "changelist"), **query).text, query
+
+
+def test_draws_show_for_what_and_by_whom_they_were_made(desk, make_task):
+    make_task([DISPUTED], asked="de")
+    assert "corpus precision de cld2 1 1 1 2" in page(desk, address(Draw, "changelist")).text
+
+
+def test_annotators_see_none_of_it(client, failed):
+    client.force_login(User.objects.get(username="ann"))
+    for path in (
+        address(Task, "change", failed.pk),
+        address(Unit, "changelist"),
+        address(Draw, "changelist"),
+        reverse("admin:annotate_task_contest", args=[failed.pk]),
+    ):
+        reply = client.post(path) if "contest" in path else client.get(path)
+        assert (reply.status_code, "/login/" in reply.url) == (302, True), path
+    assert failed.units.filter(stage="AGREED").count() == 12
+
+
+def test_staff_who_may_only_look_at_tasks_see_the_audit_and_cannot_contest(client, failed):
+    Task.objects.update(audit_limit=0.6)
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.add(Permission.objects.get(codename="view_task"))
+    client.force_login(staff)
+    shown = page(client, address(Task, "change", failed.pk)).text
+    assert "Over the task’s limit: de." in shown
+    assert "Have people label" not in shown
+    assert "Send on units" not in shown
+    assert client.post(reverse("admin:annotate_task_contest", args=[failed.pk])).status_code == 403
+    assert failed.units.filter(stage="AGREED").count() == 12
 
 
 def test_units_are_sent_on_by_the_button_and_by_nothing_else(desk, world, person):
