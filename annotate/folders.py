@@ -14,7 +14,7 @@ from pathlib import Path
 from corpora import store
 
 # Kind of folder -> the section of its manifest.json that says whose it is.
-SECTIONS = {"export": "task", "import": "imported"}
+SECTIONS = {"export": "task", "import": "imported", "evaluation": "evaluated"}
 
 
 class FolderError(Exception):

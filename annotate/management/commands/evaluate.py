@@ -1,0 +1,109 @@
+import json
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotate import reporting
+from annotate.evaluation import MEASURES, evaluate, write_report
+from annotate.gold_sets import GoldSetError, read_ids
+from annotate.joining import EvaluationError, corpus_of, of_corpus, of_file, read_sets
+from corpora.core.predictions import FIELDS, read_map
+from corpora.core.records import RecordError
+from corpora.errors import CorpusError
+
+
+class Command(BaseCommand):
+    help = (
+        "Measure a predictor on exported or imported gold sets: accuracy on a uniform set, recall by language on "
+        "recall-oriented sets, precision by language on precision-oriented ones, the uniform set joined in where it "
+        "is given, each with its 95% interval. What the sets cannot tell is refused, or said in the report."
+    )
+
+    def add_arguments(self, parser):
+        parser.add_argument(
+            "predictor", nargs="?", help="langid, cld2, fasttext, majority, or an imported one such as mine@2"
+        )
+        parser.add_argument(
+            "--gold", type=Path, action="append", required=True, metavar="FOLDER", help="a gold set; may be repeated"
+        )
+        parser.add_argument("--corpus", default="", help="whose predictor it is, where the gold sets were imported")
+        parser.add_argument("--file", type=Path, help="measure this file of predictions (id, label), joined by id")
+        parser.add_argument("--against", metavar="PREDICTOR", help="compare with this one, post by post")
+        parser.add_argument("--against-file", type=Path, metavar="FILE", help="compare with this file of predictions")
+        parser.add_argument(
+            "--map",
+            action="append",
+            default=[],
+            metavar="LABEL=LABELS",
+            help="what a label of the files means: nb=no renames it, zh=zh-CN,zh-TW is a class of several",
+        )
+        parser.add_argument(
+            "--column",
+            action="append",
+            default=[],
+            metavar="FIELD=COLUMN",
+            help=f"which column of the files is which field ({', '.join(FIELDS)}), for example label=lang",
+        )
+        parser.add_argument("--vanished", type=Path, metavar="FILE", help="ids of posts that are gone, one a line")
+        parser.add_argument("--allow-erased", action="store_true", help="go on where rows were erased from a set")
+        parser.add_argument("--unfinished", action="store_true", help="measure on a set that is not done")
+        parser.add_argument(
+            "--measure",
+            action="append",
+            choices=MEASURES,
+            default=[],
+            help="this, and what else is named so, and nothing else; by default all that the sets allow",
+        )
+        parser.add_argument(
+            "--balanced-precision",
+            action="store_true",
+            help="also precision on the recall-oriented sets, as if all languages were equally common",
+        )
+        parser.add_argument("--out", type=Path, metavar="FOLDER", help="write report.json, .md and .html there")
+        parser.add_argument("--json", action="store_true", help="print the report as JSON, not as tables")
+
+    def handle(self, *, gold, corpus, vanished, measure, balanced_precision, out, **options):
+        try:
+            sets = read_sets(gold, allow_erased=options["allow_erased"], unfinished=options["unfinished"])
+            report = evaluate(
+                _subject(sets, corpus, options["predictor"], options["file"], options),
+                sets,
+                against=_against(sets, corpus, options),
+                vanished=read_ids(vanished) if vanished else frozenset(),
+                measures=measure,
+                balanced=balanced_precision,
+            )
+            if out:
+                write_report(report, out)
+        except (EvaluationError, GoldSetError, CorpusError, RecordError) as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(report, ensure_ascii=False, indent=2))
+        else:
+            self.stdout.write(reporting.as_text(report), ending="")
+        if out:
+            self.stderr.write(f"Report written to {out}.")
+
+
+def _against(sets, corpus, options):
+    if not (options["against"] or options["against_file"]):
+        return None
+    return _subject(sets, corpus, options["against"], options["against_file"], options)
+
+
+def _subject(sets, corpus, spelled, file, options):
+    if bool(spelled) == bool(file):
+        raise EvaluationError("Name one predictor, or give its labels with --file; not both, and not neither.")
+    if spelled:
+        return of_corpus(corpus_of(sets, corpus), spelled)
+    return of_file(file, read_map(options["map"]), _columns(options["column"]))
+
+
+def _columns(pairs):
+    columns = {}
+    for pair in pairs:
+        field, _, column = pair.partition("=")
+        if field not in FIELDS or not column:
+            raise EvaluationError(f"--column {pair}: write FIELD=COLUMN with one of {', '.join(FIELDS)}.")
+        columns[field] = column
+    return columns
