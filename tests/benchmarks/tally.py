@@ -12,7 +12,10 @@ from tests.benchmarks.tables import share, show
 from tests.benchmarks.world import World, key_of
 
 WAYS = ("round 1", "round 2", "adjudication", "discarded", "unfinished")
-_COLUMNS = ["id", "label", "text", "stage", "stratum", "round", "judged_as", "votes", "judgments", "transitions"]
+STRATA = ("agreed", "audited", "contested", "disputed")
+_COLUMNS = [
+    *("id", "label", "text", "stage", "stratum", "agreed", "round", "judged_as", "votes", "judgments", "transitions"),
+]
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,10 @@ def outcomes(rows: Iterable[dict], world: World) -> list[Outcome]:
 
 
 def _way(row: dict) -> str:
-    last = row["transitions"][-1]["event"]
-    if row["stratum"] == "agreed":
-        return "agreed"
     if row["stage"] == "DISCARDED":
         return "discarded"
-    return {"settled": "adjudication", "answered": f"round {row['round']}"}.get(last, "unfinished")
+    ways = {"agreed": "agreed", "settled": "adjudication", "answered": f"round {row['round']}"}
+    return ways.get(row["transitions"][-1]["event"], "unfinished")
 
 
 def exported_judgments(rows: Iterable[dict]) -> Counter[tuple[str, ...]]:
@@ -92,11 +93,16 @@ def shares_table(found: list[Outcome]) -> None:
     def disputed(outcome: Outcome) -> bool:
         return outcome.stratum == "disputed"
 
+    def agreed_on(outcome: Outcome) -> bool:
+        return not disputed(outcome)
+
     add("all", lambda _: True, lambda _: True)
-    add("agreed", lambda outcome: not disputed(outcome), lambda _: True)
+    add("agreed on", agreed_on, lambda _: True)
+    for stratum in ("audited", "contested"):
+        add(f"  {stratum}, of these", lambda outcome, name=stratum: outcome.stratum == name, agreed_on)
     add("disputed", disputed, lambda _: True)
     for way in WAYS:
-        add(f"  {way}, of the disputed", lambda outcome, way=way: outcome.way == way, disputed)
+        add(f"  {way}, of the disputed", lambda outcome, way=way: disputed(outcome) and outcome.way == way, disputed)
     show("How posts came to their labels", ["", "units", "share", "posts", "share"], rows)
 
 
@@ -107,13 +113,21 @@ def errors(found: Iterable[Outcome], which: Which = lambda _: True) -> tuple[int
 
 
 def errors_table(found: list[Outcome]) -> None:
+    def of(stratum: str, also: Which = lambda _: True) -> Which:
+        return lambda outcome: outcome.stratum == stratum and also(outcome)
+
+    def pidgin(outcome: Outcome) -> bool:
+        return outcome.language == "pcm"
+
     groups: list[tuple[str, Which]] = [
-        ("agreed", lambda outcome: outcome.stratum == "agreed"),
-        ("  without Nigerian Pidgin", lambda outcome: outcome.stratum == "agreed" and outcome.language != "pcm"),
-        ("  Nigerian Pidgin alone", lambda outcome: outcome.stratum == "agreed" and outcome.language == "pcm"),
-        ("disputed", lambda outcome: outcome.stratum == "disputed"),
-        *((f"  {way}", lambda outcome, way=way: outcome.way == way) for way in WAYS[:3]),
-        ("  Nigerian Pidgin alone", lambda outcome: outcome.stratum == "disputed" and outcome.language == "pcm"),
+        ("agreed", of("agreed")),
+        ("  without Nigerian Pidgin", of("agreed", lambda outcome: not pidgin(outcome))),
+        ("  Nigerian Pidgin alone", of("agreed", pidgin)),
+        ("audited", of("audited")),
+        ("contested", of("contested")),
+        ("disputed", of("disputed")),
+        *((f"  {way}", of("disputed", lambda outcome, way=way: outcome.way == way)) for way in WAYS[:3]),
+        ("  Nigerian Pidgin alone", of("disputed", pidgin)),
         ("whole gold set", lambda _: True),
     ]
     units = [outcome for outcome in found if not outcome.copy]

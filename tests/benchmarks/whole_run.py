@@ -56,21 +56,27 @@ def run(folder: Path, options) -> None:
         write_jsonl(posts, place.folder / "posts.jsonl")
         said = set_up(place, size, options.seed)
         tokens, invite = make_people(place, readers)
-        reading, deciding = Log(), Log()
+        logs: list[tuple[str, Log]] = []
         with serving(place, workers=2, threads=options.threads) as address:
-            with place.timed("readers, over the API"):
-                let_read(address, NAME, tokens, world.asked, reading, PAUSE)
-            with place.timed("adjudicator, over the pages"):
-                browser = Browser(address, deciding)
-                browser.accept_invite(urlsplit(invite).path, f"{ADJUDICATOR} has a long password")
-                adjudicate(browser, NAME, ADJUDICATOR, world.decided)
-                browser.close()
+            Browser(address, Log()).accept_invite(urlsplit(invite).path, f"{ADJUDICATOR} has a long password")
+            # A language that fails its audit goes to readers when the adjudicator has had the last word on it.
+            for turn in ("", " again", " a third time"):
+                reading, deciding = Log(), Log()
+                with place.timed(f"readers, over the API{turn}"):
+                    let_read(address, NAME, tokens, world.asked, reading, PAUSE)
+                with place.timed(f"adjudicator, over the pages{turn}"):
+                    browser = Browser(address, deciding)
+                    adjudicate(browser, NAME, ADJUDICATOR, world.decided)
+                    browser.close()
+                logs += [(f"readers{turn}", reading), (f"adjudicator{turn}", deciding)]
+                if not deciding.acknowledged:
+                    break
         with place.timed("export_gold"):
             said += place.manage("export_gold", NAME, "--out", place.folder / "gold")
         print(said.replace(f"{place.folder}/", ""))
         rows = tally.read_gold(place.folder / "gold")
-    report(rows, world, reading, deciding, place)
-    check(rows, world, reading, deciding)
+    report(rows, world, logs, place)
+    check(rows, world, [log for _, log in logs])
 
 
 def set_up(place: Place, size: int, seed: str) -> str:
@@ -116,7 +122,7 @@ def make_people(place: Place, readers: list[Reader]) -> tuple[dict[Reader, str],
     return dict(zip(readers, tokens, strict=True)), invite
 
 
-def report(rows: list[dict], world: World, reading: Log, deciding: Log, place: Place) -> None:
+def report(rows: list[dict], world: World, logs: list[tuple[str, Log]], place: Place) -> None:
     found = tally.outcomes(rows, world)
     copies = sum(outcome.copy for outcome in found)
     unlisted = sum(label_of(outcome.language) != outcome.language for outcome in found if outcome.language != "pcm")
@@ -128,14 +134,14 @@ def report(rows: list[dict], world: World, reading: Log, deciding: Log, place: P
     tally.shares_table(found)
     tally.errors_table(found)
     units = [outcome for outcome in found if not outcome.copy]
-    for stratum in ("agreed", "disputed"):
+    for stratum in tally.STRATA:
         wrong = tally.confusions(units, lambda unit, name=stratum: unit.stratum == name and unit.language != "pcm")
         print(f"Wrong units among the {stratum}, without Nigerian Pidgin: {wrong}.")
     print()
     show(
         "Work (a second: judgments, until 90% were made; ms: of a request, at the median and the 95th percentile)",
         ["", "judgments", "skips", "s", "a second", "requests", "4xx", "5xx", "ms 50%", "ms 95%"],
-        [_work("readers", reading), _work("adjudicator", deciding)],
+        [_work(name, log) for name, log in logs],
     )
     show("Seconds", ["step", "s"], [[step, seconds] for step, seconds in place.took.items()])
 
@@ -160,14 +166,14 @@ def _work(name: str, log: Log) -> list[object]:
     ]
 
 
-def check(rows: list[dict], world: World, reading: Log, deciding: Log) -> None:
+def check(rows: list[dict], world: World, logs: list[Log]) -> None:
     """Raise BenchmarkFailed where the run shows what must never be."""
-    if failures := reading.failures + deciding.failures:
+    if failures := sum(log.failures for log in logs):
         raise BenchmarkFailed(f"The server failed {failures:,} times.")
     unfinished = sum(outcome.way == "unfinished" for outcome in tally.outcomes(rows, world))
     if unfinished:
         raise BenchmarkFailed(f"{unfinished:,} posts were left unfinished.")
-    said, exported = acknowledged(reading, deciding), tally.exported_judgments(rows)
+    said, exported = acknowledged(*logs), tally.exported_judgments(rows)
     if said != exported:
         lost, extra = (said - exported).total(), (exported - said).total()
         raise BenchmarkFailed(f"{lost:,} acknowledged judgments are not in the export, and {extra:,} nobody gave are.")
