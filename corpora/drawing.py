@@ -1,19 +1,52 @@
 """Draws: a seeded sample of a corpus, made items in the database.
 
 The order of a draw is that of a hash of seed and id, so the same seed draws the same posts on any engine and a larger
-draw contains the smaller. What is asked about the items is no matter of this room.
+draw contains the smaller. In a draw for one language the hash is of seed, language and id: no two languages' draws hang
+together, and a language's is the same whichever others are drawn for at the time. What is asked about the items is no
+matter of this room.
 """
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from django.db import transaction
 
 from corpora.core.voting import DETECTOR_NAMES
+from corpora.designs import (
+    HISTORY,
+    LEAST_POSTS,
+    PRECISION_SIZE,
+    RECALL_SIZE,
+    SHARE,
+    WINDOW,
+    Design,
+    Window,
+    precision_design,
+    recall_design,
+    take,
+)
 from corpora.errors import CorpusError
 from corpora.models import Corpus, Draw, Item
-from corpora.store import Manifest, asking, full_disk_explained, manifest_of
+from corpora.predictors import Predictor, check_complete, predicting
+from corpora.store import Manifest, Predictions, asking, full_disk_explained, manifest_of
+
+__all__ = [
+    "HISTORY",
+    "LEAST_POSTS",
+    "PRECISION_SIZE",
+    "RECALL_SIZE",
+    "SHARE",
+    "WINDOW",
+    "Sample",
+    "frame_digest",
+    "record",
+    "sample_precision",
+    "sample_recall",
+    "sample_uniform",
+]
 
 _BATCH_ROWS = 1_000
 
@@ -48,10 +81,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     With `extends` the frame is that draw's own, even where the corpus has grown since, and only the posts that are
     added to it are taken. CorpusError where posts have no votes yet, or the frame is no longer the one drawn from.
     """
-    if size < 1:
-        raise CorpusError("Draw at least one post.")
-    if not 0 < len(seed) <= 64:
-        raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
+    _check_asked(size, seed)
     if extends and extends.corpus_id != corpus.pk:
         raise CorpusError(f"The draw to extend is from corpus {extends.corpus}, not {corpus}.")
     manifest = manifest_of(corpus.name)
@@ -77,11 +107,80 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
         parts=parts,
         frame_size=frame_size,
         digest=digest,
-        # A corpus grows, and the detectors with it: every set of versions that voted in the frame.
-        detectors=[dict(pairs) for pairs in dict.fromkeys(tuple(v.versions.items()) for v in manifest.votes[:parts])],
+        detectors=_versions(manifest, parts),
         rows=rows,
         extends=extends,
     )
+
+
+def sample_recall(
+    corpus: Corpus,
+    languages: Iterable[str] | None,
+    *,
+    size: int,
+    seed: str,
+    predictor: Predictor,
+    share: Fraction = SHARE,
+    least_posts: int = LEAST_POSTS,
+    history: Window = HISTORY,
+    window: Window = WINDOW,
+) -> list[Sample]:
+    """For each language take `size` posts of the window by authors who wrote in it before. Reads files only.
+
+    Its authors have `least_posts` posts or more in the history, of which the predictor labels the share or more with
+    the language; its frame is all that they wrote in the window, in whatever language. languages: None for all that
+    the predictor finds in the corpus. One sample each, in order of the codes; all of the frame where that is smaller.
+    CorpusError where the windows overlap or are empty, or the corpus lacks authors, times, votes or predictions.
+    """
+    return _samples(corpus, recall_design(share, least_posts, history, window), languages, size, seed, predictor)
+
+
+def sample_precision(
+    corpus: Corpus,
+    languages: Iterable[str] | None,
+    *,
+    size: int,
+    seed: str,
+    predictor: Predictor,
+    window: Window | None = None,
+) -> list[Sample]:
+    """For each language take `size` of the posts that the predictor labels with it. Reads files only.
+
+    window: where given, only posts from it are in the frame. Otherwise as sample_recall.
+    """
+    return _samples(corpus, precision_design(window), languages, size, seed, predictor)
+
+
+def _samples(
+    corpus: Corpus, design: Design, languages: Iterable[str] | None, size: int, seed: str, predictor: Predictor
+) -> list[Sample]:
+    _check_asked(size, seed)
+    manifest = manifest_of(corpus.name)
+    if not manifest.rows:
+        raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
+    # Items are made of posts and votes, so a draw by predictions from outside needs votes too.
+    check_complete(corpus.name, Predictor(DETECTOR_NAMES[0]), manifest)
+    predictions = check_complete(corpus.name, predictor, manifest)
+    with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
+        samples = [
+            Sample(
+                corpus=corpus,
+                design=design.name,
+                seed=seed,
+                asked=size,
+                size=len(taken.rows),
+                parts=len(manifest.parts),
+                frame_size=taken.frame_size,
+                digest=frame_digest(manifest, len(manifest.parts), predictions),
+                detectors=_versions(manifest, len(manifest.parts)),
+                rows=taken.rows,
+                language=taken.language,
+                predictor=str(predictor),
+                parameters=taken.parameters,
+            )
+            for taken in take(store, corpus.name, design, languages, size, seed, predictor)
+        ]
+    return samples
 
 
 @transaction.atomic
@@ -112,10 +211,24 @@ def record(sample: Sample) -> tuple[Draw, list[Item]]:
     return draw, items
 
 
-def frame_digest(manifest: Manifest, parts: int) -> str:
-    """SHA-256 over the digests of the first `parts` parts and of the votes on them, as lines of hex."""
+def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:
+    """SHA-256 over the digests of the first `parts` parts, of the votes on them and of predictions, as lines of hex."""
     lines = [part.sha256 for part in manifest.parts[:parts]] + [votes.sha256 for votes in manifest.votes[:parts]]
+    if predictions:
+        lines.append(predictions.sha256)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _check_asked(size: int, seed: str) -> None:
+    if size < 1:
+        raise CorpusError("Draw at least one post.")
+    if not 0 < len(seed) <= 64:
+        raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
+
+
+def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
+    """A corpus grows, and the detectors with it: every set of versions that voted in the frame."""
+    return [dict(pairs) for pairs in dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])]
 
 
 def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> None:

@@ -207,7 +207,7 @@ def _check_ids(store: Store, corpus_name: str, path: Path) -> None:
     missing, first = _ids(store, "predictions_missing")
     if missing:
         raise CorpusError(
-            f"{path} lacks {listed(first, missing, 'post')}. Write a prediction for every post of corpus {corpus_name}, "
+            f"{path} lacks {listed(first, missing, 'post')}. Write one row for every post of corpus {corpus_name}, "
             "und where the classifier names no language. Nothing of the file was taken."
         )
 

@@ -31,6 +31,7 @@ __all__ = [
     "BUILT_IN",
     "Predictor",
     "find_predictor",
+    "knows",
     "labels_where",
     "predicted_labels",
     "predicting",
@@ -63,14 +64,16 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     """The predictor `cld2`, `majority`, `mine@2`, or `mine` where it has one version. CorpusError where none is."""
     manifest = manifest_of(corpus_name)
     if spelled in BUILT_IN:
-        return Predictor(spelled, mapping=_coarse(spelled))
+        coarse = {code: language.labels for code, language in LANGUAGES.items() if language.labels}
+        known = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
+        return Predictor(spelled, mapping=known)
     name, _, version = spelled.partition("@")
-    found = [known for known in manifest.predictions if known.name == name and version in ("", known.version)]
+    found = [each for each in manifest.predictions if each.name == name and version in ("", each.version)]
     if len(found) > 1:
-        versions = ", ".join(f"{known.name}@{known.version}" for known in found)
+        versions = ", ".join(f"{each.name}@{each.version}" for each in found)
         raise CorpusError(f"The predictor {name} has several versions for corpus {corpus_name}; say which: {versions}.")
     if not found:
-        there = ", ".join([*BUILT_IN, *(f"{known.name}@{known.version}" for known in manifest.predictions)])
+        there = ", ".join([*BUILT_IN, *(f"{each.name}@{each.version}" for each in manifest.predictions)])
         raise CorpusError(
             f"There is no predictor {spelled!r} for corpus {corpus_name}; there is: {there}. "
             f"Import others with import_predictions {corpus_name} FILE --name NAME --version VERSION."
@@ -78,16 +81,10 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     return Predictor(found[0].name, found[0].version, found[0].mapping)
 
 
-def _coarse(name: str) -> dict[str, tuple[str, ...]]:
-    """The coarse codes that a built-in predictor can say."""
-    by = DETECTOR_NAMES if name == MAJORITY else (name,)
-    # Two of the three must know a code for the majority to have it.
-    least = 2 if name == MAJORITY else 1
-    return {
-        code: language.labels
-        for code, language in LANGUAGES.items()
-        if language.labels and sum(code in COVERAGE[detector] for detector in by) >= least
-    }
+def knows(predictor: Predictor, code: str) -> bool:
+    """Whether a built-in predictor can say a code: two detectors must know it for the majority to have it."""
+    by = DETECTOR_NAMES if predictor.name == MAJORITY else (predictor.name,)
+    return sum(code in COVERAGE[detector] for detector in by) >= min(len(by), 2)
 
 
 def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:

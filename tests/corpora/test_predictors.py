@@ -213,7 +213,7 @@ def with_line(number, line):
         ("", "is empty"),
         (
             tsv({key: LABELS[key] for key in "135"}),
-            r"lacks 3 posts: 2, 4, 6\. Write a prediction for every post of corpus c",
+            r"lacks 3 posts: 2, 4, 6\. Write one row for every post of corpus c",
         ),
         (tsv({"1": "de"}), r"lacks 5 posts: 2, 3, 4, 5, 6\."),
         (

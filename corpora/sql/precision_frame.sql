@@ -1,0 +1,11 @@
+-- The posts that the predictor labels with each wanted language, in the window if there is one: language, id.
+SELECT
+    wanted.language,
+    posts.id
+FROM predicted
+INNER JOIN wanted ON predicted.label = wanted.language
+INNER JOIN posts ON predicted.id = posts.id
+CROSS JOIN design
+WHERE
+    design.window_start IS NULL
+    OR (posts.posted_at >= design.window_start AND posts.posted_at < design.window_end)

@@ -1,0 +1,8 @@
+-- All posts in the window by the authors of each wanted language, in whatever language the posts are: language, id.
+SELECT
+    authors.language,
+    posts.id
+FROM posts
+INNER JOIN authors ON posts.author = authors.author
+CROSS JOIN design
+WHERE posts.posted_at >= design.window_start AND posts.posted_at < design.window_end
