@@ -1,0 +1,100 @@
+"""The last audited posts of a language, finished by several people at once, each with a connection of their own."""
+
+import threading
+import time
+
+import pytest
+
+from annotate import adjudication, auditing, judging
+from annotate.adjudication import settle
+from annotate.core import stages
+from annotate.judging import judge
+from annotate.models import Judgment, Transition
+from annotate.queue import take
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import AGREED
+from tests.annotate.test_races import WAIT, at_once
+
+pytestmark = [pytest.mark.django_db(transaction=True, serialized_rollback=True), pytest.mark.postgres_only]
+
+LEFT = 30
+AUDITED = 4
+
+
+@pytest.fixture
+def audited(make_task):
+    """A task whose language fails its audit whatever is found, since so few posts say too little."""
+    return make_task([AGREED] * (LEFT + AUDITED), audit_least=AUDITED, audit_recheck=0, audit_limit=0.01)
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """The threads come to the check of the limit together, each with its own unit locked and moved."""
+    together, contested = threading.Barrier(AUDITED, timeout=WAIT), []
+    real_check, real_contest = auditing.check_limit, auditing.contest
+
+    def check(unit):
+        together.wait()
+        real_check(unit)
+        time.sleep(0.2)  # so that nobody's word is there for the others before all have looked
+
+    def contest(task, label, by=None):
+        contested.append(real_contest(task, label, by))
+        return contested[-1]
+
+    for module in (judging, adjudication):
+        monkeypatch.setattr(module, "check_limit", check)
+    monkeypatch.setattr(auditing, "contest", contest)
+    return contested
+
+
+def assert_contested_once(task, contested):
+    assert contested == [LEFT]
+    assert not task.units.filter(stage=stages.AGREED).exists()
+    moves = Transition.objects.filter(event="contested")
+    assert moves.count() == moves.values("unit").distinct().count() == LEFT
+    assert set(moves.values_list("unit__stage", "unit__language", "unit__round")) == {(stages.QUEUED, "de", 1)}
+    assert task.units.filter(audited=True, stage=stages.LABELLED).count() == AUDITED
+
+
+def test_of_readers_who_finish_the_audit_of_a_language_at_once_exactly_one_sends_the_rest_on(audited, person, checks):
+    people = [person(f"reader{number}", "de") for number in range(AUDITED)]
+    leases = [take(annotator, audited) for annotator in people]
+    said = at_once(
+        *(lambda pair=pair: judge(pair[0], pair[1].pk, Answer("de")) for pair in zip(people, leases, strict=True))
+    )
+    assert [type(each) for each in said] == [Judgment] * AUDITED, said
+    assert_contested_once(audited, checks)
+
+
+def test_so_it_is_with_adjudicators_who_have_the_last_word(audited, person, monkeypatch, checks):
+    reader = person("reader", "de")
+    with monkeypatch.context() as patched:
+        patched.setattr(judging, "check_limit", auditing.check_limit)
+        units = [judge(reader, take(reader, audited).pk, Answer("en")).unit_id for _ in range(AUDITED)]
+    people = [person(f"judge{number}", adjudicates=True) for number in range(AUDITED)]
+    said = at_once(
+        *(
+            lambda pair=pair: settle(pair[0], pair[1], Answer("en", "I read it"))
+            for pair in zip(people, units, strict=True)
+        )
+    )
+    assert [type(each) for each in said] == [Judgment] * AUDITED, said
+    assert_contested_once(audited, checks)
+
+
+def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_twice(audited, person, manager):
+    people = [person(f"reader{number}", "de") for number in range(AUDITED)]
+    *others, last = people
+    for annotator in others:
+        judge(annotator, take(annotator, audited).pk, Answer("de"))
+    lease = take(last, audited)
+    said = at_once(
+        lambda: judge(last, lease.pk, Answer("de")),
+        *(lambda: auditing.contest_all(audited, by=manager) for _ in range(3)),
+    )
+    judgment, *sent = said
+    assert isinstance(judgment, Judgment), judgment
+    assert all(isinstance(each, dict) for each in sent), sent
+    assert not audited.units.filter(stage=stages.AGREED).exists()
+    assert Transition.objects.filter(event="contested").count() == LEFT
