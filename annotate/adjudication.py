@@ -1,24 +1,28 @@
 """The last word on what the queues could not settle: settle, discard, and take that back."""
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from annotate.auditing import check_limit
 from annotate.core import stages
 from annotate.errors import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, WrongStage
-from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.routing import move
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.task_type import Answer
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
-    """Units that this adjudicator may decide, longest waiting first; with a language, those that were in its queue."""
-    units = task.units.filter(stage=stages.ADJUDICATION)
+    """Units that this adjudicator may decide, longest waiting first; with a language, those that were in its queue.
+
+    Each has `blind`: it is an audit, whose queue would tell what the detectors agreed on, so that no language finds it.
+    """
+    audited = Transition.objects.filter(unit=OuterRef("pk"), event="audited")
+    units = task.units.filter(stage=stages.ADJUDICATION).annotate(blind=Exists(audited))
     if language:
         visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
-        units = units.filter(**visits).distinct()
+        units = units.filter(blind=False, **visits).distinct()
     own = Judgment.objects.filter(annotator=annotator, voided_at=None).values("unit")
     return units.exclude(pk__in=own).select_related("item").order_by("position")
 

@@ -19,8 +19,10 @@ class RefusalMiddleware:
 def refused(request, error: Refusal):
     # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
-    # Where the refused action belongs to a task, its queue is the way on.
-    context = {"refusal": error, "queue_of": request.resolver_match.kwargs.get("task")}
+    # Where the refused action belongs to a task, its queue is the way on, one by one or as a sheet.
+    address = request.resolver_match
+    on_sheet = (address.url_name or "").startswith("sheet")
+    context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet}
     response = render(request, template, context, status=error.status)
     if request.htmx:
         response["HX-Retarget"] = "#notice"

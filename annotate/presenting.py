@@ -1,5 +1,6 @@
 """What the pages show, put together from the records; changes nothing and decides nothing."""
 
+from collections import Counter
 from dataclasses import dataclass
 from urllib.parse import quote_plus, urlencode
 
@@ -9,8 +10,10 @@ from markdown_it import MarkdownIt
 
 from annotate import adjudication
 from annotate.core import stages
-from annotate.models import Annotator, Judgment, Task, Unit
-from annotate.routing import Routes, queues_of
+from annotate.core.labels import label_name, negative
+from annotate.errors import Refusal
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.routing import Routes, is_audit, queues_of, read_in
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.language import UNDEFINED_REASONS
 from corpora.core.languages import LANGUAGES, UND
@@ -34,7 +37,7 @@ class Choice:
 
     @property
     def name(self) -> str:
-        return LANGUAGES[self.code].name if self.code in LANGUAGES else "Undefined"
+        return label_name(self.code)
 
     @property
     def autonym(self) -> str:
@@ -51,27 +54,58 @@ def own_choices(annotator: Annotator, task: Task) -> list[Choice]:
     It depends on the annotator alone, never on the unit: neither buttons nor keys hint at the votes.
     """
     routes = Routes.load()
-    own = annotator.languages.filter(level__gte=task.least_level, language__in=task.labels)
+    own = annotator.languages.filter(level__gte=task.least_level, language__in=read_in(task))
     codes = dict.fromkeys(own.order_by("-level", "language").values_list("language", flat=True))
     for labels in queues_of(annotator, task, routes).values():
         codes.update(dict.fromkeys(labels))
     return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1)]
 
 
-def question(unit: Unit, annotator: Annotator) -> dict:
+def by_name(task: Task) -> list[Choice]:
+    return sorted((Choice(code) for code in task.labels), key=lambda choice: choice.name)
+
+
+def question(lease: Lease, annotator: Annotator) -> dict:
     """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people."""
-    task = unit.task
-    choices = own_choices(annotator, task)
-    everything = sorted((Choice(code) for code in task.labels), key=lambda choice: choice.name)
+    unit, task = lease.unit, lease.unit.task
+    task_type = TASK_TYPES[task.task_type]
     return {
-        "unit": unit,
-        "question": TASK_TYPES[task.task_type].template,
+        "lease": lease,
+        "question": task_type.template,
         "paragraphs": unit.item.text.splitlines(),
-        "choices": choices,
-        "everything": everything,
         "und": UND,
-        "reasons": [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(UNDEFINED_REASONS.items(), 1)],
+        "reasons": [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(task_type.reasons.items(), 1)],
+        **(about(unit) if unit.asked else {"choices": own_choices(annotator, task), "everything": by_name(task)}),
     }
+
+
+def about(unit: Unit) -> dict:
+    """The language that is asked about, and the labels of Yes and No."""
+    return {"asked": Choice(unit.asked), "yes": unit.asked, "no": negative(unit.asked)}
+
+
+def sheet(leases: list[Lease]) -> dict:
+    """What a sheet shows: the texts, and one question about all of them."""
+    unit = leases[0].unit
+    return {
+        "question": TASK_TYPES[unit.task.task_type].sheet,
+        "posts": [(lease.pk, lease.unit.item.text.splitlines()) for lease in leases],
+        "und": UND,
+        **about(unit),
+    }
+
+
+@dataclass(frozen=True)
+class SheetOutcome:
+    """How many answers of a sheet were saved, and why others were not: each sentence with how often it was said."""
+
+    saved: int
+    sent: int
+    refusals: list[tuple[str, int]]
+
+
+def sheet_outcome(sent: int, refused: list[Refusal]) -> SheetOutcome:
+    return SheetOutcome(sent - len(refused), sent, Counter(map(str, refused)).most_common())
 
 
 # Where an adjudicator looks a text up. The text goes there only when a link is followed.
@@ -84,8 +118,12 @@ OTHER_POSTS = 20
 
 
 def dossier(unit: Unit, annotator: Annotator) -> dict:
-    """What an adjudicator sees of a unit: everything."""
-    item = unit.item
+    """What an adjudicator sees of a unit: everything; but of an audit nothing of what detectors and people said.
+
+    Else the check would lean towards what it checks. Nor does it show once it is decided, for the decision may be
+    taken back.
+    """
+    item, blind = unit.item, is_audit(unit)
     judgments = unit.judgments.select_related("annotator__user", "lease")
     try:
         posts = posts_by_author(item.corpus.name, item.author, OTHER_POSTS + 1)
@@ -93,15 +131,20 @@ def dossier(unit: Unit, annotator: Annotator) -> dict:
     except CorpusError as error:
         posts, trouble = [], str(error)
     query = quote_plus(item.text[:200])
-    return {
-        "paragraphs": item.text.splitlines(),
+    known = {
         "votes": item.votes.items(),
         "judgments": judgments,
         "transitions": unit.transitions.select_related("by", "judgment"),
+    }
+    return {
+        "blind": blind,
+        **({} if blind else known),
+        "paragraphs": item.text.splitlines(),
         "posts": [post for post in posts if post["id"] != item.key][:OTHER_POSTS],
         "trouble": trouble,
         "searches": [(name, address.format(query)) for name, address in SEARCHES],
-        "choices": _likely_first(unit),
+        "choices": ([], by_name(unit.task)) if blind else _likely_first(unit),
+        **(about(unit) if unit.asked else {}),
         "und": UND,
         "own": judgments.filter(annotator=annotator, voided_at=None).first(),
         "open": unit.stage == stages.ADJUDICATION,

@@ -186,6 +186,13 @@ def free_place(unit: Unit) -> int | None:
 
 
 @transaction.atomic
+def release_all(annotator: Annotator, task: Task) -> None:
+    """Give back unjudged whatever the annotator has open in the task."""
+    one_at_a_time(annotator)
+    close_others([], annotator, task, "released")
+
+
+@transaction.atomic
 def release(annotator: Annotator, lease_id: int) -> None:
     """Give a unit back unjudged. Giving it back twice, or after it expired, changes nothing."""
     closed = Lease.objects.filter(pk=lease_id, annotator=annotator, closed_at=None).update(

@@ -3,6 +3,8 @@
 from rest_framework import serializers
 
 from annotate.models import Judgment
+from annotate.task_types import TASK_TYPES
+from corpora.core.languages import UND
 
 
 class ProgressSerializer(serializers.Serializer):
@@ -15,7 +17,10 @@ class TaskSerializer(serializers.Serializer):
     name = serializers.SlugField()
     title = serializers.CharField()
     type = serializers.CharField()
-    labels = serializers.ListField(child=serializers.CharField(), help_text="what may be answered, besides und")
+    labels = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="the languages it is about; what may be answered is said with each unit",
+    )
     guidelines = serializers.CharField(help_text="Markdown")
     progress = ProgressSerializer()
 
@@ -34,7 +39,17 @@ class TaskSerializer(serializers.Serializer):
 class LeaseSerializer(serializers.Serializer):
     id = serializers.IntegerField(source="pk", help_text="name it when you judge, skip or release")
     text = serializers.CharField(source="unit.item.text")
+    asked = serializers.CharField(
+        source="unit.asked",
+        allow_blank=True,
+        help_text="the language that is asked about: is the text in it? Empty where the question is which one",
+    )
+    answers = serializers.SerializerMethodField(help_text="the labels that may be answered")
     expires_at = serializers.DateTimeField(help_text="afterwards others may be given the unit")
+
+    def get_answers(self, lease) -> list[str]:
+        unit = lease.unit
+        return [*TASK_TYPES[unit.task.task_type].offered(unit), UND]
 
 
 class NextSerializer(serializers.Serializer):
@@ -47,13 +62,13 @@ class SkipSerializer(serializers.Serializer):
 
 
 class AnswerSerializer(SkipSerializer):
-    label = serializers.CharField(max_length=64, help_text="a label of the task, or und")
+    label = serializers.CharField(max_length=64, help_text="one of the unit's answers, such as de, not-de or und")
     reason = serializers.CharField(
         max_length=200,
         required=False,
         allow_blank=True,
         default="",
-        help_text="with und: several, mixed, gibberish or unlisted",
+        help_text="with und: several, mixed, gibberish or, where the question is which language, unlisted",
     )
     comment = serializers.CharField(
         max_length=2000, required=False, allow_blank=True, default="", help_text="obligatory with unlisted"

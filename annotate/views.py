@@ -1,11 +1,13 @@
-"""The pages. GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect."""
+"""The pages of everybody and of annotators; the adjudicators' are in adjudication_views.py.
+
+GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect.
+"""
 
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
 from django.core.paginator import Paginator
-from django.db.models import Count
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -15,19 +17,20 @@ from annotate import adjudication as adjudicating
 from annotate import judging, people, presenting, progress
 from annotate import queue as handing_out
 from annotate.access import annotator_of, with_task
-from annotate.errors import InvalidAnswer, Refusal
-from annotate.models import Task, Transition
-from corpora.core.languages import LANGUAGES
+from annotate.core.labels import label_name
+from annotate.errors import InvalidAnswer, NotFound, Refusal
+from annotate.models import Task
+from annotate.task_types import TASK_TYPES
 
 
-def _whole_number(text: str | None) -> int | None:
+def whole_number(text: str | None) -> int | None:
     """A non-negative number from a form; None for anything else."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def _language_code(text: str | None) -> str:
-    """A language code from an address; empty for anything else."""
-    return text if text in LANGUAGES else ""
+def _active_seconds(request) -> float | None:
+    milliseconds = whole_number(request.POST.get("active_ms"))
+    return None if milliseconds is None else milliseconds / 1000
 
 
 @require_GET
@@ -36,6 +39,7 @@ def home(request):
     tasks = [
         {
             "task": task,
+            "has_sheets": has_sheets(task),
             "progress": progress.own_progress(annotator, task),
             "adjudication": adjudicating.to_adjudicate(task, annotator).count() if annotator.adjudicates else None,
         }
@@ -44,39 +48,52 @@ def home(request):
     return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks})
 
 
-def _work(request, annotator, task, lease, *, status=200, **extra):
-    """The queue with the unit of a lease on it, or with why there is none; for htmx without what surrounds it."""
+def has_sheets(task) -> bool:
+    return bool(TASK_TYPES[task.task_type].sheet)
+
+
+def _work(request, annotator, task, leases, *, on_sheet=False, status=200, **extra):
+    """The queue with a unit or a sheet on it, or with why there is none; for htmx without what surrounds it."""
+    last = judging.last_judgment(annotator, task)
     context = {
         "task": task,
-        "lease": lease,
+        "on_sheet": on_sheet,
+        "has_sheets": has_sheets(task),
         "progress": progress.own_progress(annotator, task),
-        "last": presenting.said(judging.last_judgment(annotator, task)),
+        "last": presenting.said(last),
         **extra,
     }
-    if lease:
-        context |= presenting.question(lease.unit, annotator)
+    if leases:
+        asked = leases[0].unit.asked
+        context["changed"] = bool(asked and last and last.unit.asked != asked)
+        context |= presenting.sheet(leases) if on_sheet else presenting.question(leases[0], annotator)
+    if not request.htmx:
+        context["guidelines"] = presenting.markdown(task.guidelines)
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
+
+
+def _one(lease) -> list:
+    return [lease] if lease else []
+
+
+def _show(request, annotator, task, leases, **extra):
+    why_empty = None if leases or anything_for(annotator, task) else progress.why_empty(annotator, task)
+    return _work(request, annotator, task, leases, why_empty=why_empty, **extra)
+
+
+def anything_for(annotator, task) -> bool:
+    """Whether Start would hand something out; of what is open in the other mode it hands out the same again."""
+    if handing_out.open_lease(annotator, task) or handing_out.open_sheet(annotator, task):
+        return True
+    return task.is_open and handing_out.with_free_place(handing_out.waiting(annotator, task)).exists()
 
 
 @require_GET
 @never_cache
 @with_task("annotate")
 def queue(request, annotator, task):
-    lease = handing_out.open_lease(annotator, task)
-    return _work(
-        request,
-        annotator,
-        task,
-        lease,
-        why_empty=None if lease or anything_for(annotator, task) else progress.why_empty(annotator, task),
-        guidelines=presenting.markdown(task.guidelines),
-    )
-
-
-def anything_for(annotator, task) -> bool:
-    """Whether Start would hand something out."""
-    return task.is_open and handing_out.with_free_place(handing_out.waiting(annotator, task)).exists()
+    return _show(request, annotator, task, _one(handing_out.open_lease(annotator, task)))
 
 
 def _next(request, annotator, task):
@@ -84,12 +101,15 @@ def _next(request, annotator, task):
     lease = handing_out.take(annotator, task)
     if not request.htmx:
         return redirect("queue", task=task.name)
-    return _work(request, annotator, task, lease, why_empty=None if lease else progress.why_empty(annotator, task))
+    why_empty = None if lease else progress.why_empty(annotator, task)
+    return _work(request, annotator, task, _one(lease), why_empty=why_empty)
 
 
 @require_POST
 @with_task("annotate")
 def start(request, annotator, task):
+    if handing_out.open_sheet(annotator, task):
+        handing_out.release_all(annotator, task)
     return _next(request, annotator, task)
 
 
@@ -97,9 +117,8 @@ def start(request, annotator, task):
 @with_task("annotate")
 def judge(request, annotator, task):
     """Fields: lease; answer, a label or "und REASON", or skip; comment; active_ms."""
-    lease_id = _whole_number(request.POST.get("lease"))
-    active = _whole_number(request.POST.get("active_ms"))
-    active_seconds = None if active is None else active / 1000
+    lease_id = whole_number(request.POST.get("lease"))
+    active_seconds = _active_seconds(request)
     if lease_id is None:
         raise InvalidAnswer("The form did not say which post it answers. Reload the page.")
     try:
@@ -113,30 +132,84 @@ def judge(request, annotator, task):
         # The post and the typed comment stay on the screen.
         lease = handing_out.open_lease(annotator, task)
         kept = {"comment": request.POST.get("comment", ""), "refusal": refusal}
-        guidelines = presenting.markdown(task.guidelines)
-        return _work(request, annotator, task, lease, status=refusal.status, guidelines=guidelines, **kept)
+        return _work(request, annotator, task, _one(lease), status=refusal.status, **kept)
     return _next(request, annotator, task)
 
 
 @require_POST
 @with_task("annotate")
 def undo(request, annotator, task):
-    judgment = _whole_number(request.POST.get("judgment"))
+    judgment = whole_number(request.POST.get("judgment"))
     if judgment is None and "judgment" in request.POST:
         raise InvalidAnswer("The form did not say which answer to take back. Reload the page.")
     lease = judging.undo(annotator, task, judgment)
     if not request.htmx:
         return redirect("queue", task=task.name)
-    return _work(request, annotator, task, lease)
+    return _work(request, annotator, task, [lease])
 
 
 @require_POST
 @with_task("annotate")
 def pause(request, annotator, task):
-    """Stop for now: the open unit goes back to the queue at once."""
-    if lease := handing_out.open_lease(annotator, task):
-        handing_out.release(annotator, lease.pk)
+    """Stop for now: the open unit, or the sheet, goes back to the queue at once."""
+    handing_out.release_all(annotator, task)
     return redirect("home")
+
+
+def _check_sheets(task) -> None:
+    if not has_sheets(task):
+        raise NotFound("The posts of this task come one by one only.")
+
+
+@require_GET
+@never_cache
+@with_task("annotate")
+def sheet(request, annotator, task):
+    _check_sheets(task)
+    return _show(request, annotator, task, handing_out.open_sheet(annotator, task), on_sheet=True)
+
+
+def _next_sheet(request, annotator, task, **extra):
+    leases = handing_out.take_sheet(annotator, task)
+    why_empty = None if leases else progress.why_empty(annotator, task)
+    return _work(request, annotator, task, leases, on_sheet=True, why_empty=why_empty, **extra)
+
+
+@require_POST
+@with_task("annotate")
+def start_sheet(request, annotator, task):
+    _check_sheets(task)
+    if handing_out.open_lease(annotator, task):
+        handing_out.release_all(annotator, task)
+    if request.htmx:
+        return _next_sheet(request, annotator, task)
+    handing_out.take_sheet(annotator, task)
+    return redirect("sheet", task=task.name)
+
+
+@require_POST
+@with_task("annotate")
+def judge_sheet(request, annotator, task):
+    """Fields: lease, one for each post; answer-LEASE, a label, und or skip; active_ms, of the whole sheet."""
+    _check_sheets(task)
+    given = [whole_number(text) for text in request.POST.getlist("lease")]
+    if not given or None in given:
+        raise InvalidAnswer("The form did not say which posts it answers. Reload the page.")
+    answers = {lease: _mark(request.POST.get(f"answer-{lease}")) for lease in given}
+    refused = judging.judge_sheet(annotator, answers, _active_seconds(request))
+    outcome = presenting.sheet_outcome(len(answers), refused)
+    # Without htmx what was refused is shown at once: sent again by a reload, the form changes nothing.
+    if request.htmx or refused:
+        return _next_sheet(request, annotator, task, outcome=outcome)
+    handing_out.take_sheet(annotator, task)
+    return redirect("sheet", task=task.name)
+
+
+def _mark(said: str | None):
+    """What a row of a sheet says; None: skip."""
+    if not said:
+        raise InvalidAnswer("A post of this sheet came without an answer, so nothing was saved. Reload the page.")
+    return None if said == "skip" else judging.read_answer(said)
 
 
 @require_GET
@@ -144,8 +217,12 @@ def pause(request, annotator, task):
 @with_task("annotate")
 def answers(request, annotator, task):
     page = Paginator(progress.today(annotator, task), 50).get_page(request.GET.get("page"))
-    rows = [(judgment, presenting.said(judgment), presenting.reason(judgment)) for judgment in page]
-    return render(request, "annotate/answers.html", {"task": task, "page": page, "rows": rows})
+    rows = [
+        (judgment, presenting.said(judgment), presenting.reason(judgment), label_name(judgment.unit.asked))
+        for judgment in page
+    ]
+    context = {"task": task, "has_sheets": has_sheets(task), "page": page, "rows": rows}
+    return render(request, "annotate/answers.html", context)
 
 
 @require_GET
@@ -156,74 +233,6 @@ def guidelines(request, annotator, task):
         "annotate/guidelines.html",
         {"task": task, "guidelines": presenting.markdown(task.guidelines)},
     )
-
-
-@require_GET
-@never_cache
-@with_task("adjudicate")
-def adjudication(request, annotator, task):
-    language = _language_code(request.GET.get("language"))
-    everything = adjudicating.to_adjudicate(task, annotator)
-    visited = Transition.objects.filter(unit__in=everything.order_by(), to_stage="QUEUED").order_by()
-    languages = visited.values_list("language").annotate(Count("unit", distinct=True)).order_by("language")
-    units = adjudicating.to_adjudicate(task, annotator, language)
-    context = {
-        "task": task,
-        "language": language,
-        "languages": [(presenting.Choice(code), count) for code, count in languages],
-        "waiting": everything.count(),
-        "page": Paginator(units, 50).get_page(request.GET.get("page")),
-        "decided": adjudicating.decisions(annotator, task)[:50],
-        **_just_decided(request, annotator, task),
-    }
-    return render(request, "annotate/adjudication.html", context)
-
-
-@require_http_methods(["GET", "POST"])
-@never_cache
-@with_task("adjudicate")
-def adjudicate(request, annotator, task, unit):
-    """One unit with all that is known of it, but none that readers may still be given.
-
-    POST settles or discards it and goes on to the next of the list.
-    """
-    language = _language_code(request.GET.get("language"))
-    found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
-    refusal = None
-    if request.method == "POST":
-        discard = "discard" in request.POST
-        label = "" if discard else request.POST.get("label") or request.POST.get("other", "")
-        try:
-            said = judging.read_answer(
-                label, request.POST.get("reason", ""), request.POST.get("comment", ""), discard=discard
-            )
-            if discard:
-                judgment = adjudicating.discard(annotator, unit, said.reason, said.comment)
-            else:
-                judgment = adjudicating.settle(annotator, unit, said)
-        except InvalidAnswer as error:
-            refusal = error
-        else:
-            return redirect(presenting.next_to_adjudicate(annotator, task, language, judgment))
-    context = {"task": task, "language": language, "unit": found, "refusal": refusal, "posted": request.POST}
-    context |= presenting.dossier(found, annotator) | _just_decided(request, annotator, task)
-    status = refusal.status if refusal else 200
-    return render(request, "annotate/adjudicate.html", context, status=status)
-
-
-def _just_decided(request, annotator, task) -> dict:
-    """The decision after which the adjudicator was sent here."""
-    unit = _whole_number(request.GET.get("decided"))
-    just = adjudicating.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
-    return {"just": just, "just_said": presenting.decision(just) if just else ""}
-
-
-@require_POST
-@with_task("adjudicate")
-def unsettle(request, annotator, task, unit):
-    get_object_or_404(task.units, pk=unit)
-    adjudicating.unsettle(annotator, unit)
-    return redirect("adjudicate", task=task.name, unit=unit)
 
 
 @login_not_required

@@ -22,8 +22,10 @@ class Answer:
 class TaskType:
     slug: str
     title: str
-    # Template of the question, and the Markdown that a new task's guidelines begin with.
+    # Template of the question, the one of a sheet of units (empty: they come one by one only), and the Markdown that a
+    # new task's guidelines begin with.
     template: str
+    sheet: str
     guidelines: str
     # The labels of a task that names none.
     labels: Sequence[str]
@@ -35,6 +37,8 @@ class TaskType:
     agreed: Callable[["Item", "Task"], str | None]
     # Unit -> the labels that may be given to it, besides und.
     offered: Callable[["Unit"], Sequence[str]]
+    # Why a post may be undefined: what is sent, and the words on its button.
+    reasons: Mapping[str, str]
     # Raises InvalidAnswer.
     check: Callable[[Answer, "Unit"], None]
     # Answers of one unit -> label, or None where they give none.

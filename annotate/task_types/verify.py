@@ -38,6 +38,7 @@ TASK_TYPE = TaskType(
     slug="verify",
     title="Is this post in the language?",
     template="annotate/verify.html",
+    sheet="annotate/sheet.html",
     guidelines=Path(__file__).with_name("verify.md").read_text(encoding="utf-8"),
     labels=ARTICLE_LABELS,
     # One language is asked about, so there is one queue: a second reader of it rather than a second language.
@@ -45,6 +46,7 @@ TASK_TYPE = TaskType(
     candidates=candidates,
     agreed=agreed,
     offered=offered,
+    reasons=REASONS,
     check=check,
     aggregate=majority,
 )

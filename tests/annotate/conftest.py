@@ -12,6 +12,7 @@ from annotate.routing import add_units
 from annotate.task_types import TASK_TYPES
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
+from tests.annotate.hands import at_work  # noqa: F401 - fixture
 
 LONG = "a text that is long enough for agreement to count, number {}"
 

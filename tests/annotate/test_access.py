@@ -15,7 +15,7 @@ from annotate.adjudication import settle
 from annotate.core import stages
 from annotate.judging import judge, skip
 from annotate.models import Annotator, Judgment, Task
-from annotate.queue import take
+from annotate.queue import take, take_sheet
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import DISPUTED
 
@@ -36,6 +36,10 @@ PAGES = {
     "judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "undo": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 409, 403)),
     "pause": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
+    "sheet": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
+    "sheet-start": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
+    # Of a sheet the rest is saved: what another annotator's is not is said on the page.
+    "sheet-judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 200, 200, 403)),
     "answers": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
     "guidelines": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
     "adjudication": ((302, 403, 403, 403, 200, 403), (302, 405, 405, 405, 405, 405)),
@@ -67,7 +71,10 @@ ADMIN = {
     "admin:auth_user_changelist": (302, 302, 302, 302, 302, 200),
 }
 # What a logged-in person can post by a form of ours.
-FORMS = ("logout", "account", "start", "judge", "undo", "pause", "adjudicate", "unsettle")
+FORMS = (
+    *("logout", "account", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
+    *("adjudicate", "unsettle"),
+)
 
 
 class World:
@@ -86,6 +93,8 @@ class World:
         judge(bea, take(bea, task).pk, Answer("en", comment="a comment of Bea's"))
         AuthToken.objects.create(ann.user)
         lease = take(ann, task)
+        asking = make_task([DISPUTED] * 3, name="asking", asked="de")
+        on_sheet = take_sheet(ann, asking)
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
             "nobody": None,
@@ -98,6 +107,7 @@ class World:
         self.arguments = {
             "invite": [people.invite(invited)],
             **{name: [task.name] for name in ("queue", "start", "judge", "undo", "pause", "answers", "guidelines")},
+            **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             "adjudication": [task.name],
             "adjudicate": [task.name, self.waiting.pk],
             "unsettle": [task.name, settled.pk],
@@ -111,6 +121,8 @@ class World:
             "account": {"make": "1"},
             "judge": {"lease": lease.pk, "answer": "de"},
             "undo": {"judgment": judgment.pk},
+            "sheet-judge": {"lease": [each.pk for each in on_sheet]}
+            | {f"answer-{each.pk}": "not-de" for each in on_sheet},
             "adjudicate": {"label": "de", "reason": "I read the language"},
             "api-judge": {"label": "de"},
         }
@@ -295,12 +307,13 @@ def keys(value):
 
 JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
-NEXT = {"lease": {"id", "text", "expires_at"}, "why": None}
+LEASE = {"id", "text", "asked", "answers", "expires_at"}
+NEXT = {"lease": LEASE, "why": None}
 
 
 def test_the_api_tells_exactly_this(world):
     client = world.client("ann")
-    (task,) = client.get("/api/v1/tasks/").json()
+    _, task = client.get("/api/v1/tasks/").json()
     assert set(task) == {"name", "title", "type", "labels", "guidelines", "progress"}
     assert set(task["progress"]) == set(world.send(client, "GET", "api-progress").json()) == PROGRESS
     given = world.send(client, "POST", "api-next").json()
@@ -320,7 +333,7 @@ def test_the_schema_names_nothing_else(world):
     assert {name: set(schema["properties"]) for name, schema in schemas.items() if "properties" in schema} == {
         "Answer": {"label", "reason", "comment", "active_seconds"},
         "Judgment": JUDGMENT,
-        "Lease": {"id", "text", "expires_at"},
+        "Lease": LEASE,
         "Next": {"lease", "why"},
         "Progress": PROGRESS,
         "Refusal": {"code", "detail"},
@@ -335,7 +348,7 @@ def without_what_may_differ(html, lease):
     return html.replace(f'name="lease" value="{lease}"', 'name="lease" value=""')
 
 
-def all_an_annotator_sees(task, annotator):
+def all_an_annotator_sees(task, annotator, answer="fr"):
     """Every page and answer on the way of one unit, but for the form's token and the lease's number."""
     client = Client()
     client.force_login(annotator.user)
@@ -347,7 +360,7 @@ def all_an_annotator_sees(task, annotator):
     assert str(given["lease"].pop("id")) == lease
     assert given["lease"].pop("expires_at")
     seen.append(json.dumps(given))
-    seen.append(client.post(f"{path}/judge/", {"lease": lease, "answer": "fr"}, headers={"HX-Request": "true"}).text)
+    seen.append(client.post(f"{path}/judge/", {"lease": lease, "answer": answer}, headers={"HX-Request": "true"}).text)
     answers = client.get(f"{path}/answers/").text
     answers = re.sub(r'name="judgment" value="\d+"|\d\d:\d\d:\d\d', "", answers)
     seen += [answers, client.get("/").text, client.get(f"{path}/guidelines/").text]
@@ -375,6 +388,66 @@ def test_nothing_that_an_annotator_sees_depends_on_votes_queue_round_stage_or_ot
         Task.objects.filter(pk=task.pk).update(is_open=False)
     for page, *others_of_it in zip(*seen, strict=True):
         assert [page] * 2 == others_of_it
+
+
+AUDITED = {"votes": ("de", "de", "de"), "text": "the same text", "letters": 40}
+PLAIN = {"votes": DISPUTED, "text": "the same text", "letters": 40}
+
+
+def seen_alone(make_task, annotator, entry, answer, **fields):
+    """A task of one unit, and what the annotator sees of it: until the answer, when it is taken back, on a sheet."""
+    name = f"task{Task.objects.count()}"
+    task = make_task([{"key": name, **entry}], name=name, **fields)
+    found = all_an_annotator_sees(task, annotator, answer)
+    client = Client()
+    client.force_login(annotator.user)
+    for address in ("undo/", *(["sheet/start/"] if fields.get("asked") else [])):
+        page = client.post(f"/tasks/{name}/{address}", headers={"HX-Request": "true"}).text
+        lease = re.search(r'name="lease" value="(\d+)"', page)[1]
+        page = without_what_may_differ(page, lease).replace(f'-{lease}"', '-"').replace(f"/{name}/", "/task/")
+        found.append(page)
+    Task.objects.filter(pk=task.pk).update(is_open=False)
+    return task.units.get(), found
+
+
+@pytest.mark.parametrize("answer", ["de", "fr", "und mixed"])
+def test_an_audited_unit_is_like_any_other(make_task, person, answer):
+    ann = person("ann", "de fr")
+    kinds = [(PLAIN, {}), *((AUDITED, {"audit_least": 1, "audit_recheck": recheck}) for recheck in (0, 1))]
+    (plain, first), *others = [seen_alone(make_task, ann, entry, answer, **fields) for entry, fields in kinds]
+    assert [(plain.audited, plain.recheck)] + [(unit.audited, unit.recheck) for unit, _ in others] == [
+        (False, False),
+        (True, False),
+        (True, True),
+    ]
+    for _, pages in others:
+        assert pages == first
+
+
+@pytest.mark.parametrize("answer", ["de", "not-de", "und mixed"])
+def test_a_decoy_is_like_any_other_unit_one_by_one_and_on_a_sheet(make_task, person, answer):
+    ann = person("ann", "de")
+    (plain, first), (decoy, second) = [
+        seen_alone(make_task, ann, entry, answer, asked="de", decoys=decoys)
+        for entry, decoys in ((PLAIN, 0), (AUDITED, 1))
+    ]
+    assert (plain.gold_answer, decoy.gold_answer) == ("", "not-de")
+    assert second == first
+
+
+def test_whoever_verifies_sees_nothing_of_votes_others_or_known_answers(make_task, person):
+    ann, bea = person("ann", "de"), person("bea", "de")
+    task = make_task([DISPUTED] * 3, asked="de", decoys=1, redundancy=2)
+    for _ in range(3):
+        judge(bea, take(bea, task).pk, Answer("not-de", comment="a comment of Bea's"))
+    told = "\n".join(all_an_annotator_sees(task, ann, "de"))
+    client = Client()
+    client.force_login(ann.user)
+    told += client.post("/tasks/task/sheet/start/", headers={"HX-Request": "true"}).text
+    assert told.count('class="posts"') == 1
+    for word in (*stages.STAGES, "Bea", "langid", "cld2", "fasttext", "predictor", "decoy", "gold", "audit", "agreed"):
+        assert word not in told, word
+    assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())
 
 
 def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):

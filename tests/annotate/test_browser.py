@@ -1,4 +1,4 @@
-"""A person's day in a real browser. Keys are sent as a keyboard sends them: where they are, and what they print."""
+"""A person's day in a real browser."""
 
 import json
 
@@ -8,61 +8,9 @@ from django.utils import timezone
 
 from annotate.models import Judgment, Task
 from tests.annotate.conftest import DISPUTED
+from tests.annotate.hands import ARABIC, FRENCH, GRACE, RUSSIAN, Hands, said, worst_contrast
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
-
-# What three layouts print on the same keys.
-RUSSIAN = {"Digit1": "1", "Digit2": "2", "KeyQ": "й", "KeyW": "ц", "KeyZ": "я", "KeyG": "п", "KeyC": "с", "Space": " "}
-ARABIC = {"Digit1": "١", "Digit2": "٢", "KeyQ": "ض", "KeyW": "ص", "KeyZ": "ئ", "KeyG": "ل", "KeyC": "ؤ", "Space": " "}
-FRENCH = {"Digit1": "&", "Digit2": "é", "KeyQ": "a", "KeyW": "z", "KeyZ": "w", "KeyG": "g", "KeyC": "c", "Space": " "}
-# The page ignores presses for 300 ms after a post appears.
-GRACE = 350
-
-
-class Hands:
-    """One person at one keyboard."""
-
-    def __init__(self, page, layout):
-        self.page, self.layout = page, layout
-        self.keyboard = page.context.new_cdp_session(page)
-
-    def press(self, code, repeat=False):
-        key = self.layout.get(code, code)
-        down = {"type": "keyDown", "code": code, "key": key, "autoRepeat": repeat}
-        if len(key) == 1:
-            down["text"] = key
-        self.keyboard.send("Input.dispatchKeyEvent", down)
-        self.keyboard.send("Input.dispatchKeyEvent", {"type": "keyUp", "code": code, "key": key})
-
-    def press_and_wait(self, code):
-        """Press once the grace is over, and wait for the page to have the next unit, or none."""
-        self.page.wait_for_timeout(GRACE)
-        self.page.evaluate("document.querySelector('#work').firstElementChild.dataset.old = ''")
-        self.press(code)
-        self.page.wait_for_selector("#work > :first-child:not([data-old])", state="attached")
-
-    @property
-    def post(self):
-        return self.page.inner_text("#post")
-
-
-@pytest.fixture
-def at_work(new_page, person):
-    """at_work(task, annotator, layout) is that person with the first post before them."""
-
-    def begin(task, annotator, layout=RUSSIAN, **options):
-        page = new_page(user=annotator.user, **options)
-        page.goto(f"/tasks/{task.name}/")
-        page.click("text=Start")
-        page.wait_for_selector("#post")
-        return Hands(page, layout)
-
-    return begin
-
-
-def said(annotator):
-    live = Judgment.objects.filter(annotator=annotator, voided_at=None).order_by("pk")
-    return [(judgment.kind, judgment.label, judgment.reason) for judgment in live]
 
 
 def test_the_whole_way_from_a_file_of_posts_to_the_export(new_page, live_server, person, tmp_path):
@@ -77,7 +25,7 @@ def test_the_whole_way_from_a_file_of_posts_to_the_export(new_page, live_server,
     file.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in texts.items()))
     call_command("import_corpus", "small", str(file), licence="CC0-1.0")
     call_command("prelabel", "small", processes=1)
-    call_command("open_task", "small", corpus="small", size=5, seed="1")
+    call_command("open_task", "small", corpus="small", size=5, seed="1", audit_share=0, audit_least=0)
     task = Task.objects.get(name="small")
     reader = person("noa", " ".join(task.labels))
     adjudicator = person("ada", adjudicates=True)
@@ -403,21 +351,4 @@ def test_contrast_is_at_least_4_5_to_1(new_page, make_task, person, scheme):
     page.goto(f"/tasks/{task.name}/")
     page.click("text=Start")
     page.wait_for_selector("#post")
-    worst = page.evaluate(
-        """() => {
-          const parse = colour => colour.match(/[\\d.]+/g).map(Number);
-          const linear = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-          const light = ([r, g, b]) => [r, g, b].map(linear)
-            .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-          const ground = node => { for (; node; node = node.parentElement) {
-            const c = parse(getComputedStyle(node).backgroundColor); if (c.length < 4 || c[3] === 1) return c; } };
-          let worst = 99;
-          for (const node of document.querySelectorAll("body *")) {
-            if (!node.checkVisibility() || ![...node.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
-            const [a, b] = [light(parse(getComputedStyle(node).color)), light(ground(node) || [255, 255, 255])];
-            worst = Math.min(worst, (Math.max(a, b) + .05) / (Math.min(a, b) + .05));
-          }
-          return worst;
-        }"""
-    )
-    assert worst >= 4.5
+    assert worst_contrast(page) >= 4.5

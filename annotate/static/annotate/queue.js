@@ -4,6 +4,7 @@
 
 (() => {
   const GRACE_MS = 300; // a press meant for the post before must not answer the next one
+  const CHANGED_MS = 1000; // nor one meant for the language before, which takes longer to notice
   const IDLE_MS = 30000; // without a sign of life for this long, time no longer counts as active
 
   const find = (selector) => document.querySelector(selector);
@@ -31,7 +32,7 @@
   for (const sign of ["keydown", "pointermove", "pointerdown", "scroll", "touchstart", "visibilitychange"]) {
     document.addEventListener(sign, tick, { capture: true, passive: true });
   }
-  const tooSoon = () => performance.now() - shownAt < GRACE_MS;
+  const tooSoon = () => performance.now() - shownAt < (find("#asked.changed") ? CHANGED_MS : GRACE_MS);
 
   // --- one request at a time; a press while one is under way does nothing
   let busy = false;
@@ -49,7 +50,7 @@
   }, { capture: true });
 
   // --- keys
-  const typing = (target) => target.matches("textarea, input, select");
+  const typing = (target) => target.matches("textarea, input:not([type=radio]), select");
   const close = (details) => { if (details && details.open) { details.open = false; return true; } return false; };
   const open = (details) => { details.open = true; const field = details.querySelector("input"); if (field) field.focus(); };
 
@@ -167,12 +168,12 @@
       location.assign(location.href);
     } else if (event.detail.xhr.status >= 500) {
       event.detail.shouldSwap = false;
-      say("The server could not save this. Your answer is still here: please press it again.");
+      say("The server could not save this. What you answered is still here: please send it again.");
     }
   });
   for (const failure of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(failure, () => {
-      say("There is no connection, so this was not saved. Your answer is still here: please press it again.");
+      say("There is no connection, so this was not saved. What you answered is still here: please send it again.");
     });
   }
 
