@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from annotate.core.figures import percent
+from annotate.core.intervals import jeffreys
 from annotate.core.labels import negative
 from annotate.known import decoys, known_units, mixed, reusable
 from annotate.models import LanguageRoute, Task
@@ -113,12 +115,26 @@ def _new_task(name: str, task_type: str, fields: dict) -> Task:
     check_codes([*task.labels, *task.never_agree])
     listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
     task.labels, task.never_agree = sorted(set(task.labels)), sorted({*listed, *task.never_agree})
+    _check_audit(task)
     try:
         task.full_clean()
     except ValidationError as error:
         faults = (f"{field.replace('_', '-')}: {' '.join(said)}" for field, said in error.message_dict.items())
         raise TaskError(" ".join(faults)) from error
     return task
+
+
+def _check_audit(task: Task) -> None:
+    """TaskError where the limit would be passed by languages in whose audit no error was found."""
+    if not (task.audit_share or task.audit_least):
+        return
+    possible = jeffreys(0, task.audit_least)[1]
+    if possible > task.audit_limit:
+        raise TaskError(
+            f"An audit of {task.audit_least} posts in which nothing is wrong still leaves up to {percent(possible)} "
+            f"possible, more than the limit of {percent(task.audit_limit)}: all such languages would go to people. "
+            "Raise --audit-least or --audit-limit; or set both --audit-share and --audit-least to 0, for no audit."
+        )
 
 
 def extend_task(task: Task, size: int) -> Opened:

@@ -88,18 +88,24 @@ def test_without_options_the_task_is_the_articles(open_task):
     assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.02, 30, 0.2, 0.1)
 
 
+def test_an_audit_that_every_language_would_fail_is_refused(open_task):
+    with pytest.raises(CommandError, match=r"10 posts in which nothing is wrong still leaves up to 21.7% possible"):
+        open_task("t", 20, "--audit-least=10", audit=True)
+    assert not Task.objects.exists()
+
+
 def test_every_knob_can_be_set(open_task, tmp_path):
     guidelines = tmp_path / "guidelines.md"
     guidelines.write_text("# Só isto\n", encoding="utf-8")
     numbers = ["--redundancy=3", "--rounds=4", "--skip-limit=2", "--least-level=3", "--least-letters=30"]
     texts = ["--labels", "pt es, de pt", "--never-agree", "pt", "--title", "Which?", "--guidelines", str(guidelines)]
-    audit = ["--audit-share=1/8", "--audit-least=2", "--audit-recheck=25%", "--audit-limit", "0.07"]
+    audit = ["--audit-share=1/8", "--audit-least=2", "--audit-recheck=25%", "--audit-limit", "0.7"]
     open_task("t", 20, *numbers, *texts, *audit, audit=True)
     task = Task.objects.get()
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (3, 4, 2, 3, 30)
     assert (task.labels, task.title, task.guidelines) == (["de", "es", "pt"], "Which?", "# Só isto\n")
     assert "pt" in task.never_agree
-    assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.125, 2, 0.25, 0.07)
+    assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.125, 2, 0.25, 0.7)
     assert set(task.units.values_list("redundancy", flat=True)) == {3}
 
 
@@ -116,7 +122,8 @@ def test_agreed_posts_have_votes_of_one_voice_and_disputed_ones_candidates(open_
 
 
 def test_of_each_language_that_is_agreed_on_a_share_and_a_least_number_is_queued_like_any_other(open_task):
-    out, _ = open_task("t", 900, "--audit-share", "25%", "--audit-least", "3", audit=True)
+    audit = ["--audit-share", "25%", "--audit-least", "3", "--audit-limit", "1"]
+    out, _ = open_task("t", 900, *audit, audit=True)
     task = Task.objects.get()
     agreed = Counter(task.units.exclude(agreed_label="").values_list("agreed_label", flat=True))
     audited = Counter(task.units.filter(audited=True).values_list("agreed_label", flat=True))

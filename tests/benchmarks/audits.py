@@ -72,6 +72,7 @@ def report(found: list[dict]) -> None:
     groups = {
         f"languages with {LEAST_AUDITS} audits or more": audited,
         "  of these, with some error": [row for row in audited if 0 < row["truth"] < 1],
+        "  of these, with an error or more expected": [row for row in audited if row["truth"] * row["audited"] >= 1],
         "languages with fewer": [row for row in cells if 0 < row["audited"] < LEAST_AUDITS],
         "in all": overall,
     }

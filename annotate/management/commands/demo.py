@@ -9,17 +9,23 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate.judging import skip
+from annotate.judging import judge, skip
 from annotate.models import Annotator, Task
 from annotate.people import add_annotators, read_table
 from annotate.queue import take
+from annotate.task_types.task_type import Answer
 
 NAME = "demo"
 # Not the whole corpus, so that `open_task demo --extend` has something to add.
 SIZE = 1200
 SEED = "2014"
-# In this order some posts come to the second of them in their second round.
 SKIPPERS = ("goran", "zofia", "indra", "tomas")
+# They are for whoever tries the demo: nothing is done in their names.
+VISITORS = ("anna", "yusuf")
+# A second task, of the kind that asks about one language at a time, in languages of the two.
+VERIFY = "demo-precision"
+VERIFIED = ["de", "en", "nl", "fr", "ar", "tr", "he"]
+VERIFY_SIZE = 30
 LICENCE = "CC-BY-4.0"
 SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
 
@@ -47,14 +53,18 @@ class Command(BaseCommand):
         call_command("prelabel", NAME)
         password = self.accounts(fixtures / "annotators.csv")
         if not Task.objects.filter(name=NAME).exists():
-            call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED)
-            self.skip_some(Task.objects.get(name=NAME))
+            # So small a sample has too few posts of most languages to audit them as one would.
+            call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, audit_least=2, audit_limit=1.0)
+            self.begin(Task.objects.get(name=NAME), fixtures / "demo_truth.tsv")
+        if not Task.objects.filter(name=VERIFY).exists():
+            options = {"design": "precision", "predictor": "majority", "languages": VERIFIED, "size": VERIFY_SIZE}
+            call_command("open_task", VERIFY, corpus=NAME, seed=SEED, **options)
         self.stdout.write(
             f"""
 Open http://localhost:{port}/ and log in with the password  {password}  as
   anna     who reads German, English and Dutch (or any user name of fixtures/annotators.csv)
   yusuf    who reads Arabic, Amharic, Turkish, Hebrew and French
-  ada      who adjudicates what readers skip (some have skipped a few posts for a start)
+  ada      who adjudicates what readers skip or doubt (some have begun already)
   manager  who sees to languages, people and tasks
 The people are invented. What they label stays in {settings.DATA_DIR}.
 """
@@ -66,12 +76,23 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
             os.chdir(settings.BASE_DIR)
             os.execv(sys.executable, [sys.executable, "-m", *command])  # noqa: S606 - becomes the server
 
-    def skip_some(self, task):
-        """Have a few readers skip what comes first, so that the adjudicator's list is not empty."""
-        for username in SKIPPERS:
-            annotator = Annotator.objects.get(user__username=username)
-            for _ in range(8):
-                if lease := take(annotator, task):
+    def begin(self, task, truth: Path):
+        """Have some readers skip what comes first, and others answer it, so that adjudication and audit have begun."""
+        languages = dict(line.split("\t") for line in truth.read_text(encoding="utf-8").splitlines())
+        readers = Annotator.objects.filter(adjudicates=False).exclude(user__username__in=VISITORS)
+        skippers = readers.filter(user__username__in=SKIPPERS).order_by("user__username")
+        for annotator in skippers:
+            self.work(annotator, task, lambda key, own: None)
+        for annotator in readers.exclude(pk__in=skippers):
+            self.work(annotator, task, lambda key, own: languages[key] if languages[key] in own else None)
+
+    def work(self, annotator, task, answer):
+        own = set(annotator.languages.values_list("language", flat=True))
+        for _ in range(8):
+            if lease := take(annotator, task):
+                if label := answer(lease.unit.item.key, own):
+                    judge(annotator, lease.pk, Answer(label))
+                else:
                     skip(annotator, lease.pk)
 
     def check_port(self, port):

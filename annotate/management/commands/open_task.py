@@ -1,3 +1,4 @@
+from argparse import ArgumentTypeError
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +23,10 @@ def codes(text: str) -> list[str]:
 
 def fraction(text: str) -> Fraction:
     """0.1, 10% or 1/10, exactly."""
-    return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
+    try:
+        return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ArgumentTypeError(f"{text!r} is no share; write it as 0.1, 10% or 1/10.") from None
 
 
 def share(text: str) -> float:
@@ -31,7 +35,12 @@ def share(text: str) -> float:
 
 def days(text: str) -> tuple[datetime, datetime]:
     """A window: from the beginning of one day to that of another, in UTC."""
-    start, end = (datetime.fromisoformat(day).replace(tzinfo=UTC) for day in text.split(".."))
+    try:
+        start, end = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in text.split(".."))
+    except ValueError:
+        raise ArgumentTypeError(
+            f"{text!r} is no window; write it as 2014-07-01..2014-08-01, the end left out."
+        ) from None
     return start, end
 
 
@@ -69,7 +78,6 @@ DESIGN_OPTIONS = {
     "share": (("recall",), fraction, f"share of an author's posts that must be in the language (default {SHARE})"),
     "least_posts": (("recall",), int, f"posts that an author must have in the history (default {LEAST_POSTS})"),
 }
-RECALL_DEFAULTS = {"history": HISTORY, "window": WINDOW, "share": SHARE, "least_posts": LEAST_POSTS}
 
 
 def option(field: str) -> str:
@@ -142,12 +150,11 @@ class Command(BaseCommand):
         )
 
     def tell_verification(self, opened: Opened) -> None:
-        for sample in opened.samples:
-            if len(sample.rows) < sample.asked:
-                self.stderr.write(
-                    f"Note: {sample.language}: {len(sample.rows):,} posts instead of {sample.asked:,}; "
-                    "the design finds no more."
-                )
+        short = [sample for sample in opened.samples if len(sample.rows) < sample.asked]
+        if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
+            self.stderr.write(f"Note: the design finds fewer than {short[0].asked:,} posts for: {some}.")
+        if none := " ".join(sample.language for sample in short if not sample.rows):
+            self.stderr.write(f"Note: the design finds no post for: {none}.")
         if bare := [code for code in opened.task.labels if not opened.decoys[code]]:
             self.stderr.write(
                 f"Note: no decoys for {' '.join(bare)}: people have labelled no post yet that is known not to be in "
@@ -155,7 +162,7 @@ class Command(BaseCommand):
             )
         drawn = sum(len(sample.rows) for sample in opened.samples)
         self.stdout.write(
-            f"Task {opened.task.name}: {drawn:,} posts drawn for {len(opened.task.labels)} languages; "
+            f"Task {opened.task.name}: {drawn:,} posts drawn for {' '.join(opened.task.labels)}; "
             f"{opened.stages[stages.QUEUED]:,} units queued for readers, {opened.decoys.total():,} of them decoys; "
             f"{opened.stages[stages.COPIED]:,} copies of others, {opened.reused.total():,} labels reused."
         )
@@ -191,11 +198,7 @@ class Command(BaseCommand):
             languages,
             size=size,
             seed=options["seed"],
-            options={
-                "predictor": find_predictor(corpus.name, options["predictor"]),
-                **(RECALL_DEFAULTS if design == "recall" else {}),
-                **chosen,
-            },
+            options={"predictor": find_predictor(corpus.name, options["predictor"]), **chosen},
             reuse=options["reuse"],
             **fields,
         )
