@@ -106,6 +106,25 @@ def test_a_prelabelling_killed_and_run_again_ends_with_the_same_bytes(write, kil
 
 
 @pytest.mark.parametrize(
+    "ready",
+    [
+        lambda: (store.corpus_dir("c") / "staging" / "predictions.parquet").exists(),
+        lambda: any((store.corpus_dir("c") / "predictions").glob("*")),
+    ],
+)
+def test_an_import_of_predictions_killed_and_run_again_ends_with_the_same_bytes(write, killed, import_corpus, ready):
+    posts = write("a.jsonl", lines(0, ROWS))
+    predictions = write("p.tsv", "".join(f"{n}\tde\t0.5\n" for n in range(ROWS)))
+    for name in ("c", "whole"):
+        import_corpus(name, posts)
+    killed("import_predictions", predictions, ready=ready, name="mine", version="1")
+    assert not store.manifest_of("c").predictions, "killed too late to tell anything"
+    for name in ("c", "whole"):
+        call_command("import_predictions", name, str(predictions), name="mine", version="1")
+    assert bytes_of("c") == bytes_of("whole")
+
+
+@pytest.mark.parametrize(
     ("step", "name"), [("staging", "_STAGING"), ("staging", "deduplicate"), ("ingest", "write_manifest")]
 )
 def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus, monkeypatch, step, name):

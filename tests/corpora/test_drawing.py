@@ -1,9 +1,11 @@
 """Draws from a corpus."""
 
 import hashlib
+import importlib
 from datetime import UTC, datetime
 
 import pytest
+from django.apps import apps
 from django.core.management import call_command
 
 from corpora.drawing import frame_digest, record, sample_uniform
@@ -145,3 +147,11 @@ def test_a_draw_keeps_the_versions_that_voted_and_refuses_posts_drawn_before_wit
     with pytest.raises(CorpusError, match="was drawn before, with other votes than corpus"):
         draw_uniform(corpus, size=60, seed="t")
     assert Draw.objects.get() == draw
+
+
+def test_of_a_draw_from_before_it_is_taken_as_asked_what_was_drawn(corpus):
+    draw, _ = draw_uniform(corpus, size=50, seed="s")
+    Draw.objects.update(asked=0)
+    importlib.import_module("corpora.migrations.0002_designs").asked_was_drawn(apps, None)
+    draw.refresh_from_db()
+    assert draw.asked == 50
