@@ -48,7 +48,7 @@ def evaluate(
     warnings = [*_of_sets(sets), *joined.warnings]
     recall_sets, uniform = joined.recall, joined.uniform
     precision = _precision(subject, joined) if "precision" in wanted else None
-    if precision:
+    if "precision" in wanted:
         warnings += unseen.warnings(subject, joined)
     elif "recall" in designs and not measures and not balanced:
         warnings.append(

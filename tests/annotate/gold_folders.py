@@ -1,0 +1,87 @@
+"""Exported gold sets whose posts, labels and predictions the test writes down as a table."""
+
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.gold_files import export
+from annotate.joining import Subject
+from annotate.models import Transition
+from annotate.routing import add_units
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.models import Item
+from corpora.predictors import Predictor
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.test_export import with_manifest
+
+
+class World:
+    """Tasks that are done, exported into folders; `said` is what a predictor says of all their posts."""
+
+    def __init__(self, make_task, folder):
+        self.make_task, self.folder, self.said = make_task, folder, {}
+        with_manifest()
+
+    def uniform(self, table, name="stream"):
+        """table: rows of (posts, label agreed on or "", stratum, label of people, what the predictor says)."""
+        keys, entries, told = self._entries(
+            name, [(posts, said, (agreed, stratum, truth)) for posts, agreed, stratum, truth, said in table]
+        )
+        for entry, (agreed, _, _) in zip(entries, told, strict=True):
+            entry["votes"] = (agreed,) * 3 if agreed else DISPUTED
+        task = self.make_task(entries, name=name)
+        task.draws.update(detectors=[dict.fromkeys(DETECTOR_NAMES, "1")])
+        for unit, (_, stratum, truth) in zip(task.units.order_by("position"), told, strict=True):
+            if stratum == "agreed":
+                continue
+            self._label(unit, truth, audited=stratum == "audited")
+            if stratum == "contested":
+                fields = {"from_stage": stages.AGREED, "to_stage": stages.QUEUED, "round": 1, "at": timezone.now()}
+                Transition.objects.create(unit=unit, event="contested", **fields)
+        return self.export(task), keys
+
+    def verify(self, design, asked, table, *, shared=(), predictor="cld2", name=None):
+        """table: rows of (posts, label, what the predictor says); shared: (id, label) of posts of other sets."""
+        name = name or f"{design}-{asked}"
+        keys, entries, labels = self._entries(name, [(posts, said, label) for posts, label, said in table])
+        task = self.make_task(entries, asked=asked, name=name)
+        task.draws.update(design=design, predictor=predictor)
+        add_units(task, list(Item.objects.filter(key__in=[key for key, _ in shared])), asked=asked)
+        labels = dict(zip(keys, labels, strict=True)) | dict(shared)
+        for unit in task.units.select_related("item"):
+            self._label(unit, labels[unit.item.key])
+        return self.export(task), keys
+
+    def _entries(self, name, table):
+        keys, entries, told = [], [], []
+        for posts, said, row in table:
+            for _ in range(posts):
+                key = f"{name}-{len(keys)}"
+                keys.append(key)
+                entries.append({"key": key, "votes": DISPUTED})
+                told.append(row)
+                self.said[key] = said
+        for entry in entries:
+            # The same text twice would be a copy.
+            entry["text"] = f"a text that is long enough for agreement to count, {entry['key']}"
+        return keys, entries, told
+
+    def _label(self, unit, label, audited=False):
+        unit.stage, unit.label, unit.audited = stages.LABELLED, label, audited
+        unit.save()
+
+    def export(self, task):
+        folder = self.folder / task.name
+        export(task, folder)
+        return folder
+
+    def subject(self, name="mine", version="1", said=None, mapping=None, built_in=False):
+        """A predictor of the corpus that says what the tables say, with changes."""
+        labels = self.said | (said or {})
+        predictor = Predictor(name, "" if built_in else version, mapping or {})
+        return Subject(
+            name=name,
+            version=predictor.version,
+            mapping=predictor.mapping,
+            labels=lambda ids: {key: labels[key] for key in ids},
+            predictor=predictor,
+        )
