@@ -244,7 +244,9 @@ def _shared(draws: list[dict]) -> dict:
 
 
 def _told(value) -> str:
-    return " to ".join(map(str, value)) if isinstance(value, list) else str(value)
+    """A parameter of a draw; a window as two moments, midnights as days."""
+    ends = [str(end).removesuffix("T00:00:00+00:00") for end in value] if isinstance(value, list) else [str(value)]
+    return " to ".join(ends)
 
 
 def _table(table: Table) -> dict:

@@ -1,0 +1,273 @@
+"""Tasks of the designs that ask about one language at a time: opened on a real corpus, worked on, exported."""
+
+from collections import Counter
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.core import stages
+from annotate.gold_files import export
+from annotate.gold_sets import read_gold_set
+from annotate.judging import judge, skip
+from annotate.models import Task
+from annotate.queue import take
+from annotate.task_types.task_type import Answer
+from corpora.models import Draw, Item
+from tests.annotate.corpus import NAME
+from tests.annotate.test_export import card_of, json_lines
+from tests.annotate.test_opening import everything, refused
+
+# The demo's posts are of July 2014.
+WINDOWS = ["--history", "2014-07-01..2014-07-16", "--window", "2014-07-16..2014-08-01"]
+PRECISION = ["--design", "precision", "--predictor", "cld2"]
+RECALL = ["--design", "recall", "--predictor", "fasttext", *WINDOWS]
+
+
+@pytest.fixture
+def open_task(demo_corpus, capsys):
+    """open_task("t", *PRECISION, languages="de nl", size=10) runs the command; returns (what it said, its notes)."""
+
+    def run(name, *options, languages=None, size=None, seed="7"):
+        capsys.readouterr()
+        given = {"languages": languages and languages.split(), "size": size}
+        given = {option: value for option, value in given.items() if value is not None}
+        call_command("open_task", name, *options, corpus=NAME, seed=seed, **given)
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def reader(person):
+    return person("ann", "de nl no en fr es pt it")
+
+
+def work(task, reader, said):
+    """Answers every unit that the reader is given with what said(unit) says; None is a skip."""
+    while lease := take(reader, task):
+        answer = said(lease.unit)
+        if answer is None:
+            skip(reader, lease.pk)
+        else:
+            judge(reader, lease.pk, Answer(answer))
+
+
+def keys(task, asked):
+    return list(task.units.filter(asked=asked).order_by("position").values_list("item__key", flat=True))
+
+
+# --- opening
+
+
+def test_a_precision_task_asks_of_posts_that_the_predictor_labels_so_whether_they_are(open_task):
+    out, _ = open_task("t", *PRECISION, languages="de nl", size=10)
+    task = Task.objects.get()
+    assert (task.task_type, task.labels) == ("verify", ["de", "nl"])
+    assert Counter(task.units.values_list("asked", flat=True)) == {"de": 10, "nl": 10}
+    for unit in task.units.select_related("item"):
+        assert unit.item.votes["cld2"][0][0] == unit.asked
+        assert (unit.stage, unit.language, unit.round) == (stages.QUEUED, unit.asked, 1)
+    assert [(draw.design, draw.language, draw.predictor, draw.asked, draw.size) for draw in Draw.objects.all()] == [
+        ("precision", "de", "cld2", 10, 10),
+        ("precision", "nl", "cld2", 10, 10),
+    ]
+    assert "20 posts drawn" in out
+    assert "20 units queued for readers, 0 of them decoys; 0 copies of others, 0 labels reused." in out
+
+
+def test_a_recall_task_asks_of_its_authors_posts_whatever_their_language(open_task):
+    open_task("t", *RECALL, languages="de", size=30)
+    task = Task.objects.get()
+    firsts = Counter(unit.item.votes["fasttext"][0][0] for unit in task.units.select_related("item"))
+    assert len(firsts) > 3
+    assert {unit.item.posted_at.day >= 16 for unit in task.units.select_related("item")} == {True}
+    assert set(task.units.values_list("language", "asked")) == {("de", "de")}
+    [draw] = task.draws.all()
+    assert draw.parameters["share"] == "1/10"
+    assert draw.parameters["window"] == ["2014-07-16T00:00:00+00:00", "2014-08-01T00:00:00+00:00"]
+
+
+def test_all_languages_of_the_corpus_are_drawn_in_one_command_each_with_its_record(open_task):
+    open_task("t", *PRECISION, languages="all", size=2)
+    task = Task.objects.get()
+    assert len(task.labels) > 60
+    assert sorted(task.draws.values_list("language", flat=True)) == task.labels
+    assert set(Counter(task.units.values_list("asked", flat=True)).values()) <= {1, 2}
+    assert list(task.units.order_by("position").values_list("position", flat=True)) == list(
+        range(1, task.units.count() + 1)
+    )
+
+
+def test_a_post_drawn_for_two_languages_is_two_units(open_task, reader):
+    open_task("t", *RECALL, languages="de no", size=400)
+    task = Task.objects.get()
+    both = set(keys(task, "de")) & set(keys(task, "no"))
+    assert both
+    assert Item.objects.count() < task.units.count()
+    work(task, reader, lambda unit: unit.asked)
+    for unit in task.units.filter(item__key__in=both, copy_of=None):
+        assert (unit.stage, unit.label) == (stages.LABELLED, unit.asked)
+
+
+def test_the_same_seed_draws_the_same_and_a_smaller_task_is_the_beginning_of_a_larger(open_task):
+    for name, size, seed in (("one", 8, "7"), ("two", 8, "7"), ("large", 15, "7"), ("other", 8, "8")):
+        open_task(name, *PRECISION, languages="de", size=size, seed=seed)
+    one, two, large, other = (keys(Task.objects.get(name=name), "de") for name in ("one", "two", "large", "other"))
+    assert one == two == large[:8]
+    assert set(one) != set(other)
+
+
+def test_where_there_are_fewer_than_asked_all_are_drawn_and_the_command_and_the_card_say_so(
+    open_task, reader, tmp_path
+):
+    _, notes = open_task("t", *PRECISION, languages="de nl")
+    task = Task.objects.get()
+    sizes = Counter(task.units.values_list("asked", flat=True))
+    assert max(sizes.values()) < 1000
+    for asked, posts in sizes.items():
+        assert f"{asked} {posts}" in notes
+    export(task, tmp_path / "gold")
+    _, card = card_of(tmp_path / "gold")
+    for asked, name in (("de", "German"), ("nl", "Dutch")):
+        assert f"| {asked} | {name} | {sizes[asked]} | 1,000 | {sizes[asked]} | 0 |" in card
+    assert "fewer posts than were asked for, and all were taken, of `de`, `nl`." in card
+
+
+def test_decoys_and_reuse_come_from_a_uniform_task_of_the_corpus(open_task, reader):
+    open_task("uniform", "--labels", "de nl en fr es pt it", "--never-agree", "de nl en fr es pt it", size=600)
+    uniform = Task.objects.get()
+    work(uniform, reader, lambda unit: unit.candidates[0] if unit.candidates[0] in uniform.labels else "und")
+    out, _ = open_task("t", *PRECISION, "--reuse", "--decoy-share", "20%", languages="de")
+    task = Task.objects.get(name="t")
+    reused = task.units.exclude(reused_from=None)
+    assert 0 < reused.count() < task.units.count()
+    assert set(reused.values_list("stage", "reused_from__task__name")) == {(stages.LABELLED, "uniform")}
+    decoys = task.units.exclude(gold_answer="")
+    assert decoys.count() == -(-task.units.filter(stage=stages.QUEUED, gold_answer="").count() // 5) > 0
+    assert f"{decoys.count()} of them decoys" in out
+    assert f"{reused.count()} labels reused." in out
+    for unit in decoys.select_related("item"):
+        assert uniform.units.get(item=unit.item).label not in ("", "de", "und")
+
+
+# --- exporting
+
+
+def answers(unit):
+    """Yes where a detector that did not draw the post says so too, but for every third: undefined."""
+    if unit.position % 3 == 0:
+        return "und"
+    return unit.asked if unit.item.votes["langid"][0][0] == unit.asked else f"not-{unit.asked}"
+
+
+@pytest.mark.parametrize(("design", "options"), [("recall", RECALL), ("precision", PRECISION)])
+def test_recall_keeps_what_is_in_the_language_and_precision_all_that_people_said(
+    open_task, reader, tmp_path, design, options
+):
+    open_task("t", *options, languages="de nl", size=40)
+    task = Task.objects.get()
+    work(task, reader, answers)
+    manifest = export(task, tmp_path / "gold")
+    said = Counter((unit.copy_of or unit).label for unit in task.units.select_related("copy_of"))
+    assert set(said) >= {"de", "nl", "und", "not-de", "not-nl"} - (
+        {"not-nl", "not-de"} if design == "precision" else set()
+    )
+    kept = {label: count for label, count in said.items() if design == "precision" or label in ("de", "nl")}
+    rows, left_out = (json_lines(tmp_path / "gold" / f"{name}.jsonl") for name in ("gold", "left_out"))
+    assert Counter(row["label"] for row in rows) == kept == manifest["counts"]["by_label"]
+    assert len(rows) + len(left_out) == manifest["counts"]["posts"] == task.units.count()
+    pairs = [line.split("\t") for line in (tmp_path / "gold" / f"{design}_oriented.tsv").read_text().splitlines()]
+    assert sorted(pairs) == sorted([row["label"], row["id"]] for row in rows)
+    for row in rows:
+        assert row["asked"] in ("de", "nl")
+        assert (row["stratum"], row["agreed"], row["audit_chance"]) == (None, None, 1.0)
+        [draw] = [draw for draw in manifest["draws"] if draw["language"] == row["asked"]]
+        assert row["chance"] == draw["chance"] == draw["size"] / draw["frame_size"]
+    assert manifest["audit"] is None
+    assert manifest["finished"]
+
+    gold = read_gold_set(tmp_path / "gold")
+    assert (gold.design, gold.name, gold.corpus, gold.frame_size) == (design, "t", NAME, None)
+    assert gold.predictors == dict.fromkeys(["de", "nl"], "cld2" if design == "precision" else "fasttext")
+    assert len(gold.rows) == len(rows)
+
+
+@pytest.mark.parametrize(("design", "options"), [("recall", RECALL), ("precision", PRECISION)])
+def test_the_card_says_how_the_posts_were_drawn_and_what_was_asked(
+    open_task, reader, tmp_path, monkeypatch, design, options
+):
+    open_task("t", *options, languages="de nl", size=20)
+    task = Task.objects.get()
+    work(task, reader, answers)
+    manifest = export(task, tmp_path / "gold")
+    header, text = card_of(tmp_path / "gold")
+    assert header["language"] == ["de", "nl"]
+    assert header["annotations_creators"] == ["expert-generated"]
+    assert header["configs"][0]["data_files"][0]["path"] == "gold.parquet"
+    assert f"A {design}-oriented set from the corpus `{NAME}`" in text
+    assert "the question “Is this post in it?”" in text
+    assert "None were hidden among the posts, so the readers' bias to Yes is not known." in text
+    if design == "recall":
+        assert "`fasttext` takes for the\nlanguage" in text
+        assert "- history: 2014-07-01 to 2014-07-16\n" in text
+        assert "- window: 2014-07-16 to 2014-08-01\n" in text
+        assert "- share: 1/10\n" in text
+    else:
+        assert "posts by lot of those that `cld2` takes for it" in text
+    for name in manifest["files"]:
+        assert f"`{name}`" in text or name == "README.md"
+
+    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    import datasets
+
+    loaded = datasets.load_dataset(str(tmp_path / "gold"), cache_dir=str(tmp_path / "cache"))
+    assert loaded["test"].num_rows == manifest["counts"]["labelled"]
+
+
+def test_an_unfinished_set_of_a_design_is_named_so(open_task, reader, tmp_path):
+    open_task("t", *PRECISION, languages="de", size=5)
+    task = Task.objects.get()
+    judge(reader, take(reader, task).pk, Answer("de"))
+    manifest = export(task, tmp_path / "gold")
+    assert (manifest["finished"], manifest["counts"]["unfinished"]) == (False, 4)
+    assert (tmp_path / "gold" / "precision_oriented.unfinished.tsv").exists()
+    assert (tmp_path / "gold" / "gold.unfinished.digests.txt").exists()
+    assert not read_gold_set(tmp_path / "gold").finished
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "languages", "told"),
+    [
+        (["--design", "precision"], "de", "--predictor is needed to open a precision task."),
+        (PRECISION, None, "--languages is needed to open a precision task."),
+        ([*PRECISION, "--share", "10%"], "de", "--share: not an option of the precision design. Leave it out."),
+        ([*PRECISION, "--labels", "de"], "de", "--labels goes with the uniform design"),
+        ([*PRECISION, "--window", "2014-07-05..2014-07-05"], "de", "is empty; its end must come after its start."),
+        ([*RECALL, "--window", "2014-07-10..2014-08-01"], "de", "must end before the window"),
+        ([*RECALL, "--history", "2013-07-01..2013-08-01"], "de", "from the history"),
+        (["--design", "precision", "--predictor", "mine@2"], "de", "mine"),
+        (PRECISION, "xx", "'xx': not a language code known here"),
+        (PRECISION, "und", "'und': not a language code known here"),
+        ([*PRECISION, "--decoy-share", "2"], "de", "decoy-share: Ensure this value is less than or equal to 1.0."),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_sentence_and_leaves_nothing_behind(open_task, options, languages, told):
+    assert told in refused(open_task, "t", *options, languages=languages, size=5)
+
+
+def test_a_design_that_finds_nothing_opens_no_task(open_task):
+    said = refused(open_task, "t", *RECALL, "--least-posts", "1000", languages="de", size=5)
+    assert said.startswith("No post of corpus demo fits the recall-oriented design for any of the languages;")
+
+
+def test_a_task_that_verifies_cannot_be_extended(open_task):
+    open_task("t", *PRECISION, languages="de", size=5)
+    before = everything()
+    with pytest.raises(CommandError, match="t is a precision-oriented task, and its draws are not enlarged"):
+        call_command("open_task", "t", "--extend", size=20)
+    assert everything() == before
