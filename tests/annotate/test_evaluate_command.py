@@ -1,0 +1,251 @@
+"""The command from end to end: a real corpus with real votes, labelled by its known truth, exported, evaluated."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from annotate.core import stages
+from annotate.core.intervals import jeffreys
+from annotate.gold_files import export
+from annotate.opening import open_task, open_verification
+from corpora.core.languages import ARTICLE_LABELS
+from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
+from tests.annotate.corpus import NAME
+from tests.annotate.test_export import json_lines
+
+PUBLISHED = Path(settings.BASE_DIR) / "fixtures" / "twitter_langid"
+
+
+@pytest.fixture
+def truth():
+    """What people say who follow the guidelines: a language that is not on the list is undefined."""
+    lines = (settings.BASE_DIR / "fixtures" / "demo_truth.tsv").read_text().splitlines()
+    labels = dict(line.split("\t")[:2] for line in lines)
+    return {key: label if label in ARTICLE_LABELS else "und" for key, label in labels.items()}
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs the command and returns the report that it prints."""
+
+    def run(*arguments, **options):
+        capsys.readouterr()
+        call_command("evaluate", *map(str, arguments), "--json", **options)
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def finish(task, truth):
+    """Everybody who is asked tells the truth."""
+    for unit in task.units.exclude(stage__in=(stages.AGREED, stages.COPIED)).select_related("item"):
+        label = truth[unit.item.key]
+        unit.label = label if not unit.asked or label in (unit.asked, "und") else f"not-{unit.asked}"
+        unit.stage = stages.LABELLED
+        unit.save()
+
+
+@pytest.fixture
+def stream(demo_corpus, truth, tmp_path):
+    """A uniform set of which all was read."""
+    task = open_task("stream", demo_corpus, 200, "3", audit_share=1).task
+    finish(task, truth)
+    export(task, tmp_path / "stream")
+    return tmp_path / "stream"
+
+
+@pytest.fixture
+def mine(demo_corpus, truth, tmp_path):
+    """Predictor mine@1 knows the truth, but takes every tenth post for German."""
+    path = tmp_path / "mine.tsv"
+    labels = {key: "de" if n % 10 == 0 else truth[key] for n, key in enumerate(sorted(truth))}
+    path.write_text("".join(f"{key}\t{label}\n" for key, label in labels.items()))
+    call_command("import_predictions", NAME, str(path), name="mine", version="1")
+    return path
+
+
+def test_detectors_and_imported_predictors_are_measured_on_a_stream_of_which_all_was_read(stream, mine, truth, run):
+    rows = json_lines(stream / "gold.jsonl")
+    assert len(rows) == 200
+    for spelled in ("cld2", "langid", "fasttext", "majority", "mine@1", "mine"):
+        predictor = find_predictor(NAME, spelled)
+        said = predicted_labels(NAME, predictor, [row["id"] for row in rows])
+        fold = {fine: coarse for coarse, labels in predictor.mapping.items() for fine in labels}
+        right = sum(fold.get(said[row["id"]], said[row["id"]]) == fold.get(row["label"], row["label"]) for row in rows)
+        report = run(spelled, "--gold", stream)
+        assert report["predictor"]["spelled"] == str(predictor)
+        assert report["predictor"]["voted"] is predictor.voted
+        assert report["accuracy"]["with_und"]["value"] == pytest.approx(right / 200)
+        assert report["accuracy"]["naive_with_und"]["hits"] == right
+        assert report["warnings"] == []
+
+
+def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_nobody_has_read(
+    demo_corpus, stream, mine, truth, run, tmp_path
+):
+    task = open_verification(
+        "german",
+        demo_corpus,
+        "precision",
+        ["de"],
+        size=20,
+        seed="4",
+        options={"predictor": find_predictor(NAME, "cld2")},
+    ).task
+    finish(task, truth)
+    export(task, tmp_path / "german")
+    first = run("cld2", "--gold", tmp_path / "german")
+    assert first["unseen"] is None
+    assert first["warnings"] == []
+    report = run("mine@1", "--gold", tmp_path / "german")
+    mine, cld2 = (find_predictor(NAME, spelled) for spelled in ("mine@1", "cld2"))
+    rows = json_lines(tmp_path / "german" / "gold.jsonl")
+    shown = Counter(predicted_labels(NAME, mine, [row["id"] for row in rows]).values())["de"]
+    total = triggers(NAME, mine)["de"]
+    [unseen] = report["unseen"]["languages"]
+    assert report["unseen"]["over"] == "corpus"
+    assert (unseen["triggers"], unseen["never_shown"]) == (total, total - shown)
+    assert unseen["outside"] == labels_where(NAME, mine, cld2)["de"] > 0
+    assert "were drawn by cld2, not by mine@1" in report["warnings"][0]
+    # Over the uniform set, where there is one; there all was read.
+    [unseen] = run("mine@1", "--gold", tmp_path / "german", "--gold", stream)["unseen"]["languages"]
+    assert (unseen["never_shown"], unseen["triggers"] > 0, unseen["outside"] > 0) == (0, True, True)
+
+
+def test_two_predictors_are_compared_by_the_command(stream, mine, run):
+    overall = run("mine@1", "--gold", stream, "--against", "cld2")["comparison"]["overall"]
+    assert overall["items"] == 200
+    twin = run("mine@1", "--gold", stream, "--against-file", mine)["comparison"]
+    assert twin["other"]["spelled"] == "mine.tsv"
+    assert (twin["overall"]["only_first"], twin["overall"]["only_second"]) == (0, 0)
+
+
+def test_it_writes_three_reports_and_prints_tables(stream, mine, tmp_path, capsys):
+    out = tmp_path / "report"
+    capsys.readouterr()
+    call_command("evaluate", "mine@1", gold=[stream], out=out)
+    told = capsys.readouterr()
+    assert told.out.startswith("mine@1, measured on 1 gold set\n")
+    assert "Accuracy" in told.out
+    assert told.err == f"Report written to {out}.\n"
+    assert json.loads((out / "report.json").read_text())["accuracy"]
+    assert (out / "report.html").read_text().startswith("<!doctype html>")
+    assert "mine@1, measured on" in (out / "report.md").read_text()
+
+
+def test_a_file_of_predictions_is_measured_without_any_corpus(stream, mine, run):
+    report = run("--file", mine, "--gold", stream)
+    assert report["predictor"]["spelled"] == "mine.tsv"
+    assert report["accuracy"] == run("mine@1", "--gold", stream)["accuracy"]
+
+
+# --- published sets
+
+
+@pytest.fixture
+def published(tmp_path, capsys):
+    folders = {}
+    for design, name in (("uniform", "uniformly_sampled"), ("precision", "precision_oriented")):
+        folders[design] = tmp_path / "published" / design
+        call_command("import_gold", str(PUBLISHED / f"{name}.tsv"), out=folders[design], design=design, name=design)
+    return folders
+
+
+def predictions(path, folders, label_of, ids=()):
+    rows = {row["id"]: row for folder in folders for row in json_lines(folder / "gold.jsonl")}
+    path.write_text("".join(f"{key}\t{label_of(row)}\n" for key, row in rows.items() if key not in ids))
+    return path
+
+
+def test_a_file_of_predictions_is_measured_on_published_sets(published, run, tmp_path):
+    def always_english(row):
+        return "en"
+
+    path = predictions(tmp_path / "english.tsv", published.values(), always_english)
+    report = run("--file", path, "--gold", published["uniform"], "--gold", published["precision"])
+    rows = json_lines(published["uniform"] / "gold.jsonl")
+    english = sum(row["label"] == "en" for row in rows)
+    accuracy = report["accuracy"]["with_und"]
+    assert (accuracy["low"], accuracy["high"]) == jeffreys(english, len(rows))
+    precise = json_lines(published["precision"] / "gold.jsonl")
+    [found] = [row for row in report["precision"]["languages"] if row["language"] == "en"]
+    asked = [row for row in precise if row["label"] in ("en", "not-en", "und")]
+    ids = {row["id"] for row in asked}
+    also = [row for row in rows if row["id"] not in ids]
+    hits = sum(row["label"] == "en" for row in asked + also)
+    assert found["with_und"]["count"] == len(asked) + len(also)
+    assert found["with_und"]["hits"] == pytest.approx(hits)
+    assert report["unseen"] is None  # who read what of a published stream is not known
+    told = " ".join(report["warnings"])
+    assert "does not tell which of its labels are detectors’ agreement" in told
+    assert "drawn by a predictor that the set does not name, not by english.tsv" in told
+
+
+def test_und_and_not_und_of_a_published_precision_set_measure_those_who_say_und(published, run, tmp_path):
+    path = predictions(tmp_path / "und.tsv", published.values(), lambda row: "und")
+    report = run("--file", path, "--gold", published["precision"])
+    [row] = [row for row in report["precision"]["languages"] if row["language"] == "und"]
+    labels = Counter(row["label"] for row in json_lines(published["precision"] / "gold.jsonl"))
+    assert labels["not-und"] > 0
+    assert (row["with_und"]["hits"], row["with_und"]["count"]) == (labels["und"], labels["und"] + labels["not-und"])
+
+
+def test_ids_without_a_label_are_an_error_unless_they_have_vanished(published, run, tmp_path):
+    gone = [row["id"] for row in json_lines(published["uniform"] / "gold.jsonl")[:7]]
+    path = predictions(tmp_path / "some.tsv", [published["uniform"]], lambda row: "en", gone)
+    with pytest.raises(CommandError, match=rf"has no label for 7 of [\d,]+ posts .*first: {gone[0]}, .*--vanished"):
+        call_command("evaluate", gold=[published["uniform"]], file=path)
+    vanished = tmp_path / "vanished.txt"
+    vanished.write_text("\n".join(gone))
+    report = run("--file", path, "--gold", published["uniform"], "--vanished", vanished)
+    assert report["vanished"]["posts"] == 7
+    assert sum(report["vanished"]["by_label"].values()) == 7
+
+
+# --- one sentence, and nothing written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["cld2"], "The gold sets were imported and name no corpus; say with --corpus whose predictor"),
+        (["cld2", "--corpus", "none"], "There is no corpus 'none'"),
+        ([], "Name one predictor, or give its labels with --file; not both, and not neither"),
+        (["cld2", "--file", "{file}"], "Name one predictor, or give its labels with --file; not both"),
+        (["--file", "{file}", "--map", "zh"], "--map zh: write LABEL=LABEL"),
+        (["--file", "{file}", "--column", "x=y"], "--column x=y: write FIELD=COLUMN with one of id, label, score"),
+        (["--file", "{file}.not"], "does not exist, or is not an ordinary file"),
+        (["--file", "{file}", "--gold", "{uniform}"], "are the same gold set; name it once"),
+        (["--file", "{file}", "--gold", "{uniform}/../none"], "There is no folder"),
+        (["--file", "{file}", "--measure", "precision", "--gold", "{edited}"], "edited by hand"),
+        (["--file", "{file}", "--vanished", "{file}"], "holds a tab"),
+        (["--file", "{file}", "--against", "cld2"], "The gold sets were imported and name no corpus"),
+    ],
+)
+@pytest.mark.django_db
+def test_what_cannot_be_is_one_sentence_and_writes_nothing(published, tmp_path, arguments, told):
+    path = predictions(tmp_path / "english.tsv", published.values(), lambda row: "en")
+    edited = published["precision"] / "gold.jsonl"
+    edited.write_text(edited.read_text().replace('"label": "de"', '"label": "nl"'))
+    places = {"file": path, "uniform": published["uniform"], "edited": published["precision"]}
+    out = tmp_path / "out"
+    with pytest.raises(CommandError, match=told):
+        call_command(
+            "evaluate",
+            *(argument.format(**places) for argument in arguments),
+            "--gold",
+            str(published["uniform"]),
+            "--out",
+            str(out),
+        )
+    assert not out.exists()
+    assert not [found for found in tmp_path.iterdir() if found.name.startswith(".")]
+
+
+def test_a_predictor_of_another_corpus_is_refused(stream, run):
+    with pytest.raises(CommandError, match="The gold sets are from corpus demo, not other; leave --corpus out"):
+        call_command("evaluate", "cld2", gold=[stream], corpus="other")
