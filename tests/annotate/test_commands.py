@@ -12,12 +12,13 @@ from django.urls import reverse
 from knox.models import AuthToken
 
 from annotate.core import stages
+from annotate.core.intervals import jeffreys
 from annotate.judging import judge
 from annotate.management.commands import demo
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.queue import take
 from annotate.task_types.task_type import Answer
-from tests.annotate.conftest import DISPUTED
+from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import POSTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +74,76 @@ def test_reroute_run_again_moves_nothing(make_task, person, capsys):
 def test_reroute_names_a_task_that_is_not_there(db):
     with pytest.raises(CommandError, match="There is no task 'none'"):
         call_command("reroute", "none")
+
+
+# --- the audit
+
+
+@pytest.fixture
+def audited(make_task, person):
+    """German was right in four of four audited posts; the rest of it waits for what the audit says."""
+    task = make_task([AGREED] * 10, audit_least=4, audit_recheck=0, audit_limit=0.6)
+    ann = person("ann", "de")
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    return task
+
+
+def test_audit_prints_what_was_found_and_what_is_over_the_limit(audited, capsys):
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    high = 100 * jeffreys(0, 4)[1]
+    assert re.search(rf"^de +German +10 +4 of 4 +0\.0% \[0\.0, {high:.1f}\]$", told, re.MULTILINE)
+    assert "The detectors agree on 10 posts. 4 of these were chosen by lot" in told
+    assert told.endswith("No language that is read to the end is over the limit of 60%.\n")
+    Task.objects.update(audit_limit=0.05)
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    assert "* de: more than 5% may be wrong\n" in told
+    assert told.endswith("Over the limit of 5%: de; `audit task --contest` has people label them.\n")
+
+
+def test_audit_contests_what_is_over_the_limit_once(audited, capsys):
+    call_command("audit", "task", "--contest")
+    assert "nothing was sent to people" in capsys.readouterr().out
+    Task.objects.update(audit_limit=0.05)
+    call_command("audit", "task", "--contest")
+    assert capsys.readouterr().out == "Sent to people: 6 of de.\n"
+    assert audited.units.filter(stage="QUEUED").count() == 6
+    call_command("audit", "task", "--contest")
+    assert "nothing was sent to people" in capsys.readouterr().out
+
+
+def test_audit_says_where_nothing_was_chosen_and_contests_nothing_there(make_task, capsys):
+    task = make_task([AGREED])
+    call_command("audit", "task")
+    assert (
+        capsys.readouterr().out == "Task task: no post on which the detectors agree was chosen for people to check.\n"
+    )
+    call_command("audit", "task", "--contest")
+    assert "nothing was sent to people" in capsys.readouterr().out
+    assert task.units.get().stage == "AGREED"
+
+
+def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(make_task, person, capsys):
+    task = make_task([DISPUTED] * 3, asked="de", decoys=2)
+    ann = person("ann", "de")
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
+    assert told.endswith("In 2 answers to them readers said Yes 2 times.\n")
+    with pytest.raises(CommandError, match="asks about one language at a time"):
+        call_command("audit", "task", "--contest")
+    make_task([DISPUTED], name="bare", asked="de")
+    call_command("audit", "bare")
+    assert capsys.readouterr().out == "Task bare: no decoys are hidden in it.\n"
+
+
+def test_audit_names_a_task_that_is_not_there(db):
+    with pytest.raises(CommandError, match="There is no task 'none'; there is: none"):
+        call_command("audit", "none")
 
 
 # --- the drawing in the README
