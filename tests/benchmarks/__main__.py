@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks import audits, database, prelabel_speed, whole_run
+from tests.benchmarks import audits, database, population, prelabel_speed, whole_run
 from tests.benchmarks.material import MissingData
 from tests.benchmarks.place import BenchmarkFailed
 
@@ -15,6 +15,7 @@ from tests.benchmarks.place import BenchmarkFailed
 BENCHMARKS = {
     "whole_run": whole_run,
     "audits": audits,
+    "population": population,
     "prelabel_speed": prelabel_speed,
     "database": database,
 }
@@ -27,7 +28,7 @@ def read_arguments(arguments: list[str]) -> argparse.Namespace:
         description=f"Measure Assay on real data.\n\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", type=Path, help="the data: lingua_sentences/, afrisenti_tweets/, twitter_langid/")
+    parser.add_argument("folder", type=Path, help="the data: lingua_sentences/, afrisenti_tweets/, ...")
     parser.add_argument("names", nargs="*", help="which benchmarks to run (default: all)")
     parser.add_argument("--seed", default="2015", help="same seed, same sample and people (default %(default)s)")
     for name, module in BENCHMARKS.items():
