@@ -58,14 +58,14 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
     for key in ("recall", "precision"):
         macro = (report.get(key) or {}).get("macro")
         if macro:
-            mean = f"with und, mean over {_many(macro.get('languages') or 0, 'language')}"
-            found.append(
-                (
-                    key.capitalize(),
-                    percent(macro.get("with_und")),
-                    f"{mean}; {percent(macro.get('without_und'))} without",
-                )
-            )
+            mean = f"mean over {_many(macro.get('languages') or 0, 'language')}"
+            without = percent(macro.get("without_und"))
+            # Without a uniform set, nothing is known of posts that are undefined.
+            if macro.get("with_und") is None:
+                found.append((key.capitalize(), without, f"without und, {mean}"))
+            else:
+                number = percent(macro["with_und"])
+                found.append((key.capitalize(), number, f"with und, {mean}; {without} without"))
     return found
 
 
@@ -334,7 +334,9 @@ def _measured_on(source: str) -> str:
 def _mean(macro: dict | None) -> str:
     if not macro:
         return ""
-    means = f"{percent(macro.get('with_und'))} with und, {percent(macro.get('without_und'))} without"
+    means = f"{percent(macro.get('without_und'))} without und"
+    if macro.get("with_und") is not None:
+        means = f"{percent(macro['with_und'])} with und, {means}"
     return f"Mean over {_many(macro.get('languages') or 0, 'language')}, each counted alike: {means}."
 
 
