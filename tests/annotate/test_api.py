@@ -93,6 +93,37 @@ def test_the_whole_way(make_task, program):
     ]
 
 
+def test_each_unit_says_what_is_asked_and_what_may_be_answered(make_task, program):
+    which = make_task([DISPUTED])
+    assert (program.next()["asked"], program.next()["answers"]) == ("", [*which.labels, "und"])
+    make_task([DISPUTED] * 3, name="asking", asked="de", decoys=1)
+    answers = ["de", "not-de", "und"]
+    for answer in answers:
+        lease = program.post("tasks/asking/next/").json()["lease"]
+        assert (lease["asked"], lease["answers"]) == ("de", answers)
+        judged = program.post(f"leases/{lease['id']}/judge/", label=answer)
+        assert judged.json()["label"] == answer
+        assert set(lease) == {"id", "text", "asked", "answers", "expires_at"}
+    assert program.post("tasks/asking/next/").json()["why"].startswith("All done.")
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"label": "en"}, "'en' is no answer here; it is de, not-de or und."),
+        ({"label": "not-en"}, "'not-en' is no answer here; it is de, not-de or und."),
+        ({"label": "not-de", "reason": "mixed"}, "A reason goes with Undefined only."),
+        ({"label": "und", "reason": "unlisted"}, "'unlisted' is not one of the reasons: several, mixed, gibberish."),
+    ],
+)
+def test_an_answer_to_another_question_is_refused(make_task, program, said, sentence):
+    make_task([DISPUTED], asked="de", labels=["de", "en"])
+    answer = program.post(f"leases/{program.next()['id']}/judge/", **said)
+    assert refusal(answer) == (400, "invalid_answer")
+    assert answer.json()["detail"] == sentence
+    assert not Judgment.objects.exists()
+
+
 def test_an_answer_that_is_sent_again_is_answered_as_the_first_was(make_task, program):
     make_task([DISPUTED])
     path = f"leases/{program.next()['id']}/judge/"

@@ -56,9 +56,9 @@
 
   const STEPS = { ArrowUp: -1, KeyK: -1, ArrowDown: 1, KeyJ: 1, Enter: 1 };
   document.addEventListener("keydown", (event) => {
-    if (!form() || event.metaKey || event.altKey || event.isComposing) return;
+    if (!form() || event.altKey || event.isComposing) return;
     const all = rows();
-    if (event.ctrlKey) {
+    if (event.ctrlKey || event.metaKey) {
       if (event.code !== "Enter") return;
       event.preventDefault();
       if (!event.repeat) form().requestSubmit(document.querySelector("#submit"));

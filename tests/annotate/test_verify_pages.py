@@ -1,0 +1,355 @@
+"""The page that asks "Is this German?", one post at a time, and what adjudicators see of such posts and of audits."""
+
+import re
+
+import pytest
+
+from annotate import routing
+from annotate.core import stages
+from annotate.judging import judge, skip
+from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.queue import open_lease, take
+from annotate.routing import add_units
+from annotate.task_types.task_type import Answer
+from corpora.models import Item
+from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
+from tests.annotate.hands import ARABIC, FRENCH, GRACE, RUSSIAN, said, worst_contrast
+
+HTMX = {"HX-Request": "true"}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de sv")
+
+
+@pytest.fixture
+def ada(person):
+    return person("ada", adjudicates=True)
+
+
+@pytest.fixture
+def as_ann(client, ann):
+    client.force_login(ann.user)
+    return client
+
+
+@pytest.fixture
+def two_languages(make_task):
+    """Asks of two posts whether they are German, then of one whether it is Swedish."""
+    task = make_task([DISPUTED] * 2, asked="de", labels=["de", "sv"])
+    item = Item.objects.create(
+        corpus=task.draw.corpus, key="sv", text=LONG.format("sv"), letters=40, votes=votes(*DISPUTED)
+    )
+    add_units(task, [item], asked="sv")
+    return task
+
+
+def buttons(html):
+    return re.findall(
+        r'<button name="(?:answer|label|skip|discard)" value="([^"]*)"', html.replace('class="danger" ', "")
+    )
+
+
+def start(client, task="task"):
+    return client.post(f"/tasks/{task}/start/", headers=HTMX).text
+
+
+def send(client, annotator, answer, task="task"):
+    lease = open_lease(annotator, Task.objects.get(name=task))
+    return client.post(f"/tasks/{task}/judge/", {"lease": lease.pk, "answer": answer}, headers=HTMX)
+
+
+# --- the page
+
+
+def test_the_page_asks_about_one_language_and_takes_three_answers(make_task, as_ann):
+    make_task([DISPUTED], asked="de")
+    page = start(as_ann)
+    assert re.search(r"Is this <b>German</b>\?</span> <small>Deutsch</small>", page)
+    assert buttons(page) == ["de", "not-de", "und", "und several", "und mixed", "und gibberish", "1"]
+    assert "Another language" not in page
+    assert "changed" not in page
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept", "shown"),
+    [
+        ("de", ("answer", "de", ""), "Last: German"),
+        ("not-de", ("answer", "not-de", ""), "Last: Not German"),
+        ("und mixed", ("answer", "und", "mixed"), "Last: Undefined"),
+    ],
+)
+def test_an_answer_is_kept_and_shown_in_words(make_task, as_ann, ann, answer, kept, shown):
+    make_task([DISPUTED] * 2, asked="de")
+    start(as_ann)
+    assert shown in send(as_ann, ann, answer).text
+    assert said(ann) == [kept]
+
+
+@pytest.mark.parametrize("answer", ["sv", "not-sv", "not-", "not-und", "und unlisted", "not-de mixed"])
+def test_an_answer_about_another_language_is_refused_and_the_post_stays(make_task, as_ann, ann, answer):
+    make_task([DISPUTED] * 2, asked="de", labels=["de", "sv"])
+    post = re.search(r"<p dir=\"auto\">(.*)</p>", start(as_ann))[1]
+    refused = send(as_ann, ann, answer)
+    assert refused.status_code == 400
+    assert post in refused.text
+    assert said(ann) == []
+
+
+def test_a_change_of_the_language_is_said_aloud_once(two_languages, as_ann, ann):
+    pages = [start(as_ann), send(as_ann, ann, "de").text, send(as_ann, ann, "not-de").text]
+    assert ["New language" in page for page in pages] == [False, False, True]
+    assert "Is this <b>Swedish</b>" in pages[2]
+    assert "New language" in as_ann.get("/tasks/task/").text  # and still is after a reload
+    assert "All done" in send(as_ann, ann, "sv").text
+
+
+def test_today_s_answers_say_what_was_asked(two_languages, as_ann, ann):
+    start(as_ann)
+    for answer in ("not-de", "und", "sv"):
+        send(as_ann, ann, answer)
+    page = as_ann.get("/tasks/task/answers/").text
+    rows = re.findall(r"Is this (\w+)\?</span><br><b>([\w ]+)</b>", page)
+    assert rows == [("Swedish", "Swedish"), ("German", "Undefined"), ("German", "Not German")]
+
+
+def test_a_task_that_asks_which_language_shows_nothing_of_this(make_task, as_ann, ann):
+    make_task([DISPUTED] * 2)
+    told = start(as_ann) + send(as_ann, ann, "de").text
+    told += "".join(as_ann.get(path).text for path in ("/", "/tasks/task/", "/tasks/task/answers/"))
+    assert not re.search("Is this|sheet.js|As a sheet|Start a sheet|to the sheet", told)
+
+
+def test_a_decoy_whose_readers_disagree_goes_to_nobody(make_task, ann, person):
+    task, bea = make_task([DISPUTED], asked="de", decoys=1, redundancy=2), person("bea", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    judge(bea, take(bea, task).pk, Answer("not-de"))
+    assert task.units.get().stage == stages.DISCARDED
+
+
+# --- its adjudication
+
+
+def test_an_adjudicator_is_asked_the_same_question(make_task, ann, ada, client, person):
+    task, bea = make_task([DISPUTED] * 4, asked="de", redundancy=2), person("bea", "de")
+    for annotator, label in ((ann, "de"), (bea, "not-de")):
+        while lease := take(annotator, task):
+            judge(annotator, lease.pk, Answer(label))
+    client.force_login(ada.user)
+    decisions = [{"label": "de"}, {"label": "not-de"}, {"label": "und"}, {"discard": "1"}]
+    for unit, decision in zip(task.units.all(), decisions, strict=True):
+        path = f"/tasks/task/adjudication/{unit.pk}/"
+        page = client.get(path).text
+        assert "Is this <b>German</b>" in page
+        assert buttons(page) == ["de", "not-de", "und", "1"]
+        assert "<select" not in page
+        assert ("langid" in page, "<b>not-de</b>" in page) == (True, True)
+        refused = client.post(path, {"label": "sv", "reason": "I read it"})
+        assert (refused.status_code, Unit.objects.get(pk=unit.pk).stage) == (400, stages.ADJUDICATION)
+        client.post(path, {"reason": "I read it", **decision})
+    labels = list(task.units.values_list("stage", "label"))
+    assert labels == [
+        (stages.LABELLED, "de"),
+        (stages.LABELLED, "not-de"),
+        (stages.LABELLED, "und"),
+        (stages.DISCARDED, ""),
+    ]
+    assert "Settled as Not German." in client.get(f"/tasks/task/adjudication/?decided={task.units.all()[1].pk}").text
+
+
+# --- audits, blind
+
+
+@pytest.fixture
+def doubted(make_task, person):
+    """doubted("de", "fr") is an audited unit on which detectors agreed on the first, and a reader said the second."""
+
+    def make(agreed, label, name="task", **fields):
+        entry = {"votes": (agreed,) * 3, "key": name, "text": "the same text", "letters": 40}
+        task = make_task([entry, *fields.pop("others", [])], name=name, audit_least=1, audit_recheck=1, **fields)
+        reader = Annotator.objects.filter(user__username="reader").first() or person("reader", "de fr")
+        unit = task.units.get(audited=True)
+        while lease := take(reader, task):
+            if lease.unit_id == unit.pk:
+                judge(reader, lease.pk, Answer(label, comment="a comment of the reader's"))
+            else:
+                skip(reader, lease.pk)
+        unit.refresh_from_db()
+        assert unit.stage == stages.ADJUDICATION
+        assert routing.is_audit(unit)
+        return unit
+
+    return make
+
+
+def dossier(client, unit):
+    """The adjudicator's page of a unit, but for what names the unit."""
+    page = client.get(f"/tasks/{unit.task.name}/adjudication/{unit.pk}/").text
+    page = re.sub(r'(name="csrfmiddlewaretoken" value=")\w+', r"\1", page)
+    return page.replace(f"/{unit.task.name}/", "/task/").replace(f"/{unit.pk}/", "/unit/")
+
+
+TOLD = ("langid", "cld2", "fasttext", "reader<", "a comment of", "QUEUED", "doubted", "Votes", "Judgments", "History")
+
+
+def test_an_audit_is_decided_without_knowing_what_was_said_of_it(doubted, ada, client):
+    client.force_login(ada.user)
+    cases = [("de", "fr"), ("fr", "de"), ("de", "de"), ("fr", "und")]
+    pages = [dossier(client, doubted(*case, name=f"task{n}")) for n, case in enumerate(cases)]
+    assert pages == [pages[0]] * 4
+    assert "This one is checked blind" in pages[0]
+    assert [word for word in TOLD if word in pages[0]] == []
+    names = re.findall(r"<option value=\"[\w-]+\" >([^·]+) ·", pages[0])
+    assert len(names) == 9
+    assert names == sorted(names)
+    assert buttons(pages[0]) == ["und", "1"]
+
+
+def test_it_stays_blind_once_it_is_decided(doubted, ada, client, person):
+    first, second = doubted("de", "fr", name="one"), doubted("fr", "de", name="two")
+    client.force_login(ada.user)
+    for unit in (first, second):
+        client.post(f"/tasks/{unit.task.name}/adjudication/{unit.pk}/", {"other": "en", "reason": "I read it"})
+        unit.refresh_from_db()
+        assert (unit.stage, unit.label) == (stages.LABELLED, "en")
+    own = dossier(client, first)
+    assert own == dossier(client, second)
+    assert "You said: <b>en</b> (I read it)." in own
+    client.force_login(person("eve", adjudicates=True).user)
+    anothers = dossier(client, first)
+    for page in (own, anothers):
+        assert [word for word in (*TOLD, "LABELLED") if word in page] == []
+    assert "I read it" not in anothers
+    assert "<b>en" not in anothers
+
+
+def test_the_list_shows_an_audit_without_its_queue_and_no_language_finds_it(doubted, ada, client):
+    unit = doubted("de", "fr", others=[("fr en", "en fr", "fr")], rounds=1)
+    client.force_login(ada.user)
+    page = client.get("/tasks/task/adjudication/").text
+    audit, other = re.findall(r"<tr><td dir=\"auto\" class=\"text\">.*?</tr>", page, re.DOTALL)
+    assert "the same text" in audit
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", audit) == ["checked blind"]
+    assert re.findall(r"<td>([^<]*)</td>", other) == ["fr, en", "fr"]
+    assert "?language=fr" in page
+    assert "?language=de" not in page
+    assert "the same text" not in client.get("/tasks/task/adjudication/?language=de").text
+    # who works through the French list is not led to it
+    disputed = unit.task.units.exclude(pk=unit.pk).get()
+    after = client.post(
+        f"/tasks/task/adjudication/{disputed.pk}/?language=fr", {"label": "fr", "reason": "I read the language"}
+    )
+    assert after.url == f"/tasks/task/adjudication/?language=fr&decided={disputed.pk}"
+
+
+def test_what_is_not_an_audit_is_shown_with_all_that_is_known(make_task, ann, ada, client):
+    task = make_task([DISPUTED, AGREED], rounds=1)
+    assert routing.contest(task, "de") == 1
+    while lease := take(ann, task):
+        skip(ann, lease.pk)
+    client.force_login(ada.user)
+    for unit in task.units.all():
+        page = dossier(client, unit)
+        assert "checked blind" not in page
+        assert all(word in page for word in ("langid", "Votes", "Judgments", "History"))
+
+
+# --- in a browser
+
+in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+
+@in_browser
+@pytest.mark.parametrize("layout", [RUSSIAN, ARABIC, FRENCH], ids=["russian", "arabic", "french"])
+def test_the_whole_queue_by_keyboard(at_work, make_task, ann, layout):
+    hands = at_work(make_task([DISPUTED] * 6, asked="de"), ann, layout)
+    hands.press_and_wait("Digit1")
+    hands.press_and_wait("Digit1")
+    hands.press_and_wait("KeyZ")
+    hands.press_and_wait("Digit2")
+    hands.press_and_wait("Space")
+    for reason in ("KeyQ", "Digit2"):
+        hands.page.wait_for_timeout(GRACE)
+        hands.press("KeyQ")
+        hands.press_and_wait(reason)
+    hands.page.wait_for_timeout(GRACE)
+    hands.press("KeyC")
+    hands.page.keyboard.type("a dialect")
+    hands.press("Escape")
+    hands.press_and_wait("Digit1")
+    assert "All done" in hands.page.inner_text("#work")
+    assert said(ann) == [
+        ("answer", "de", ""),
+        ("answer", "not-de", ""),
+        ("skip", "", ""),
+        ("answer", "und", ""),
+        ("answer", "und", "mixed"),
+        ("answer", "de", ""),
+    ]
+    assert Judgment.objects.last().comment == "a dialect"
+
+
+@in_browser
+def test_a_press_meant_for_the_language_before_does_not_answer_for_the_next(at_work, two_languages, ann):
+    hands = at_work(two_languages, ann)
+    page = hands.page
+    hands.press_and_wait("Digit1")
+    page.wait_for_timeout(GRACE)
+    # The page's clock stands still, so that a slow machine is not taken for a slow hand.
+    page.evaluate("() => { const now = performance.now(); window.later = 0; performance.now = () => now + later; }")
+    hands.press_and_wait("Digit1")
+    page.wait_for_selector("#asked.changed:has-text('Is this Swedish?')")
+    page.evaluate("later += 990")
+    hands.press("Digit1")
+    page.click("[data-key=Digit1]")
+    page.wait_for_timeout(300)
+    assert len(said(ann)) == 2
+    page.evaluate("later += 20")
+    hands.press_and_wait("Digit2")
+    assert said(ann)[2:] == [("answer", "not-sv", "")]
+
+
+@in_browser
+@pytest.mark.parametrize(
+    "options", [PHONE, {"viewport": {"width": 360, "height": 740}}, {}], ids=["phone", "360", "desk"]
+)
+def test_the_question_and_its_buttons_fit_the_screen(at_work, make_task, ann, options):
+    text = "مرحبا بالعالم " + "Donaudampfschifffahrtsgesellschaft" * 20
+    page = at_work(make_task([{"votes": DISPUTED, "text": text}], asked="de"), ann, **options).page
+    width = page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("#post p").evaluate("node => getComputedStyle(node).direction") == "rtl"
+    # however long the post is, what is asked and the answers are in sight
+    height = page.viewport_size["height"]
+    for name in ("#asked", "[value=de]", "[value=not-de]", "#undefined"):
+        box = page.locator(name).bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= height
+
+
+@in_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast_with_and_without_a_change_of_language(at_work, two_languages, ann, scheme):
+    hands = at_work(two_languages, ann, color_scheme=scheme)
+    assert worst_contrast(hands.page) >= 4.5
+    hands.press_and_wait("Digit1")
+    hands.press_and_wait("Digit1")
+    hands.page.wait_for_selector("#asked.changed")
+    assert worst_contrast(hands.page) >= 4.5
+
+
+@in_browser
+def test_all_of_it_without_javascript(new_page, make_task, ann):
+    make_task([DISPUTED] * 4, asked="de")
+    page = new_page(user=ann.user, java_script_enabled=False)
+    page.goto("/tasks/task/")
+    page.click("button:has-text('Start')")
+    page.click("button:has-text('Yes')")
+    page.click("button:has-text('Undo')")
+    page.click("button:has-text('No')")
+    page.click("button:has-text('Skip')")
+    page.click("summary:has-text('Undefined')")
+    page.click("button:has-text('mixes languages')")
+    assert said(ann) == [("answer", "not-de", ""), ("skip", "", ""), ("answer", "und", "mixed")]
