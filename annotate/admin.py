@@ -291,17 +291,18 @@ class TaskAdmin(admin.ModelAdmin):
     change_form_template = "admin/annotate/task/change_form.html"
 
     def get_fieldsets(self, request, obj=None):
-        limit = ["audit_limit"] if obj.task_type == "language" else []
+        verifies = obj.task_type == "verify"
+        limit = [] if verifies else ["audit_limit"]
         return [
             (None, {"fields": ["name", "title", "is_open", "task_type", "draws_made", "created_at"]}),
-            ("Question", {"fields": ["guidelines", "labels"]}),
+            ("Question", {"fields": ["guidelines", "asks_about" if verifies else "labels"]}),
             ("Routing", {"fields": ["least_level", "rounds", "skip_limit", "lease_minutes", "on_conflict", *limit]}),
             ("Fixed when it was opened", {"fields": FIXED[obj.task_type]}),
         ]
 
     def get_readonly_fields(self, request, obj=None):
         # What is asked about was drawn for.
-        return [*self.readonly_fields, *(["labels"] if obj and obj.task_type == "verify" else [])]
+        return [*self.readonly_fields, *(["labels", "asks_about"] if obj and obj.task_type == "verify" else [])]
 
     def has_add_permission(self, request):
         return False  # open_task draws and opens in one go
@@ -341,6 +342,10 @@ class TaskAdmin(admin.ModelAdmin):
         draws = task.draws.select_related("corpus").order_by("language", "pk")
         lines = ((reverse("admin:corpora_draw_change", args=[draw.pk]), draw) for draw in draws)
         return format_html_join(mark_safe("<br>"), '<a href="{}">{}</a>', lines)
+
+    @admin.display
+    def asks_about(self, task):
+        return " ".join(task.labels)
 
     def change_view(self, request, object_id, form_url="", extra_context=None):
         task = get_object_or_404(Task, pk=object_id)

@@ -14,7 +14,7 @@ from annotate.plots import Mark, Row, forest
 from annotate.report_sections import LANGUAGE, NOTE, NUMBER, Table, name_of
 
 NONE = SafeString("")
-FEW = 12  # languages whose picture is shown unasked
+FEW = 30  # languages whose picture is shown unasked
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def audit_words(audit: dict) -> list[str]:
 
 
 def audit_table(audit: dict) -> Table:
-    """A row a language: those over the limit first, then those with the most posts."""
+    """A row a language: those over the limit first, then those with the most errors, then with the most posts."""
     rows = [
         (
             row["language"],
@@ -97,7 +97,13 @@ def audit_table(audit: dict) -> Table:
 def _in_order(audit: dict) -> list[dict]:
     return sorted(
         audit["languages"],
-        key=lambda row: (not row["over_limit"], not row["contested"], -row["posts"], row["language"]),
+        key=lambda row: (
+            not row["over_limit"],
+            not row["contested"],
+            -(row["error"]["value"] or 0),
+            -row["posts"],
+            row["language"],
+        ),
     )
 
 
@@ -105,13 +111,13 @@ def _audit_note(row: dict, limit: float) -> str:
     if row["over_limit"]:
         return f"more than {whole_percent(limit)} may be wrong"
     if row["contested"]:
-        return f"contested: more than {whole_percent(limit)} may have been wrong, so people label all of it"
+        return "contested: people label all of it"
     return "not done yet" if row["waiting"] else ""
 
 
 def audit_plot(audit: dict) -> SafeString:
     """The error by language, of those in which somebody has read something; empty where there are none."""
-    rows = [_plotted(row["language"], [row["error"]]) for row in _in_order(audit) if row["audited"]]
+    rows = [_plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
     return forest(rows, title="Where the detectors agree and are wrong", counted="read") if rows else NONE
 
 
@@ -167,7 +173,10 @@ def decoy_plot(decoys: dict) -> SafeString:
     answered = [row for row in decoys["languages"] if row["answers"]]
     on_sheets = any(row["sheets"]["answers"] for row in answered)
     rows = [
-        _plotted(row["language"], [part["false_yes"] for part in (row, *([row["sheets"]] if on_sheets else []))])
+        _plotted(
+            row["language"],
+            [(part["false_yes"], part["answers"]) for part in (row, *([row["sheets"]] if on_sheets else []))],
+        )
         for row in answered
     ]
     series = ("all", "on sheets") if on_sheets else ()
@@ -175,8 +184,9 @@ def decoy_plot(decoys: dict) -> SafeString:
     return forest(rows, title=title, series=series, counted="answers") if rows else NONE
 
 
-def _plotted(language: str, estimates: list[dict]) -> Row:
-    marks = tuple(Mark(each["value"], each["low"], each["high"], each["count"]) for each in estimates)
+def _plotted(language: str, estimates: list[tuple[dict, int]]) -> Row:
+    """estimates: each with the posts that it rests on, as people counted them."""
+    marks = tuple(Mark(made["value"], made["low"], made["high"], posts) for made, posts in estimates)
     return Row(language, name_of(language), marks)
 
 

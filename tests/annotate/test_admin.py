@@ -490,7 +490,7 @@ def test_a_lower_limit_shows_what_is_over_it_and_the_button_has_people_label_tha
     assert failed.units.filter(stage="AGREED").count() == 12
     reply = desk.post(path, follow=True)
     assert "Sent to people: 8 of de." in Page(reply).text
-    assert "contested: more than 60% may have been wrong, so people label all of it" in Page(reply).text
+    assert "contested: people label all of it" in Page(reply).text
     moves = Transition.objects.filter(event="contested")
     assert set(moves.values_list("unit__agreed_label", "by__username")) == {("de", "manager")}
     assert "No language that is read to the end is over the limit" in Page(desk.post(path, follow=True)).text
