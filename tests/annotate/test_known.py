@@ -228,6 +228,17 @@ def test_a_decoy_that_nobody_can_tell_is_left_and_troubles_no_adjudicator(labell
     ]
 
 
+def test_nor_does_one_on_which_readers_disagree(labelled, posts, ann, person, verify):
+    labelled([(DUTCH, "nl")])
+    task = verify({"de": posts(1)}, decoy_share=1, redundancy=2).task
+    for reader, label in ((ann, "de"), (person("bea", "de"), "not-de")):
+        say(task, reader, [label, label])
+    assert sorted(task.units.values_list("gold_answer", "stage")) == [
+        ("", stages.ADJUDICATION),
+        ("not-de", stages.DISCARDED),
+    ]
+
+
 # --- their false-yes rate
 
 
