@@ -88,8 +88,7 @@ def open_verification(
         task.save()
         known = known_units(corpus)
         for sample in samples:
-            if sample.rows:
-                _add(opened, sample, known, reuse)
+            _add(opened, sample, known, reuse)
     return opened
 
 

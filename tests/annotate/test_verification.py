@@ -260,6 +260,21 @@ def test_what_cannot_be_drawn_is_one_sentence_and_leaves_nothing_behind(open_tas
     assert told in refused(open_task, "t", *options, languages=languages, size=5)
 
 
+def test_a_language_for_which_nothing_is_found_has_its_record_too(open_task, tmp_path):
+    _, err = open_task("t", *RECALL, languages="de sh", size=5)
+    task = Task.objects.get()
+    assert "Note: the design finds no post for: sh." in err
+    assert task.labels == ["de"]
+    assert list(task.draws.order_by("language").values_list("language", "asked", "size", "frame_size"))[1] == (
+        "sh",
+        5,
+        0,
+        0,
+    )
+    manifest = export(task, tmp_path / "out")
+    assert [(draw["language"], draw["size"]) for draw in manifest["draws"]] == [("de", 5), ("sh", 0)]
+
+
 def test_a_design_that_finds_nothing_opens_no_task(open_task):
     said = refused(open_task, "t", *RECALL, "--least-posts", "1000", languages="de", size=5)
     assert said.startswith("No post of corpus demo fits the recall-oriented design for any of the languages;")

@@ -157,8 +157,8 @@ class Command(BaseCommand):
             self.stderr.write(f"Note: the design finds no post for: {none}.")
         if bare := [code for code in opened.task.labels if not opened.decoys[code]]:
             self.stderr.write(
-                f"Note: no decoys for {' '.join(bare)}: people have labelled no post yet that is known not to be in "
-                "the language and resembles it. Label a uniform task first to have some."
+                f"Note: no decoys for {' '.join(bare)}: they are posts that people have found not to be in the language "
+                "in another task, though they resemble it, and there are none. Label a uniform task first."
             )
         drawn = sum(len(sample.rows) for sample in opened.samples)
         self.stdout.write(
