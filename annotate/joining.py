@@ -189,8 +189,15 @@ def join(
 
 
 def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
+    fold = joined.fold
     cells = {
-        row.id: Cell(row.agreed, row.stratum != "agreed", joined.fold.get(row.label, row.label), joined.said[row.id])
+        row.id: Cell(
+            stratum=row.agreed,
+            agreed=fold.get(row.agreed, row.agreed),
+            read=row.stratum != "agreed",
+            truth=fold.get(row.label, row.label),
+            said=joined.said[row.id],
+        )
         for row in rows
     }
     if gold.frame_size is not None and gold.frame_size < len(gold.rows):

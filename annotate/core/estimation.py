@@ -53,6 +53,16 @@ def pooled(*estimates: Estimate) -> Estimate:
     return proportion(min(count, fsum(estimate.hits for estimate in estimates)), count)
 
 
+class Guess(NamedTuple):
+    """What all of a stratum's posts, read or not, come to with the detectors' label taken for the truth: `domain`
+    posts, `hits` of them right. off: of the read ones that this gets wrong, (posts, what the truth adds to the domain
+    for each of them, what it adds to the hits): -1, 0 or 1."""
+
+    domain: int
+    hits: int
+    off: tuple[tuple[int, int, int], ...]
+
+
 @dataclass(frozen=True)
 class Stratum:
     """A part of a draw, in posts: people have read `read` of `drawn`, taken by chance; of these, `domain` are in the
@@ -62,6 +72,7 @@ class Stratum:
     read: int
     domain: int
     hits: float
+    guess: Guess | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.hits <= self.domain <= self.read <= self.drawn:
@@ -69,17 +80,52 @@ class Stratum:
 
 
 class _Cell(NamedTuple):
-    """A stratum as it is counted: `weight` posts of the draw for each that was read."""
+    """A stratum as it is counted: `weight` posts of the draw for each that was read; domain and hits are of the draw.
+
+    off: the posts that were read, as (posts, domain, hits) of each, less what was guessed of it. known: whether the
+    domain is known of the unread too, as all that was read is in it, or none, or the guess is right; or all was read.
+    within: the share of the stratum in the domain. leans: whether an error of the guess can only be a miss, or only a
+    hit, as where the predictor said the same of all.
+    """
 
     weight: float
     read: int
-    domain: int
+    domain: float
     hits: float
+    off: tuple[tuple[float, int, int], ...]
+    known: bool
+    within: float
+    leans: bool
 
-    @property
-    def alike(self) -> bool:
-        """Whether the domain is known of the unread too, as all that was read is in it, or none; or all was read."""
-        return self.weight == 1 or self.domain in (0, self.read)
+    def deviations(self, value: float) -> list[tuple[float, float]]:
+        """Of the posts that were read: (posts, hit - value domain), less what was guessed of it."""
+        off = [(posts, hit - value * inside) for posts, inside, hit in self.off]
+        return [*off, (self.read - fsum(posts for posts, _ in off), 0.0)]
+
+
+def _cell(stratum: Stratum, more: float) -> _Cell:
+    """more: how many posts each unread one stands for."""
+    weight = stratum.drawn / stratum.read * (more if stratum.read < stratum.drawn else 1.0)
+    domain, hits, read = stratum.domain, stratum.hits, stratum.read
+    if stratum.guess is None or weight == 1:
+        off = ((hits, 1, 1), (domain - hits, 1, 0))
+        known = weight == 1 or domain in (0, read)
+        return _Cell(weight, read, weight * domain, weight * hits, off, known, domain / read, True)
+    guess = stratum.guess
+    in_domain = max(0.0, guess.domain + weight * sum(posts * inside for posts, inside, _ in guess.off))
+    right = guess.hits + weight * sum(posts * hit for posts, _, hit in guess.off)
+    known = not any(inside for _, inside, _ in guess.off)
+    return _Cell(
+        weight=weight,
+        read=read,
+        domain=in_domain,
+        # Else one heavy correction may pass what there is; this takes up to half a point off, and widens the interval.
+        hits=min(in_domain, max(0.0, right)),
+        off=guess.off,
+        known=known,
+        within=guess.domain / stratum.drawn,
+        leans=guess.hits in (0, guess.domain),
+    )
 
 
 def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
@@ -100,11 +146,18 @@ def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
       right, in the stratum where a post weighs most; and the interval leans as the third moment does. Otherwise an
       audit of 40 posts that happens on none of a large language's errors makes the interval far too short.
     - With no miss, or no hit, there is no variance to see: Kish's effective size, sum(w)^2 / sum(w^2).
+    - A predictor that did not vote may differ from the detectors where they agree, on posts that nobody read. With a
+      guess, these count as the detectors' label has it, and what was read corrects for their errors: the difference
+      estimator, whose variance within a stratum is that of truth less guess (Sarndal, Swensson and Wretman 1992, Model
+      Assisted Survey Sampling, section 9.6). Where the predictor says what they agreed on, the guess changes nothing.
 
     Covered by nominal 95%, in simulated draws of 3,000 to 30,000 posts with 50 languages, agreement wrong in 0.8% or
     1.9%, and audits of 2% or 30 posts a language: overall accuracy 92% to 98%, the overall error of agreement 94% to
     99%, precision by language 93% to 98%, recall by language 93% to 98%. Recall falls short, to 88%, where misses
-    hide in other languages' large agreed strata: there one audited post in fifty stands for the rest.
+    hide in other languages' large agreed strata: there one audited post in fifty stands for the rest. For a predictor
+    that did not vote, with a guess, in 200 draws of 5,000 posts with 20 languages, agreement wrong in 0.2% to 1% and
+    the predictor in 2% to 10%: accuracy 97% to 99%, recall by language 96% to 97%, precision by language 92% to 95%;
+    with agreement wrong in 3%, 95%, 92% and 84%. Without a guess, recall was 90% to 94% and precision 82% to 86%.
     """
     return _ratio(list(strata), frame, 0.0)
 
@@ -119,18 +172,20 @@ def _ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Esti
         return _all_read(fsum(s.hits for s in strata), sum(s.domain for s in strata), left)
 
     cells = _cells(strata)
-    known = all(cell.alike for cell in cells)
+    known = all(cell.known for cell in cells)
     if known:
         cells = [cell for cell in cells if cell.domain]
-    domain = fsum(cell.weight * cell.domain for cell in cells)
+    domain = fsum(cell.domain for cell in cells)
     if not domain:
         return UNKNOWN
-    hits = fsum(cell.weight * cell.hits for cell in cells)
-    heaviest = max(cell.weight for cell in cells)
+    hits = fsum(cell.hits for cell in cells)
+    # Where a post weighs most, as far as it is in the domain; and the variance of Jeffreys' prior there.
+    heavy = max(cells, key=lambda cell: cell.within * cell.weight * (cell.weight - 1))
+    prior = _PRIOR_POST * heavy.within * heavy.weight * (heavy.weight - 1)
     if not hits or all(cell.hits == cell.domain for cell in cells):
-        count = domain**2 / fsum(cell.weight**2 * cell.domain for cell in cells)
-        if known and heaviest > 1:  # and the prior's post, as below: a share of half its weight, of its variance
-            count = min(count, heaviest * domain / 2 / (_PRIOR_POST * heaviest * (heaviest - 1)))
+        count = domain**2 / fsum(cell.weight * cell.domain for cell in cells)
+        if known and prior:  # as below: a share of half a post's weight, of its variance
+            count = min(count, heavy.weight * domain / 2 / prior)
         return proportion(count if hits else 0.0, count)
 
     value = min(1.0, hits / domain)
@@ -138,8 +193,8 @@ def _ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Esti
     variance += domain * value * (1 - value) * left
     third += domain * value * (1 - value) * (1 - 2 * value)
     if known:
-        variance += _PRIOR_POST * heaviest * (heaviest - 1)
-        third += _PRIOR_POST * heaviest**2 * (heaviest - 1) * (1 - 2 * value)
+        variance += prior
+        third += prior * heavy.weight * (1 - 2 * value) if heavy.leans else 0.0
     variance = variance / domain**2 + further
     count = value * (1 - value) / variance
     plain = proportion(value * count, count)
@@ -163,20 +218,13 @@ def _cells(strata: Sequence[Stratum]) -> list[_Cell]:
     if unread and not partly:
         return []
     more = 1 + unread / partly if unread else 1.0
-    return [
-        _Cell(s.drawn / s.read * (more if s.read < s.drawn else 1.0), s.read, s.domain, s.hits)
-        for s in strata
-        if s.read
-    ]
+    return [_cell(stratum, more) for stratum in strata if stratum.read]
 
 
 def _moments(cells: Sequence[_Cell], value: float) -> tuple[float, float]:
     """The second and third moment that reading in part adds to the sum of e over the draw."""
     partly = [cell for cell in cells if cell.weight > 1]
-    sums = [
-        _central([(cell.hits, 1 - value), (cell.domain - cell.hits, -value), (cell.read - cell.domain, 0.0)])
-        for cell in partly
-    ]
+    sums = [_central(cell.deviations(value)) for cell in partly]
     seen = [
         (cell.weight * cell.read, second / (cell.read - 1), third / (cell.read - 1))
         for cell, (second, third) in zip(partly, sums, strict=True)

@@ -6,20 +6,31 @@ estimation.py; which sets may be used for what, with the callers.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from annotate.core.comparing import holm, mcnemar
-from annotate.core.estimation import UNKNOWN, Estimate, Stratum, pooled, proportion, reweighted_precision, stratified
+from annotate.core.estimation import (
+    UNKNOWN,
+    Estimate,
+    Guess,
+    Stratum,
+    pooled,
+    proportion,
+    reweighted_precision,
+    stratified,
+)
 from corpora.core.languages import UND
 
 
 class Cell(NamedTuple):
     """What is alike of posts of a uniform set. stratum: the label on which the detectors agreed, "" where they did
-    not; read: whether people labelled it, and truth is not the detectors' own label; said: by the predictor."""
+    not; agreed: the class of that label; read: whether people labelled it, and truth is not the detectors' own label;
+    said: by the predictor."""
 
     stratum: str
+    agreed: str
     read: bool
     truth: str
     said: str
@@ -52,7 +63,9 @@ class Uniform:
 
     def as_labelled(self) -> "Uniform":
         """The same set, if all of its labels were from people."""
-        return Uniform({key: cell._replace(stratum="", read=True) for key, cell in self.posts.items()}, self.frame)
+        return Uniform(
+            {key: cell._replace(stratum="", agreed="", read=True) for key, cell in self.posts.items()}, self.frame
+        )
 
 
 # Language -> id -> what the predictor says of a post that is in it.
@@ -89,16 +102,46 @@ def share(
     right: Callable[[Cell], bool],
     apart: Collection[str] = (),
 ) -> Measured:
-    """The share of the right in a domain of a uniform set, by stratum. apart: ids that are counted elsewhere."""
+    """The share of the right in a domain of a uniform set, by stratum. apart: ids that are counted elsewhere.
+
+    Of posts that people have not read, the label that the detectors agreed on is a guess at the truth.
+    """
     without = Counter(uniform.posts[key] for key in apart if key in uniform.posts)
-    inside: Counter[str] = Counter()
-    hits: Counter[str] = Counter()
-    for cell, posts in uniform.cells.items():
-        if cell.read and domain(cell):
-            inside[cell.stratum] += posts - without[cell]
-            hits[cell.stratum] += (posts - without[cell]) if right(cell) else 0
-    strata = [Stratum(drawn, uniform.read[name], inside[name], hits[name]) for name, drawn in uniform.drawn.items()]
-    return Measured(stratified(strata, frame=uniform.frame), inside.total())
+    tallies = {name: _Tally() for name in uniform.drawn}
+    for cell, all_posts in uniform.cells.items():
+        posts, tally = all_posts - without[cell], tallies[cell.stratum]
+        true = (int(domain(cell)), int(domain(cell) and right(cell)))
+        if cell.read:
+            tally.domain += posts * true[0]
+            tally.hits += posts * true[1]
+        if cell.stratum:
+            as_agreed = cell._replace(truth=cell.agreed)
+            guess = (int(domain(as_agreed)), int(domain(as_agreed) and right(as_agreed)))
+            tally.guessed_domain += posts * guess[0]
+            tally.guessed_hits += posts * guess[1]
+            if cell.read and true != guess:
+                tally.off[true[0] - guess[0], true[1] - guess[1]] += posts
+    strata = [
+        Stratum(drawn, uniform.read[name], tally.domain, tally.hits, tally.guess if name else None)
+        for (name, drawn), tally in zip(uniform.drawn.items(), tallies.values(), strict=True)
+    ]
+    return Measured(stratified(strata, frame=uniform.frame), sum(tally.domain for tally in tallies.values()))
+
+
+@dataclass
+class _Tally:
+    """Posts of one stratum: those read in the domain and right; all as guessed; and what was guessed wrong."""
+
+    domain: int = 0
+    hits: int = 0
+    guessed_domain: int = 0
+    guessed_hits: int = 0
+    off: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    @property
+    def guess(self) -> Guess:
+        off = tuple((posts, *difference) for difference, posts in self.off.items())
+        return Guess(self.guessed_domain, self.guessed_hits, off)
 
 
 def together(*parts: Measured) -> Measured:

@@ -8,7 +8,7 @@ import pytest
 
 from annotate import unseen
 from annotate.core.comparing import mcnemar
-from annotate.core.estimation import Stratum, difference, proportion, stratified
+from annotate.core.estimation import Guess, Stratum, difference, proportion, stratified
 from annotate.core.intervals import jeffreys
 from annotate.evaluation import evaluate, write_report
 from annotate.joining import EvaluationError, read_sets
@@ -184,6 +184,22 @@ def test_a_predictor_that_did_not_vote_is_measured_by_stratum_where_enough_was_r
     assert report["warnings"] == []
 
 
+def test_what_another_predictor_says_of_agreed_posts_that_nobody_read_counts_by_the_agreed_label(world):
+    table = [(10, "de", "audited", "de", "de"), (80, "de", "agreed", "", "de"), (10, "de", "agreed", "", "nl")]
+    many = [(30, "en", "audited", "en", "en")]
+    folder, _ = world.uniform([*table, *many])
+    report = run(world.subject(), folder)
+    # None of the ten misses was read.
+    assert report["accuracy"]["with_und"]["value"] == close("120/130")
+    assert values(report["recall"], "estimate") == {"de": close("90/100"), "en": 1}
+    # One of ten that were read is wrong, and stands for ten: of the 90 found, and of the 100.
+    wrong = [(9, "de", "audited", "de", "de"), (1, "de", "audited", "en", "de"), *table[1:], *many]
+    folder, _ = world.uniform(wrong, "wrong")
+    report = run(world.subject(), folder)
+    assert report["accuracy"]["with_und"]["value"] == close("110/130")
+    assert values(report["recall"], "estimate") == {"de": close("80/90"), "en": close("30/40")}
+
+
 # --- recall sets
 
 
@@ -199,7 +215,9 @@ def test_recall_is_pooled_over_both_kinds_of_sets_with_a_post_counted_once(world
     both = run(world.subject(), folder, stream)
     assert both["recall"]["source"] == "recall and uniform"
     german = by_language(both["recall"])["de"]["estimate"]
-    rest = stratified([Stratum(60, 30, 25, 25), Stratum(20, 10, 0, 0), Stratum(20, 20, 7, 6)], frame=FRAME)
+    # Of 60 posts agreed to be German 58 are left, and 3 of the 30 that were read are not.
+    agreed = Stratum(60, 30, 25, 25, Guess(58, 58, ((3, -1, -1),)))
+    rest = stratified([agreed, Stratum(20, 10, 0, 0), Stratum(20, 20, 7, 6)], frame=FRAME)
     assert german["posts"] == 23 + 25 + 7
     assert german["count"] == pytest.approx(23 + rest.count)
     assert german["hits"] == pytest.approx(17 + rest.hits)
@@ -244,7 +262,8 @@ def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world
     shared = [("stream-0", "de"), ("stream-27", "not-de")]  # both audited: German, and English that is taken for it
     folder, _ = world.verify("precision", "de", [(12, "de", "de"), (3, "not-de", "de")], shared=shared)
     german = by_language(run(world.subject("cld2", built_in=True), stream, folder)["precision"])["de"]
-    rest = stratified([Stratum(60, 30, 28, 26), Stratum(20, 10, 0, 0), Stratum(20, 20, 6, 6)], frame=FRAME)
+    agreed = Stratum(60, 30, 28, 26, Guess(58, 58, ((2, 0, -1),)))
+    rest = stratified([agreed, Stratum(20, 10, 0, 0), Stratum(20, 20, 6, 6)], frame=FRAME)
     assert german["with_und"]["posts"] == 17 + 34
     assert german["with_und"]["count"] == pytest.approx(17 + rest.count)
     assert german["with_und"]["hits"] == pytest.approx(13 + rest.hits)
