@@ -197,10 +197,13 @@ def _precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
     }
     if not found:
         return None
-    notes = {label: [_note(label, joined), _foreign(label, subject, joined)] for label in found}
+    # Else the mean would be that of all the codes that a predictor ever says by mistake.
+    there = {UND, *joined.precision, *({cell.truth for cell in joined.labelled.cells} if joined.labelled else ())}
+    absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
+    notes = {label: [_note(label, joined), _foreign(label, subject, joined), absent[label]] for label in found}
     return {
         "source": _source("precision", joined.precision, joined),
-        "macro": _macro(*({label: pair[n].value for label, pair in found.items()} for n in (0, 1))),
+        "macro": _macro(*({label: pair[n].value for label, pair in found.items() if label in there} for n in (0, 1))),
         "languages": [
             {
                 "language": label,

@@ -103,7 +103,7 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
     if other.design == gold.design == "uniform":
         raise EvaluationError(
             f"{other.folder} and {gold.folder} are both uniform sets, and an evaluation takes one; extend the task "
-            "instead (extend_task), so that one draw has all the posts."
+            "instead (open_task --extend), so that one draw has all the posts."
         )
     if other.corpus and gold.corpus and other.corpus != gold.corpus:
         raise EvaluationError(

@@ -269,6 +269,14 @@ def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world
     assert german["with_und"]["hits"] == pytest.approx(13 + rest.hits)
 
 
+def test_the_mean_precision_is_of_languages_that_were_found(world):
+    folder, _ = world.uniform([(3, "", "disputed", "de", "de"), (1, "", "disputed", "de", "nl")])
+    precision = run(world.subject(), folder)["precision"]
+    assert values(precision, "with_und") == {"de": 1, "nl": 0}
+    assert by_language(precision)["nl"]["note"] == "no post in it was found; not in the mean"
+    assert precision["macro"] == {"with_und": 1, "without_und": 1, "languages": 1}
+
+
 # --- a predictor that the precision set was not drawn for
 
 
