@@ -179,11 +179,13 @@ def _ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Esti
     if not domain:
         return UNKNOWN
     hits = fsum(cell.hits for cell in cells)
+    if not further and all(cell.weight == 1 for cell in cells):  # what was read in part lies outside the domain
+        return _all_read(hits, domain, left)
     # Where a post weighs most, as far as it is in the domain; and the variance of Jeffreys' prior there.
     heavy = max(cells, key=lambda cell: cell.within * cell.weight * (cell.weight - 1))
     prior = _PRIOR_POST * heavy.within * heavy.weight * (heavy.weight - 1)
     if not hits or all(cell.hits == cell.domain for cell in cells):
-        count = domain**2 / fsum(cell.weight * cell.domain for cell in cells)
+        count = _kish(cells)
         if known and prior:  # as below: a share of half a post's weight, of its variance
             count = min(count, heavy.weight * domain / 2 / prior)
         return proportion(count if hits else 0.0, count)
@@ -191,12 +193,13 @@ def _ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Esti
     value = min(1.0, hits / domain)
     variance, third = _moments(cells, value)
     variance += domain * value * (1 - value) * left
-    third += domain * value * (1 - value) * (1 - 2 * value)
+    third += domain * value * (1 - value) * (1 - 2 * value) * left * (2 * left - 1)  # that of the hypergeometric
     if known:
         variance += prior
         third += prior * heavy.weight * (1 - 2 * value) if heavy.leans else 0.0
     variance = variance / domain**2 + further
-    count = value * (1 - value) / variance
+    # Few posts may happen to show none of it, where the draw is the whole frame: then Kish's effective size again.
+    count = value * (1 - value) / variance if variance else _kish(cells)
     plain = proportion(value * count, count)
     if not known:
         return replace(plain, value=value)
@@ -204,11 +207,15 @@ def _ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Esti
     return replace(plain, value=value, low=low, high=high)
 
 
-def _all_read(hits: float, domain: int, left: float) -> Estimate:
+def _all_read(hits: float, domain: float, left: float) -> Estimate:
     """left: the share of the frame that was not drawn. Where none is left, the truth is known."""
     if left or not domain:
         return proportion(hits / (left or 1), domain / (left or 1))
     return Estimate(hits / domain, hits / domain, hits / domain, hits, float(domain))
+
+
+def _kish(cells: Sequence[_Cell]) -> float:
+    return fsum(cell.domain for cell in cells) ** 2 / fsum(cell.weight * cell.domain for cell in cells)
 
 
 def _cells(strata: Sequence[Stratum]) -> list[_Cell]:

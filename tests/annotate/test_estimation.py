@@ -1,6 +1,7 @@
 """Estimates by stratum, from audits, pooled, reweighted, and the test whether two differ."""
 
 from dataclasses import replace
+from math import sqrt
 
 import pytest
 from hypothesis import assume, given
@@ -10,6 +11,7 @@ from annotate.core.estimation import (
     UNKNOWN,
     Audit,
     Estimate,
+    Guess,
     Stratum,
     bounds,
     difference,
@@ -136,6 +138,28 @@ def test_a_finite_frame_narrows_the_interval_and_a_census_leaves_none():
     assert endless.low < finite.low < finite.value == endless.value < finite.high < endless.high
     assert finite == proportion(870 * 2, 1000 * 2)
     assert census == Estimate(0.87, 0.87, 0.87, 870, 1000)
+
+
+def test_a_census_of_which_all_of_the_domain_was_read_leaves_none_either():
+    strata = [Stratum(20, 20, 10, 7), Stratum(80, 40, 0, 0)]
+    assert stratified(strata, frame=100) == Estimate(0.7, 0.7, 0.7, 7, 10)
+    nearly = stratified(strata, frame=101)
+    assert 0.6 < nearly.low < 0.7 < nearly.high < 0.8
+
+
+def test_an_interval_leans_no_further_where_the_draw_is_most_of_the_frame():
+    estimate = stratified([Stratum(100, 100, 50, 35), Stratum(80, 40, 40, 39)], frame=200)
+    deviation = sqrt(estimate.value * (1 - estimate.value) / estimate.count)
+    assert estimate.low < estimate.value - 1.5 * deviation
+    assert estimate.high > estimate.value + 1.5 * deviation
+
+
+def test_a_census_whose_few_read_posts_are_alike_still_has_an_interval():
+    """The one post that was read of three is not in the domain, against what was guessed."""
+    guessed = Guess(3, 3, ((1, -1, -1),))
+    estimate = stratified([Stratum(2, 2, 2, 1), Stratum(3, 1, 0, 0, guessed)], frame=5)
+    assert holds(estimate)
+    assert estimate.low < 0.5 < estimate.high
 
 
 def test_the_audited_posts_stand_for_those_on_which_the_detectors_agreed():
