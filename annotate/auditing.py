@@ -11,7 +11,7 @@ from django.db.models import Count, Prefetch
 from annotate.core import stages
 from annotate.core.estimation import Audit, bounds, error, overall_error
 from annotate.models import Judgment, Task, Unit
-from annotate.routing import contest, is_audit
+from annotate.routing import contest, contested_labels, is_audit
 from annotate.task_types import TASK_TYPES
 
 
@@ -104,8 +104,7 @@ def report(task: Task) -> dict:
     agreed = task.units.exclude(agreed_label="").order_by().values_list("agreed_label", flat=True)
     left = set(agreed.filter(stage=stages.AGREED))
     waiting = set(agreed.filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)))
-    contested = task.units.filter(transitions__event="contested").values_list("agreed_label", flat=True)
-    contested = set(contested.order_by().distinct())
+    contested = contested_labels(task)
     return {
         "limit": task.audit_limit,
         "overall": overall_error(found.values()).as_dict(),

@@ -12,7 +12,7 @@ from django.db.models import Prefetch
 
 from annotate.core import stages
 from annotate.models import Judgment, Task, Transition, Unit
-from annotate.routing import audit_counts
+from annotate.routing import audit_counts, contested_labels
 from corpora.core.voting import DETECTOR_NAMES
 
 CHUNK = 2000
@@ -58,8 +58,10 @@ def rows(task: Task, *, with_text: bool) -> Iterator[dict]:
     )
     chances = {draw.language: draw.chance for draw in task.draws.all()}
     audit_chances = {label: chosen / posts for label, (posts, chosen) in audit_counts(task).items()}
+    contested = contested_labels(task)
     for unit in units.iterator(chunk_size=CHUNK):
         row = _row(unit, with_text)
+        row["stratum"] = _stratum(unit, contested)
         row["chance"] = chances[unit.asked]
         row["audit_chance"] = audit_chances[unit.agreed_label] if row["stratum"] in ("agreed", "audited") else 1.0
         yield row
@@ -74,7 +76,7 @@ def _row(unit: Unit, with_text: bool) -> dict:
         "asked": unit.asked or None,
         "text": item.text,
         "stage": judged.stage,
-        "stratum": _stratum(unit, judged),
+        "stratum": None,
         "agreed": unit.agreed_label or None,
         "chance": None,
         "audit_chance": None,
@@ -101,12 +103,12 @@ def _row(unit: Unit, with_text: bool) -> dict:
     return row
 
 
-def _stratum(unit: Unit, judged: Unit) -> str | None:
+def _stratum(unit: Unit, contested: set[str]) -> str | None:
     """How a post of a uniform task came to its label; None where people were asked in any case.
 
     agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by chance
     to audit that, and read by people; contested: they agreed, but their language failed its audit, and people read
-    it; disputed: they did not agree.
+    it, or had read a post with the same text in the audit; disputed: they did not agree.
     """
     if unit.asked:
         return None
@@ -114,7 +116,9 @@ def _stratum(unit: Unit, judged: Unit) -> str | None:
         return "disputed"
     if unit.audited:
         return "audited"
-    return "contested" if any(move.event == "contested" for move in judged.transitions.all()) else "agreed"
+    # Where a task was extended since, what was added waits for the next audit.
+    judged = unit.copy_of or unit
+    return "contested" if unit.agreed_label in contested and judged.stage != stages.AGREED else "agreed"
 
 
 def _judgment(judgment: Judgment, with_text: bool) -> dict:

@@ -164,6 +164,12 @@ def audit_counts(task: Task) -> dict[str, tuple[int, int]]:
     return {label: (posts, chosen) for label, posts, chosen in counts}
 
 
+def contested_labels(task: Task) -> set[str]:
+    """The labels on which the detectors agreed and which people give all of, as the audit failed."""
+    contested = task.units.filter(transitions__event="contested")
+    return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
+
+
 def _choose_audits(task: Task, units: list[Unit]) -> list[Unit]:
     """Choose the posts by which the detectors' agreement is audited, and mark them.
 

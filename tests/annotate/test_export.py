@@ -274,6 +274,22 @@ def test_a_language_that_failed_its_audit_has_the_stratum_contested(make_task, p
     assert "people label all of it: so for `de`." in text
 
 
+def test_copies_of_an_audited_text_are_contested_too_since_all_of_the_language_is_read(make_task, person, out):
+    """Otherwise the others, all of them read, would stand for the copies, and a text that occurs often for little."""
+    often = [{"key": f"copy-{n}", "text": "the same long text, over and over again", "votes": AGREED} for n in range(9)]
+    task = make_task([*often, *[AGREED] * 3], audit_least=2, audit_recheck=0, audit_limit=0.5)
+    with_manifest()
+    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    while lease := take(ann, task):
+        unit = Unit.objects.get(pk=judge(ann, lease.pk, Answer("en")).unit_id)
+        if unit.stage == stages.ADJUDICATION:
+            settle(ada, unit.pk, Answer("en", "I read it"))
+    export(task, out)
+    rows = json_lines(out / "gold.jsonl")
+    assert Counter((row["stratum"], row["label"]) for row in rows) == {("audited", "en"): 2, ("contested", "en"): 10}
+    assert {row["audit_chance"] for row in rows if row["stratum"] == "contested"} == {1}
+
+
 def test_the_chance_is_that_of_the_extended_draw(task, out):
     assert extend_task(task, 63).task == task
     export(task, out)
