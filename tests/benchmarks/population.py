@@ -129,14 +129,15 @@ def tell_stream(
     authors: dict[str, list[str]] = {}
     for post in stream:
         authors.setdefault(post.author, []).append(UND if post.kind in undefined else post.kind)
-    periods = ", ".join(f"{part:.0%} {start:%d %B} to {end:%d %B}" for start, end, part in PERIODS)
+    periods = ", ".join(f"{part:.0%} from {start:%-d %B} to {end:%-d %B}" for start, end, part in PERIODS)
     print(
         f"{len(stream):,} posts of {len({post.text for post in stream}):,} distinct texts by {len(authors):,} authors, "
         f"in {len(kinds)} languages, {sum(undefined.values()):,} made undefined posts\n"
         f"({', '.join(f'{count:,} {kind}' for kind, count in undefined.items())}).\n"
         f"{covered:.2%} of the uniform sample of 2014 is in languages that there are texts in, or undefined. "
         f"{sum(post.label == UND for post in stream):,} posts are `und`,\n"
-        f"with those in languages off the list. Written: {periods}; an author's texts are alike in length by {habit}.\n"
+        f"with those in languages off the list. Written: {periods};\n"
+        f"an author's texts are alike in length by {habit}.\n"
         f"Authors are fitted to {fitted.users} users with {fitted.posts:,} posts:\n"
         f"{', '.join(f'{name} {_rounded(value)}' for name, value in asdict(fitted.model).items())}.\n"
     )

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
+from math import sqrt
 from typing import NamedTuple
 
 from annotate.core.intervals import jeffreys
@@ -12,6 +13,8 @@ from tests.benchmarks.tables import share, show
 # Where more of a frame is drawn, an interval of plain counts is too long, and covers more often than it says.
 SMALL_FRACTION = 0.1
 COVERED = (0.93, 0.97)
+# Languages with fewer posts in the later window are not shown alone.
+LEAST_SHOWN = 30
 REASONS = {
     "silent": "nothing",
     "none": "nothing in the language",
@@ -91,10 +94,18 @@ def report(known: dict, cells: list[Cell], predictor: str, detail: bool) -> None
     )
     recall = [cell for cell in cells if cell.design == "recall"]
     measured = list(dict.fromkeys(cell.predictor for cell in recall))
+    parts = {
+        "under a tenth drawn": [cell for cell in recall if cell.fraction < SMALL_FRACTION],
+        "a tenth or more": [cell for cell in recall if cell.fraction >= SMALL_FRACTION],
+    }
     show(
-        "Recall-oriented draws: how often the interval covers, and the mean over languages of estimate less truth (%)",
-        ["", "cells", "covers the frame", "covers the stream", "bias to frame", "bias to stream"],
-        [[name, *_recall_row([cell for cell in recall if cell.predictor == name])] for name in measured],
+        "Recall-oriented draws: how often the interval covers; estimate less truth, mean over languages (points)",
+        ["", "languages", "cells", "covers frame", "covers stream", "off frame", "off stream"],
+        [
+            [f"{name}, {title}", *_recall_row([cell for cell in rows if cell.predictor == name])]
+            for title, rows in parts.items()
+            for name in measured
+        ],
     )
     for name in measured if detail else [predictor]:
         show_reached(known["reached"], [cell for cell in recall if cell.predictor == name], name)
@@ -112,7 +123,7 @@ def report(known: dict, cells: list[Cell], predictor: str, detail: bool) -> None
 
 
 def _sides(rows: Sequence[Cell]) -> tuple[int, str, str, str]:
-    """Figures, coverage, and how often the truth lies on either side of the interval."""
+    """How many figures, coverage, and how often the truth lies on either side of the interval."""
     below = sum(cell.truth < interval(cell.hits, cell.posts)[0] for cell in rows)
     above = sum(cell.truth > interval(cell.hits, cell.posts)[1] for cell in rows)
     figures = len({(cell.design, cell.predictor, cell.figure, cell.language) for cell in rows})
@@ -124,6 +135,7 @@ def _recall_row(rows: Sequence[Cell]) -> list[object]:
     for cell in rows:
         by_language.setdefault(cell.language, []).append(cell)
     return [
+        len(by_language),
         len(rows),
         share(sum(cell.covers(cell.truth) for cell in rows), len(rows)),
         share(sum(cell.covers(cell.stream) for cell in rows), len(rows)),
@@ -133,33 +145,42 @@ def _recall_row(rows: Sequence[Cell]) -> list[object]:
 
 
 def show_reached(known: list[dict], cells: Sequence[Cell], name: str) -> None:
-    """Languages by their posts; recall in per cent. The gap is that of the frame to the stream, in points."""
+    """Languages by their posts; recall in per cent.
+
+    The gap is the recall of the language's posts that the design reaches less that of all, in points, whatever is
+    drawn; beside it is its standard deviation if the posts that are out of reach were any of them.
+    """
     rows = []
     for reached in sorted(known, key=lambda reached: -reached["recall"][name]["stream"][1]):
-        own = [cell for cell in cells if cell.language == reached["language"]]
-        if not own:
-            continue
         parts = reached["recall"][name]
-        of = {part: 100 * hits / posts if posts else float("nan") for part, (hits, posts) in parts.items()}
+        posts, inside = parts["stream"][1], parts["inside"][1]
+        if posts < LEAST_SHOWN or not inside:
+            continue
+        own = [cell for cell in cells if cell.language == reached["language"]]
+        of, within = parts["stream"][0] / posts, parts["inside"][0] / inside
         rows.append(
             [
                 reached["language"],
-                parts["stream"][1],
+                posts,
                 reached["frame"],
-                share(parts["inside"][1], parts["stream"][1]),
-                of["stream"],
-                of["inside"],
-                of["missed"] if parts["missed"][1] else "-",
-                of["inside"] - of["stream"],
-                100 * _mean(cell.hits / cell.posts for cell in own),
+                share(inside, posts),
+                100 * of,
+                100 * within,
+                100 * parts["missed"][0] / parts["missed"][1] if parts["missed"][1] else "-",
+                100 * (within - of),
+                100 * sqrt(of * (1 - of) / posts * (posts - inside) / inside),
                 len(own),
+                100 * _mean(cell.hits / cell.posts for cell in own) if own else "-",
                 share(sum(cell.covers(cell.truth) for cell in own), len(own)),
                 share(sum(cell.covers(cell.stream) for cell in own), len(own)),
             ]
         )
     show(
         f"Recall-oriented draws: recall (%) of {name} in the later window, by language",
-        "_ posts frame reached stream reached missed gap estimate cells frame stream".replace("_", "language").split(),
+        [
+            *("language", "posts", "frame", "reached", "recall", "in reach", "out of it", "gap", "by chance"),
+            *("cells", "estimate", "covers frame", "covers stream"),
+        ],
         rows,
     )
 
