@@ -46,6 +46,10 @@ class Subject:
         # A file may bear the name of a detector, and be another one's.
         return self.predictor is not None and self.name in gold.voted
 
+    def drew(self, spelled: str) -> bool:
+        """Whether it is the predictor that a gold set names as the one its posts were drawn by."""
+        return self.predictor is not None and self.spelled == spelled
+
 
 def of_corpus(corpus: str, spelled: str) -> Subject:
     """CorpusError where the corpus has no such predictor."""
@@ -143,6 +147,7 @@ class Joined:
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
     truths: dict[str, str] = field(default_factory=dict)
     precision: dict[str, dict[str, str]] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
     drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
     undecided: dict[str, set[str]] = field(default_factory=dict)
     by_stratum: bool = False
@@ -181,6 +186,8 @@ def join(
         raise EvaluationError(str(error)) from error
     ids = list(dict.fromkeys(row.id for row in every))
     joined = Joined(fold, {key: fold.get(label, label) for key, label in subject.labels(ids).items()})
+    precise = [gold for gold, _ in left if gold.design == "precision"]
+    joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
         {"uniform": _join_uniform, "recall": _join_recall, "precision": _join_precision}[gold.design](
             joined, gold, rows, subject
@@ -222,7 +229,7 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"by people to correct for their errors ({short}): {subject.spelled} is measured against the detectors "
             "there, and every figure of the uniform set is naive."
         )
-    joined.tells_read = any(row.stratum for row in rows)
+    joined.tells_read = any(row.stratum for row in gold.rows)
     if not joined.tells_read:
         joined.warnings.append(
             f"The gold set {gold.name} does not tell which of its labels are detectors’ agreement and which people’s; "
@@ -264,6 +271,7 @@ def _join_recall(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Su
 
 def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
     queues = {_asked(row) for row in rows} - {""}
+    others: set[str] = set()
     for row in rows:
         said = joined.said[row.id]
         asked = _asked(row) or said
@@ -275,10 +283,19 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
             joined.undecided.setdefault(language, set()).add(asked)
             continue
         by = gold.predictors.get(asked, "")
+        if language in joined.own and not subject.drew(by):
+            # Posts that both label so would be twice as many as in a sample of its own.
+            others.add(language)
+            continue
         joined.drawn_by.setdefault(language, set()).add(by)
         shown = joined.precision.setdefault(language, {})
         if said == language:
             shown[row.id] = joined.fold.get(row.label, row.label)
+    if others:
+        joined.warnings.append(
+            f"The posts of {', '.join(sorted(others))} in the precision-oriented set {gold.name} were drawn by another "
+            f"predictor, and {subject.spelled} has a set of its own: they are left out of its precision."
+        )
 
 
 def _asked(row: GoldRow) -> str:

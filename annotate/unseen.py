@@ -20,7 +20,10 @@ SHOWN = 10  # languages that a warning names
 
 def strangers(subject: Subject, joined: Joined) -> dict[str, list[str]]:
     """Language -> the other predictors that its precision sets were drawn by; "" for one that they do not name."""
-    by = {language: sorted(by - {subject.spelled}) for language, by in sorted(joined.drawn_by.items())}
+    by = {
+        language: sorted(other for other in by if not subject.drew(other))
+        for language, by in sorted(joined.drawn_by.items())
+    }
     return {language: others for language, others in by.items() if others}
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -309,6 +310,25 @@ def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_
     assert run(first, stream, folder)["unseen"] is None
 
 
+def test_where_a_predictor_has_a_precision_set_of_its_own_that_of_another_does_not_count(world):
+    first, _ = world.verify("precision", "de", [(10, "de", "de")], predictor="mine@1", name="first")
+    second, _ = world.verify(
+        "precision", "de", [(10, "de", "de"), (10, "not-de", "de")], predictor="mine@2", name="own"
+    )
+    for folders in ((first, second), (second, first)):
+        report = run(world.subject("mine", "2"), *folders)
+        assert interval(by_language(report["precision"])["de"]["with_und"]) == jeffreys(10, 20)
+        assert by_language(report["precision"])["de"]["note"] == ""
+        [warning] = report["warnings"]
+        assert "The posts of de in the precision-oriented set first were drawn by another predictor" in warning
+
+
+def test_a_file_with_a_predictor_s_name_is_not_taken_for_it(world):
+    folder, _ = world.verify("precision", "de", [(12, "de", "de")], predictor="cld2")
+    file = replace(world.subject("cld2", built_in=True), predictor=None)
+    assert "were drawn by cld2, not by cld2" in run(file, folder)["warnings"][0]
+
+
 def test_where_the_first_predictor_is_gone_what_is_outside_of_it_is_not_known(world, stream):
     folder, _ = world.verify("precision", "de", [(12, "de", "de")], predictor="old@1")
     [row] = run(world.subject(), stream, folder)["unseen"]["languages"]
@@ -417,6 +437,14 @@ def test_a_label_of_two_classes_is_refused(world, stream):
 
 
 # --- what is gone
+
+
+def test_a_set_whose_posts_have_all_vanished_measures_nothing_and_is_said_to_be_nothing_else(world):
+    folder, keys = world.uniform(VOTER)
+    report = run(world.subject("cld2", built_in=True), folder, vanished=set(keys))
+    assert report["vanished"]["posts"] == 100
+    assert report["accuracy"]["with_und"]["value"] is report["recall"] is report["precision"] is None
+    assert report["warnings"] == []
 
 
 def test_vanished_posts_are_left_out_and_counted_by_label(world, stream):
