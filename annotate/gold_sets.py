@@ -153,9 +153,14 @@ def _get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
     if key not in holder:
         raise GoldSetError(f"{place} has no key {key!r}. {_RESTORE}")
     value = holder[key]
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not _is_text(value):
         raise GoldSetError(f"{place}: {key!r} is not {_KINDS[kind]}. {_RESTORE}")
     return value
+
+
+def _is_text(value: Any) -> bool:
+    """False for half of a surrogate pair, which JSON can hold and no report can be written with."""
+    return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _voted(place: Path, detectors: list[Any]) -> frozenset[str]:
@@ -172,7 +177,7 @@ def _differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str
     """The names of the files that are not as they were written, and of those that are not there."""
     changed, missing = [], []
     for name, digest in files.items():
-        if Path(name).name != name:
+        if Path(name).name != name or not name.isprintable():
             raise GoldSetError(f"{folder / 'manifest.json'} names {name!r}, which is no file of the folder.")
         try:
             if store.digest_of(folder / name) != digest:

@@ -247,6 +247,8 @@ def broken(**changes):
         (broken(finished=1), "'finished' is not true or false"),
         (broken(finished=False), r"names no gold\.unfinished\.jsonl among its files"),
         (broken(files={"gold.jsonl": "0", "../other": "0"}), r"names '\.\./other', which is no file of the folder"),
+        (broken(files={"gold.jsonl": "0", "a\0b": "0"}), "which is no file of the folder"),
+        (broken(task={"name": "half a pair: \ud83d"}), "'name' is not a string"),
         (broken(task={}), "has no key 'name'"),
         (broken(task=...), "has no key 'task'"),
         (broken(corpus={"name": None}), "'name' is not a string"),
