@@ -43,8 +43,9 @@ class Subject:
         return f"{self.name}@{self.version}" if self.version else self.name
 
     def voted_in(self, gold: GoldSet) -> bool:
-        # A file may bear the name of a detector, and be another one's.
-        return self.predictor is not None and self.name in gold.voted
+        """Whether its own answers are among the set's labels, as they are where detectors agreed; sets that ask about
+        one language have none but people's. A file may bear the name of a detector, and be another one's."""
+        return self.predictor is not None and gold.design == "uniform" and self.name in gold.voted
 
     def drew(self, spelled: str) -> bool:
         """Whether it is the predictor that a gold set names as the one its posts were drawn by."""

@@ -101,6 +101,7 @@ def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_no
     first = run("cld2", "--gold", tmp_path / "german")
     assert first["unseen"] is None
     assert first["warnings"] == []
+    assert first["predictor"]["voted"] is False  # it voted on these posts, but no label rests on that
     report = run("mine@1", "--gold", tmp_path / "german")
     mine, cld2 = (find_predictor(NAME, spelled) for spelled in ("mine@1", "cld2"))
     rows = json_lines(tmp_path / "german" / "gold.jsonl")
