@@ -9,7 +9,7 @@ import csv
 import io
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,17 @@ class Columns:
     named: Mapping[str, str]
     needed: tuple[str, ...] = OBLIGATORY
     bare: bool = False
+
+
+def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, str]:
+    """Field -> column, from options such as `label=lang`. CorpusError for what is none."""
+    columns = {}
+    for pair in pairs:
+        field, _, column = pair.partition("=")
+        if field not in fields or not column:
+            raise CorpusError(f"--column {pair}: write FIELD=COLUMN with one of {', '.join(fields)}.")
+        columns[field] = column
+    return columns
 
 
 def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:

@@ -10,6 +10,7 @@ from annotate.joining import EvaluationError, corpus_of, of_corpus, of_file, rea
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.errors import CorpusError
+from corpora.readers import named_columns
 
 
 class Command(BaseCommand):
@@ -96,14 +97,4 @@ def _subject(sets, corpus, spelled, file, options):
         raise EvaluationError("Name one predictor, or give its labels with --file; not both, and not neither.")
     if spelled:
         return of_corpus(corpus_of(sets, corpus), spelled)
-    return of_file(file, read_map(options["map"]), _columns(options["column"]))
-
-
-def _columns(pairs):
-    columns = {}
-    for pair in pairs:
-        field, _, column = pair.partition("=")
-        if field not in FIELDS or not column:
-            raise EvaluationError(f"--column {pair}: write FIELD=COLUMN with one of {', '.join(FIELDS)}.")
-        columns[field] = column
-    return columns
+    return of_file(file, read_map(options["map"]), named_columns(options["column"], FIELDS))

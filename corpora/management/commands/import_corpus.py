@@ -10,7 +10,7 @@ from tqdm import tqdm
 from corpora.core.records import FIELDS
 from corpora.errors import CorpusError
 from corpora.ingest import FREE_LICENCES, MAX_LINE, Outcome, import_files
-from corpora.readers import FORMATS
+from corpora.readers import FORMATS, named_columns
 
 
 class Command(BaseCommand):
@@ -63,7 +63,7 @@ class Command(BaseCommand):
                     licence=options["licence"],
                     text_may_leave=options["text_may_leave"],
                     source=options["source"],
-                    columns=_columns(options["column"]),
+                    columns=named_columns(options["column"], FIELDS),
                     format=options["format"],
                     max_line=options["longest_line"],
                     progress=bar.update,
@@ -76,16 +76,6 @@ class Command(BaseCommand):
         except CorpusError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(_summed(options["corpus"], done))
-
-
-def _columns(pairs: list[str]) -> dict[str, str]:
-    columns = {}
-    for pair in pairs:
-        field, _, column = pair.partition("=")
-        if field not in FIELDS or not column:
-            raise CorpusError(f"--column {pair}: write FIELD=COLUMN with one of {', '.join(FIELDS)}.")
-        columns[field] = column
-    return columns
 
 
 def _told(outcome: Outcome) -> str:

@@ -11,7 +11,7 @@ from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.errors import CorpusError
 from corpora.predictions import Imported, import_predictions, listed
-from corpora.readers import FORMATS
+from corpora.readers import FORMATS, named_columns
 
 
 class Command(BaseCommand):
@@ -61,7 +61,7 @@ class Command(BaseCommand):
                     name=options["name"],
                     version=options["version"],
                     declared=read_map(options["map"]),
-                    columns=_columns(options["column"]),
+                    columns=named_columns(options["column"], FIELDS),
                     format=options["format"],
                     progress=bar.update,
                 )
@@ -71,16 +71,6 @@ class Command(BaseCommand):
             strangers = listed(imported.first_strangers, imported.strangers, "id")
             self.stderr.write(f"Note: left out, since corpus {options['corpus']} has no such posts: {strangers}.")
         self.stdout.write(_told(options["corpus"], imported))
-
-
-def _columns(pairs: list[str]) -> dict[str, str]:
-    columns = {}
-    for pair in pairs:
-        field, _, column = pair.partition("=")
-        if field not in FIELDS or not column:
-            raise CorpusError(f"--column {pair}: write FIELD=COLUMN with one of {', '.join(FIELDS)}.")
-        columns[field] = column
-    return columns
 
 
 def _told(corpus: str, imported: Imported) -> str:
