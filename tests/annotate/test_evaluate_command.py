@@ -215,8 +215,10 @@ def test_ids_without_a_label_are_an_error_unless_they_have_vanished(published, r
     [
         (["cld2"], "The gold sets were imported and name no corpus; say with --corpus whose predictor"),
         (["cld2", "--corpus", "none"], "There is no corpus 'none'"),
-        ([], "Name one predictor, or give its labels with --file; not both, and not neither"),
-        (["cld2", "--file", "{file}"], "Name one predictor, or give its labels with --file; not both"),
+        ([], r"Name one predictor, or give its labels with --file \(.*\); not both, and not neither"),
+        (["cld2", "--file", "{file}"], "Name one predictor, or give its labels with --file"),
+        (["--file", "{file}", "--against", "cld2", "--against-file", "{file}"], "or --against and --against-file"),
+        (["cld2", "--map", "nb=no", "--column", "label=lang"], "--map and --column: for files of predictions, and"),
         (["--file", "{file}", "--map", "zh"], "--map zh: write LABEL=LABEL"),
         (["--file", "{file}", "--column", "x=y"], "--column x=y: write FIELD=COLUMN with one of id, label, score"),
         (["--file", "{file}.not"], "does not exist, or is not an ordinary file"),

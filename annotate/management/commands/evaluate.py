@@ -65,6 +65,7 @@ class Command(BaseCommand):
 
     def handle(self, *, gold, corpus, vanished, measure, balanced_precision, out, **options):
         try:
+            _check_files(options)
             sets = read_sets(gold, allow_erased=options["allow_erased"], unfinished=options["unfinished"])
             report = evaluate(
                 _subject(sets, corpus, options["predictor"], options["file"], options),
@@ -86,6 +87,15 @@ class Command(BaseCommand):
             self.stderr.write(f"Report written to {out}.")
 
 
+def _check_files(options):
+    given = [f"--{option}" for option in ("map", "column") if options[option]]
+    if given and not (options["file"] or options["against_file"]):
+        raise EvaluationError(
+            f"{' and '.join(given)}: for files of predictions, and none is given; what an imported predictor's labels "
+            "mean was said with import_predictions."
+        )
+
+
 def _against(sets, corpus, options):
     if not (options["against"] or options["against_file"]):
         return None
@@ -94,7 +104,10 @@ def _against(sets, corpus, options):
 
 def _subject(sets, corpus, spelled, file, options):
     if bool(spelled) == bool(file):
-        raise EvaluationError("Name one predictor, or give its labels with --file; not both, and not neither.")
+        raise EvaluationError(
+            "Name one predictor, or give its labels with --file (or --against and --against-file); not both, and not "
+            "neither."
+        )
     if spelled:
         return of_corpus(corpus_of(sets, corpus), spelled)
     return of_file(file, read_map(options["map"]), named_columns(options["column"], FIELDS))
