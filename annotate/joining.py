@@ -151,7 +151,6 @@ class Joined:
     own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
     drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
     undecided: dict[str, set[str]] = field(default_factory=dict)
-    by_stratum: bool = False
     tells_read: bool = False  # whether the uniform set tells which of its posts people have read
     warnings: list[str] = field(default_factory=list)
 
@@ -215,8 +214,7 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
         )
     joined.labelled = Uniform(cells, gold.frame_size)
     short = too_little_read(joined.labelled)
-    joined.by_stratum = not short
-    joined.uniform = joined.labelled if joined.by_stratum else joined.labelled.as_labelled()
+    joined.uniform = joined.labelled.as_labelled() if short else joined.labelled
     if short and subject.voted_in(gold):
         raise EvaluationError(
             f"{subject.spelled} voted in the gold set {gold.name}, so where the detectors agree only posts that people "
