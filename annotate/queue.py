@@ -90,30 +90,26 @@ def _try(annotator: Annotator, task: Task, heads: list[int], *, wait: bool) -> L
 SHEET = 20
 
 
+@transaction.atomic
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
-    """Lease up to `size` units that ask about one language, or give back the sheet that is open already."""
+    """Lease up to `size` units that ask about one language, or give back the sheet that is open already.
+
+    All of them in one transaction, so that another tab is given the whole sheet. It may hold many units, since it
+    waits for none: what somebody else has locked is theirs.
+    """
+    one_at_a_time(annotator)
     if leases := open_sheet(annotator, task):
         return leases
-    asked = None
+    # Enough for several people who begin a sheet at one moment.
+    heads = _heads(annotator, task, 8 * size) if task.is_open else []
+    units = with_free_place(waiting(annotator, task)).filter(pk__in=heads).order_by("position")
     taken: list[Lease] = []
-    for pk in _heads(annotator, task, 2 * size) if task.is_open else ():
-        if len(taken) == size:
+    for asked in dict.fromkeys(units.values_list("asked", flat=True)):
+        locked = units.filter(asked=asked).select_for_update(of=("self",), skip_locked=True)[:size]
+        taken = [lease for unit in locked if (lease := lease_locked(unit, annotator, sheet=True))]
+        if taken:
             break
-        # Each in a transaction of its own, as in take(); what somebody else has locked is theirs.
-        with transaction.atomic():
-            one_at_a_time(annotator)
-            if len(leases := open_sheet(annotator, task)) != len(taken):
-                return leases  # another tab was as quick
-            units = with_free_place(waiting(annotator, task)).filter(pk=pk)
-            unit = units.select_for_update(of=("self",), skip_locked=True).first()
-            if unit is None or asked not in (None, unit.asked):
-                continue
-            if lease := lease_locked(unit, annotator, sheet=True):
-                asked = unit.asked
-                taken.append(lease)
-    with transaction.atomic():
-        one_at_a_time(annotator)
-        close_others(taken, annotator, task, "released")
+    close_others(taken, annotator, task, "released")
     return open_sheet(annotator, task)
 
 
@@ -161,10 +157,13 @@ def lease_locked(unit: Unit, annotator: Annotator, *, sheet: bool = False) -> Le
     """
     if unit.judgments.filter(annotator=annotator, voided_at=None).exists():
         return None
+    now = timezone.now()
+    # Theirs already, in the other mode: on a sheet, or one by one. In this one it is handed out anew.
+    held = unit.leases.filter(annotator=annotator, closed_at=None, expires_at__gt=now)
+    held.update(closed_at=now, place=None, outcome="released")
     place = free_place(unit)
     if place is None:
         return None
-    now = timezone.now()
     return Lease.objects.create(
         unit=unit,
         annotator=annotator,

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Judgment, Lease, Unit
-from annotate.queue import open_lease, open_sheet, take
+from annotate.queue import open_lease, open_sheet, take, take_sheet
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import ARABIC, GRACE, RUSSIAN, Hands, said, worst_contrast
 
@@ -189,6 +189,17 @@ def test_whoever_turns_to_one_by_one_begins_with_the_first_post_and_so_the_other
     assert [lease.unit.position for lease in open_sheet(ann, task)] == [1, 2, 3]
     assert open_lease(ann, task) is None
     assert set(Lease.objects.exclude(closed_at=None).values_list("outcome", flat=True)) == {"released"}
+
+
+def test_a_post_that_is_open_in_the_other_mode_is_handed_out_anew_where_two_are_asked(make_task, ann):
+    """Its second place is free, and one person cannot hold both."""
+    task = make_task([DISPUTED] * 3, asked="de", redundancy=2)
+    first = take(ann, task)
+    assert [lease.unit.position for lease in take_sheet(ann, task)] == [1, 2, 3]
+    assert open_lease(ann, task) is None
+    assert take(ann, task).unit == first.unit
+    assert open_sheet(ann, task) == []
+    assert Lease.objects.filter(closed_at=None).count() == 1
 
 
 def test_an_empty_sheet_says_why(make_task, as_ann, ann):
