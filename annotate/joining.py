@@ -62,9 +62,9 @@ def of_corpus(corpus: str, spelled: str) -> Subject:
     return Subject(found.name, found.version, found.mapping, labels, found, corpus)
 
 
-def of_file(path: Path, declared: Mapped, columns: dict[str, str] | None = None) -> Subject:
+def of_file(path: Path, declared: Mapped, columns: dict[str, str] | None = None, format: str | None = None) -> Subject:
     """CorpusError where the file has no right predictions."""
-    found, mapping = read_predictions(path, declared, columns=columns)
+    found, mapping = read_predictions(path, declared, columns=columns, format=format)
 
     def labels(ids: Collection[str]) -> dict[str, str]:
         if missing := [key for key in ids if key not in found]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import FIELDS, OBLIGATORY, Mapped, Prediction, UnknownLabel, classes, read_prediction
 from corpora.core.records import RecordError
 from corpora.core.voting import DETECTOR_NAMES
@@ -161,10 +162,16 @@ def read_lines(
         told = " ".join(f"Line {line:,}: {why}" for line, why in list(unknown.values())[:_NAMED])
         more = " There are more." if len(unknown) > _NAMED else ""
         raise CorpusError(
-            f"{path} has labels that are not known here. {told}{more} Say what they stand for with --map, for example "
-            f"--map {next(iter(unknown))}=und; if line 1 is a header, name its columns with --column. "
+            f"{path} has labels that are not known here. {told}{more} Say what they stand for with --map "
+            f"{_example(next(iter(unknown)))}; if line 1 is a header, name its columns with --column. "
             "Nothing of the file was taken."
         )
+
+
+def _example(label: str) -> str:
+    """How an unknown label may be declared: zh=zh-CN,zh-TW; of most, nobody here knows what they mean."""
+    finer = LANGUAGES[label].labels if label in LANGUAGES else ()
+    return f"{label}={','.join(finer) or f'LABEL, or --map {label}={UND} where it is no language'}"
 
 
 def _check_name(name: str, version: str) -> None:

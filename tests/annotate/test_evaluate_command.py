@@ -144,6 +144,14 @@ def test_a_file_of_predictions_is_measured_without_any_corpus(stream, mine, run)
     assert report["accuracy"] == run("mine@1", "--gold", stream)["accuracy"]
 
 
+def test_a_file_whose_name_does_not_tell_its_format_is_read_as_it_is_said_to_be(stream, mine, run, tmp_path):
+    nameless = tmp_path / "mine"
+    nameless.write_text(mine.read_text())
+    with pytest.raises(CommandError, match=r"does not tell its format; say --format jsonl\|csv\|tsv"):
+        call_command("evaluate", gold=[stream], file=nameless)
+    assert run("--file", nameless, "--format", "tsv", "--gold", stream)["accuracy"]["with_und"]["posts"] == 200
+
+
 # --- published sets
 
 

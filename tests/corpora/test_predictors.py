@@ -199,6 +199,7 @@ def with_line(number, line):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
+        (with_line(2, "2\tzh"), r"Line 2: The label 'zh' stands for zh-CN, zh-TW\. Say .* --map zh=zh-CN,zh-TW; if"),
         (with_line(2, "2\tnb"), r"Line 2: The label 'nb' is no language code known here\. Say what .* --map nb=und"),
         (with_line(3, "3\tzh"), r"Line 3: The label 'zh' stands for zh-CN, zh-TW\."),
         ("tweet\tlang\n" + tsv(LABELS), r"Line 1: The label 'lang' is no .* name its columns with --column"),

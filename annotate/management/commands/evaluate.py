@@ -10,7 +10,7 @@ from annotate.joining import EvaluationError, corpus_of, of_corpus, of_file, rea
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.errors import CorpusError
-from corpora.readers import named_columns
+from corpora.readers import FORMATS, named_columns
 
 
 class Command(BaseCommand):
@@ -45,6 +45,7 @@ class Command(BaseCommand):
             metavar="FIELD=COLUMN",
             help=f"which column of the files is which field ({', '.join(FIELDS)}), for example label=lang",
         )
+        parser.add_argument("--format", choices=FORMATS, help="of the files, where their names do not tell it")
         parser.add_argument("--vanished", type=Path, metavar="FILE", help="ids of posts that are gone, one a line")
         parser.add_argument("--allow-erased", action="store_true", help="go on where rows were erased from a set")
         parser.add_argument("--unfinished", action="store_true", help="measure on a set that is not done")
@@ -88,7 +89,7 @@ class Command(BaseCommand):
 
 
 def _check_files(options):
-    given = [f"--{option}" for option in ("map", "column") if options[option]]
+    given = [f"--{option}" for option in ("map", "column", "format") if options[option]]
     if given and not (options["file"] or options["against_file"]):
         raise EvaluationError(
             f"{' and '.join(given)}: for files of predictions, and none is given; what an imported predictor's labels "
@@ -110,4 +111,4 @@ def _subject(sets, corpus, spelled, file, options):
         )
     if spelled:
         return of_corpus(corpus_of(sets, corpus), spelled)
-    return of_file(file, read_map(options["map"]), named_columns(options["column"], FIELDS))
+    return of_file(file, read_map(options["map"]), named_columns(options["column"], FIELDS), options["format"])
