@@ -101,7 +101,9 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
 
 
 def _locked(unit_id: int) -> Unit:
-    unit = Unit.objects.select_for_update(of=("self",)).select_related("task").filter(pk=unit_id).first()
+    # no_key: as in judging.py.
+    units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task")
+    unit = units.filter(pk=unit_id).first()
     if unit is None:
         raise NotFound("There is no such unit.")
     return unit

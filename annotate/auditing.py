@@ -6,12 +6,12 @@ checks the answer sees neither it nor the votes. Where too much of a language ma
 
 from collections.abc import Iterable
 
-from django.db.models import Count, Prefetch
+from django.db.models import Count, Prefetch, Q, QuerySet
 
 from annotate.core import stages
 from annotate.core.estimation import Audit, bounds, error, overall_error
 from annotate.models import Judgment, Task, Unit
-from annotate.routing import contest, contested_labels, is_audit
+from annotate.routing import contest, contested_labels
 from annotate.task_types import TASK_TYPES
 
 
@@ -65,21 +65,26 @@ def check_limit(unit: Unit) -> None:
 
     Only once all of the language's audit is done, since a few answers bound nothing. The caller has the unit locked.
     """
-    if unit.stage not in stages.FINISHED or not is_audit(unit):
+    label = unit.agreed_label
+    if unit.stage not in stages.FINISHED or not label or not _left(unit.task, label):
         return
     # Two last answers at a time would each take the other for outstanding: the second waits here for the first.
-    task = Task.objects.select_for_update(no_key=True).get(pk=unit.task_id)
-    if _waiting(task, unit.agreed_label) or not _left(task, unit.agreed_label):
-        return
-    if over_limit(task, audits(task, [unit.agreed_label])[unit.agreed_label]):
-        contest(task, unit.agreed_label)
+    task = locked(unit.task)
+    if not _waiting(task).filter(agreed_label=label).exists() and over_limit(task, audits(task, [label])[label]):
+        contest(task, label)
+
+
+def locked(task: Task) -> Task:
+    """The task, whose agreement only one transaction at a time judges or adds to."""
+    return Task.objects.select_for_update(no_key=True).get(pk=task.pk)
 
 
 def contest_all(task: Task, by=None) -> dict[str, int]:
     """The same for all languages of a task, as when its limit was lowered. Label -> units sent to people."""
     sent = {}
+    waiting = _labels(_waiting(task))
     for label, audit in audits(task).items():
-        if _left(task, label) and not _waiting(task, label) and over_limit(task, audit):
+        if label not in waiting and _left(task, label) and over_limit(task, audit):
             sent[label] = contest(task, label, by)
     return sent
 
@@ -88,8 +93,14 @@ def _left(task: Task, label: str) -> bool:
     return task.units.filter(agreed_label=label, stage=stages.AGREED).exists()
 
 
-def _waiting(task: Task, label: str) -> bool:
-    return task.units.filter(agreed_label=label, stage__in=(stages.QUEUED, stages.ADJUDICATION)).exists()
+def _waiting(task: Task) -> QuerySet[Unit]:
+    """What of the audit is not done yet. Where a language failed it, the rest that people read does not count."""
+    chosen = Q(audited=True) | Q(pk__in=task.units.filter(audited=True).values("copy_of"))
+    return task.units.filter(chosen, stage__in=(stages.QUEUED, stages.ADJUDICATION))
+
+
+def _labels(units: QuerySet[Unit]) -> set[str]:
+    return set(units.exclude(agreed_label="").order_by().values_list("agreed_label", flat=True).distinct())
 
 
 def report(task: Task) -> dict:
@@ -101,9 +112,7 @@ def report(task: Task) -> dict:
     over_limit: it is done, too much may be wrong, and some were not read; contested: people label them all.
     """
     found = audits(task)
-    agreed = task.units.exclude(agreed_label="").order_by().values_list("agreed_label", flat=True)
-    left = set(agreed.filter(stage=stages.AGREED))
-    waiting = set(agreed.filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)))
+    left, waiting = _labels(task.units.filter(stage=stages.AGREED)), _labels(_waiting(task))
     contested = contested_labels(task)
     return {
         "limit": task.audit_limit,

@@ -59,8 +59,9 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
     unit_id = Lease.objects.filter(pk=lease_id, annotator=annotator).values_list("unit_id", flat=True).first()
     if unit_id is None:
         raise NotFound("You have not been given such a unit.")
-    # Everything that changes a unit or its leases happens under this lock.
-    unit = Unit.objects.select_for_update(of=("self",)).select_related("task").get(pk=unit_id)
+    # Everything that changes a unit or its leases happens under this lock. no_key: or else an extension that adds
+    # copies of the unit would wait for it, and check_limit for the extension.
+    unit = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task").get(pk=unit_id)
     lease = Lease.objects.get(pk=lease_id)
     if first := Judgment.objects.filter(lease=lease).first():
         return _retried(first, answer)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from annotate.auditing import contest_all, locked
 from annotate.core.figures import percent
 from annotate.core.intervals import jeffreys
 from annotate.core.labels import negative
@@ -27,13 +28,18 @@ class TaskError(Exception):
 
 @dataclass
 class Opened:
-    """What came of opening a task. By language: posts drawn and in the frame, decoys, labels that were reused."""
+    """What came of opening a task, or of extending it.
+
+    By language: posts drawn and in the frame, decoys, labels that were reused, and of a language that had failed its
+    audit the posts that the detectors agree on and people label.
+    """
 
     task: Task
     stages: Counter[str]
     samples: list[Sample] = field(default_factory=list)
     decoys: Counter[str] = field(default_factory=Counter)
     reused: Counter[str] = field(default_factory=Counter)
+    contested: dict[str, int] = field(default_factory=dict)
 
 
 def check_codes(codes) -> None:
@@ -137,7 +143,10 @@ def _check_audit(task: Task) -> None:
 
 
 def extend_task(task: Task, size: int) -> Opened:
-    """Enlarge a uniform task's draw to size posts of the same frame and seed."""
+    """Enlarge a uniform task's draw to size posts of the same frame and seed.
+
+    What is added of a language that had failed its audit goes to people too, unless it is audited itself.
+    """
     draw = task.draw
     if draw.design != "uniform":
         raise TaskError(
@@ -148,6 +157,8 @@ def extend_task(task: Task, size: int) -> Opened:
         raise TaskError(f"The task has {draw.size:,} posts already; --size must be larger than that.")
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
+        # First, for who has an audited post locked asks for the task after it.
+        locked(task)
         larger, items = record(sample)
         task.draws.set([larger])
-        return Opened(task, add_units(task, items), [sample])
+        return Opened(task, add_units(task, items), [sample], contested=contest_all(task))

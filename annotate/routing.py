@@ -143,10 +143,11 @@ def add_units(
         else:
             transitions.append(_to_people(unit, "disputed", routes))
     earlier: list[int] = []
-    for unit in _choose_audits(task, units):
+    seed = task.draw.seed
+    for unit in _choose_audits(task, units, seed):
         judged = unit.copy_of or unit
         if judged.stage == stages.AGREED and judged.pk is None:
-            judged.recheck = _rechecked(judged)
+            judged.recheck = _rechecked(judged, seed)
             transitions.append(_to_people(judged, "audited", routes))
         elif judged.stage == stages.AGREED:
             earlier.append(judged.pk)
@@ -170,7 +171,7 @@ def contested_labels(task: Task) -> set[str]:
     return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
 
 
-def _choose_audits(task: Task, units: list[Unit]) -> list[Unit]:
+def _choose_audits(task: Task, units: list[Unit], seed: str) -> list[Unit]:
     """Choose the posts by which the detectors' agreement is audited, and mark them.
 
     By lot among the posts of each language on which they agree, copies too, since it is posts that are counted. Where
@@ -187,15 +188,14 @@ def _choose_audits(task: Task, units: list[Unit]) -> list[Unit]:
         total = posts_before + len(posts)
         wanted = max(lots.part_of(task.audit_share, total), min(task.audit_least, total)) - audited_before
         by_key = {unit.item.key: unit for unit in posts}
-        keys = lots.drawn(by_key, max(0, wanted), seed=task.draw.seed, purpose="audit")
+        keys = lots.drawn(by_key, max(0, wanted), seed=seed, purpose="audit")
         chosen += [by_key[key] for key in keys]
     for unit in chosen:
         unit.audited = True
     return chosen
 
 
-def _rechecked(unit: Unit) -> bool:
-    seed = unit.task.draw.seed
+def _rechecked(unit: Unit, seed: str) -> bool:
     return lots.hit(unit.task.audit_recheck, seed=seed, purpose="recheck", key=unit.item.key)
 
 
@@ -209,12 +209,15 @@ def _to_people(unit: Unit, event: str, routes: Routes, by=None) -> Transition:
 
 def _send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -> int:
     """Take AGREED units out of their stage. Returns how many."""
-    found = list(units.filter(stage=stages.AGREED).select_related("item", "task").select_for_update(of=("self",)))
+    units = units.filter(stage=stages.AGREED).select_related("item", "task")
+    # no_key: or else they would wait for an extension that is about to add copies of them, and it for them.
+    found = list(units.select_for_update(of=("self",), no_key=True))
     transitions = [_to_people(unit, event, routes, by) for unit in found]
     for unit in found:
-        unit.recheck = event == "audited" and _rechecked(unit)
+        unit.recheck = event == "audited" and _rechecked(unit, unit.task.draw.seed)
     fields = ["stage", "label", "round", "language", "visited", "candidates", "recheck"]
-    Unit.objects.bulk_update(found, fields, batch_size=BATCH // 4)
+    # As insertions that meet their row, since bulk_update takes many times as long, and a reader waits for this.
+    Unit.objects.bulk_create(found, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
     Transition.objects.bulk_create(transitions, batch_size=BATCH)
     return len(found)
 

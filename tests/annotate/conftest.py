@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from annotate import opening
 from annotate.core.labels import negative
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.routing import add_units
@@ -96,6 +97,24 @@ def make_task(db):
         return task
 
     return make
+
+
+def extend_by(monkeypatch, task, added, before=lambda: None):
+    """Have the next extension of a task draw items with these fields; before is called when it stores them."""
+
+    def record(sample):
+        before()
+        items = [
+            {"key": f"added {n}", "text": LONG.format(f"added {n}"), "letters": 40} | fields
+            for n, fields in enumerate(added)
+        ]
+        corpus = task.draw.corpus
+        return task.draw, Item.objects.bulk_create(
+            Item(corpus=corpus, **{**fields, "votes": votes(*fields["votes"])}) for fields in items
+        )
+
+    monkeypatch.setattr(opening, "sample_uniform", lambda corpus, **options: None)
+    monkeypatch.setattr(opening, "record", record)
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ from annotate.adjudication import settle
 from annotate.core import stages
 from annotate.judging import judge
 from annotate.models import Judgment, Transition
+from annotate.opening import Opened, extend_task
 from annotate.queue import take
 from annotate.task_types.task_type import Answer
-from tests.annotate.conftest import AGREED
+from tests.annotate.conftest import AGREED, extend_by
 from tests.annotate.test_races import WAIT, at_once
 
 pytestmark = [pytest.mark.django_db(transaction=True, serialized_rollback=True), pytest.mark.postgres_only]
@@ -98,3 +99,31 @@ def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_t
     assert all(isinstance(each, dict) for each in sent), sent
     assert not audited.units.filter(stage=stages.AGREED).exists()
     assert Transition.objects.filter(event="contested").count() == LEFT
+
+
+def test_an_extension_and_the_last_audit_at_once_leave_nothing_behind_and_wait_for_each_other_in_one_order(
+    audited, person, monkeypatch
+):
+    """What is added are copies of posts that the reader's answer moves, and others that it cannot know of."""
+    ann = person("ann", "de")
+    for _ in range(AUDITED - 1):
+        judge(ann, take(ann, audited).pk, Answer("de"))
+    lease = take(ann, audited)
+    texts = list(audited.units.values_list("item__text", flat=True))
+    adding = threading.Event()
+
+    def before():
+        adding.set()
+        time.sleep(0.5)  # the answer has its unit locked by now, and waits
+
+    added = [{"votes": AGREED, "text": text} for text in texts] + [{"votes": AGREED}] * 5
+    extend_by(monkeypatch, audited, added, before)
+
+    def answer():
+        adding.wait(WAIT)
+        return judge(ann, lease.pk, Answer("de"))
+
+    said = at_once(lambda: extend_task(audited, 10**6), answer)
+    assert [type(each) for each in said] == [Opened, Judgment], said
+    assert not audited.units.filter(stage=stages.AGREED).exists()
+    assert Transition.objects.filter(event="contested").count() == LEFT + 5

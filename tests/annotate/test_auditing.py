@@ -1,5 +1,7 @@
 """The audit of the detectors' agreement: who is asked, what counts, and what follows."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +11,12 @@ from annotate.core import lots, stages
 from annotate.core.intervals import jeffreys
 from annotate.judging import judge, skip, undo
 from annotate.models import Unit
-from annotate.queue import take
+from annotate.opening import extend_task
+from annotate.queue import lease_locked, take
 from annotate.routing import add_units, contest
 from annotate.task_types.task_type import Answer
 from corpora.models import Item
-from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
+from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 
 FRENCH = ("fr", "fr", "fr")
 COPY = {"text": LONG.format("of a copy"), "votes": AGREED}
@@ -27,6 +30,17 @@ def ann(person):
 @pytest.fixture
 def ada(person):
     return person("ada", adjudicates=True)
+
+
+@pytest.fixture
+def extended(monkeypatch):
+    """extended(task, [{"votes": AGREED}]) extends a task by items with these fields."""
+
+    def extend(task, added):
+        extend_by(monkeypatch, task, added)
+        return extend_task(task, 10**6)
+
+    return extend
 
 
 def unit_of(task):
@@ -68,6 +82,11 @@ def test_the_same_seed_chooses_the_same_posts(make_task):
     assert keys[0] != keys[1]  # other ids, other lots
 
 
+def test_opening_asks_the_database_no_more_often_for_more_audits(make_task, django_assert_max_num_queries):
+    with django_assert_max_num_queries(60):
+        make_task([AGREED] * 100, audit_least=90)
+
+
 def test_a_task_without_an_audit_asks_nobody_about_agreement(make_task):
     task = make_task([AGREED] * 10)
     assert not task.units.filter(audited=True).exists()
@@ -86,6 +105,30 @@ def test_an_extended_task_keeps_its_audits_and_chooses_among_what_is_added(make_
     assert len(before) == 4
     assert len(after) == 10
     assert before < after
+
+
+def test_what_is_added_to_a_language_that_failed_goes_to_people_too(make_task, ann, extended):
+    task = make_task([AGREED] * 10, audit_least=2, audit_recheck=0, audit_limit=0.01)
+    while take(ann, task):
+        say(ann, task, "de")
+    opened = extended(task, [{"votes": AGREED}] * 5 + [{"votes": FRENCH}] * 5)
+    assert opened.contested == {"de": 5}
+    # another language has an audit of its own, which is to be done first
+    stages_now = Counter(task.units.filter(agreed_label="fr").values_list("stage", flat=True))
+    assert stages_now == {stages.AGREED: 3, stages.QUEUED: 2}
+
+
+def test_an_audit_is_done_though_what_was_contested_before_is_not(make_task, ann, extended):
+    task = make_task([AGREED] * 10, audit_share=0.2, audit_least=2, audit_recheck=0, audit_limit=0.01)
+    for _ in range(2):
+        say(ann, task, "de")
+    assert task.units.filter(stage=stages.QUEUED).count() == 8
+    assert not auditing.report(task)["languages"][0]["waiting"]
+    assert extended(task, [{"votes": AGREED}] * 10).contested == {}
+    assert auditing.report(task)["languages"][0]["waiting"]
+    for unit in task.units.filter(audited=True, stage=stages.QUEUED):
+        judge(ann, lease_locked(unit, ann).pk, Answer("de"))
+    assert not task.units.filter(stage=stages.AGREED).exists()
 
 
 def test_an_audited_post_is_handed_out_in_its_turn_like_any_other(make_task, ann):

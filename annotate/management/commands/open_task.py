@@ -5,6 +5,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotate import findings
 from annotate.core import stages
 from annotate.models import Task
 from annotate.opening import DESIGNS, Opened, TaskError, extend_task, open_task, open_verification
@@ -148,6 +149,8 @@ class Command(BaseCommand):
             f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
             f"{counts[stages.COPIED]:,} copies of others; {audited:,} posts audit the agreement."
         )
+        if opened.contested:
+            self.stdout.write(f"Over the audit's limit. {findings.contested(opened.contested)}")
 
     def tell_verification(self, opened: Opened) -> None:
         short = [sample for sample in opened.samples if len(sample.rows) < sample.asked]
@@ -157,8 +160,8 @@ class Command(BaseCommand):
             self.stderr.write(f"Note: the design finds no post for: {none}.")
         if bare := [code for code in opened.task.labels if not opened.decoys[code]]:
             self.stderr.write(
-                f"Note: no decoys for {' '.join(bare)}: they are posts that people have found not to be in the language "
-                "in another task, though they resemble it, and there are none. Label a uniform task first."
+                f"Note: no decoys for {' '.join(bare)}: they are posts that people have found not to be in the "
+                "language in another task, though they resemble it, and there are none. Label a uniform task first."
             )
         drawn = sum(len(sample.rows) for sample in opened.samples)
         self.stdout.write(
