@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from django.db.models import Count, Prefetch, Q, QuerySet
 
 from annotate.core import stages
-from annotate.core.estimation import Audit, bounds, error, overall_error
+from annotate.core.audits import Audit, bounds, error, overall_error
 from annotate.models import Judgment, Task, Unit
 from annotate.routing import contest, contested_labels
 from annotate.task_types import TASK_TYPES

@@ -11,8 +11,7 @@ from typing import Any
 
 from annotate import folders, reporting, unseen
 from annotate.core import metrics
-from annotate.core.comparing import holm
-from annotate.core.estimation import difference
+from annotate.core.comparing import difference, holm
 from annotate.core.metrics import Pair
 from annotate.gold_sets import GoldRow, GoldSet
 from annotate.joining import EvaluationError, Joined, Subject, erased, gone, join, rows_of

@@ -1,4 +1,4 @@
-"""Proportions that are estimated: by stratum, from audits of agreement, pooled, reweighted, and whether two differ.
+"""Proportions that are estimated: of plain counts, by stratum, pooled, reweighted.
 
 What an interval of plain counts is, is in intervals.py; whose posts are counted, with the callers.
 
@@ -11,10 +11,8 @@ Proportions in Complex Sample Surveys, Journal of Survey Statistics and Methodol
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import exp, fsum, hypot, lgamma, sqrt
+from math import fsum, hypot
 from typing import NamedTuple
-
-from scipy.special import ndtr
 
 from annotate.core.intervals import jeffreys
 
@@ -159,10 +157,10 @@ def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
     the predictor in 2% to 10%: accuracy 97% to 99%, recall by language 96% to 97%, precision by language 92% to 95%;
     with agreement wrong in 3%, 95%, 92% and 84%. Without a guess, recall was 90% to 94% and precision 82% to 86%.
     """
-    return _ratio(list(strata), frame, 0.0)
+    return combined_ratio(list(strata), frame, 0.0)
 
 
-def _ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Estimate:
+def combined_ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Estimate:
     """further: variance of the share from elsewhere, as where what was read is itself not certain."""
     drawn = sum(stratum.drawn for stratum in strata)
     if frame is not None and frame < drawn:
@@ -277,128 +275,6 @@ def _leaning(value: float, variance: float, third: float) -> tuple[float, float]
     count = rest * (span - rest) / variance
     low, high = jeffreys(count * (1 - rest / span), count)
     return min(value, 1 - span + span * low), max(value, min(1.0, 1 - span + span * high))
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What people found of a language's `posts` on which the detectors agreed.
-
-    Of the audited posts the reader `doubted` some: all of these were adjudicated, and in `doubted_wrong` the detectors
-    were wrong. The reader `confirmed` others; a share of them by chance, `checked`, was adjudicated too, and in
-    `checked_wrong` the detectors were wrong, and the reader. `unresolved`: audited, but discarded or not done.
-    """
-
-    posts: int
-    doubted: int
-    doubted_wrong: int
-    confirmed: int
-    checked: int
-    checked_wrong: int
-    unresolved: int = 0
-
-    def __post_init__(self) -> None:
-        if not (
-            0 <= self.doubted_wrong <= self.doubted
-            and 0 <= self.checked_wrong <= self.checked <= self.confirmed
-            and 0 <= self.unresolved <= self.posts - self.resolved
-        ):
-            raise ValueError(f"{self} cannot be: the wrong and the checked are parts of the posts that were audited.")
-
-    @property
-    def resolved(self) -> int:
-        return self.doubted + self.confirmed
-
-
-def error(audit: Audit) -> Estimate:
-    """How often the detectors are wrong where they agree: the doubted that were wrong, and of the confirmed the share
-    that the checks found wrong.
-
-    Where the checks found nothing, or all was checked, this is the plain Jeffreys interval of the audited posts.
-    Else the checks stand for all the confirmed, at the price of two-phase sampling (Cochran 1977, section 12.2).
-    Where nothing was checked, confirmations are taken for right: what readers let slip is then not in it.
-    """
-    if not audit.checked_wrong or audit.checked == audit.confirmed:
-        return proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)
-    each = audit.confirmed / audit.checked
-    value = (audit.doubted_wrong + audit.checked_wrong * each) / audit.resolved
-    if audit.doubted_wrong == audit.doubted and audit.checked_wrong == audit.checked:  # Kish's effective size
-        count = audit.resolved**2 / (audit.doubted + audit.checked * each**2)
-        return proportion(count, count)
-    count = value * (1 - value) / (value * (1 - value) / audit.resolved + _slip_variance(audit))
-    return replace(proportion(value * count, count), value=value)
-
-
-def _slip_variance(audit: Audit) -> float:
-    """The variance that checking only a part of the confirmed adds to the error; 0 where no check found one wrong."""
-    if not audit.checked_wrong:
-        return 0.0
-    share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # as Jeffreys' prior, since one check may be all
-    weight = audit.confirmed / audit.resolved
-    return weight**2 * share * (1 - share) * (1 / audit.checked - 1 / audit.confirmed)
-
-
-def bounds(audit: Audit) -> tuple[float, float]:
-    """The ends of the error's interval if the detectors were right in all the unresolved posts, and wrong in all."""
-    right = replace(audit, doubted=audit.doubted + audit.unresolved, unresolved=0)
-    wrong = replace(right, doubted_wrong=audit.doubted_wrong + audit.unresolved)
-    return error(right).low, error(wrong).high
-
-
-def overall_error(audits: Iterable[Audit]) -> Estimate:
-    """The error of agreement in all languages, each weighted by its posts; of the stream, not of this draw.
-
-    A language with posts but no resolved audit, whose own error() is UNKNOWN, counts as the mean of those audited in
-    part; where there is none such, so is this.
-    """
-    given = [audit for audit in audits if audit.posts]
-    audited = [(audit, share) for audit in given if (share := error(audit).value) is not None]
-    posts = sum(audit.posts for audit, _ in audited)
-    hits = {audit: min(share * audit.resolved, audit.resolved) for audit, share in audited}
-    return _ratio(
-        [Stratum(audit.posts, audit.resolved, audit.resolved, hits.get(audit, 0)) for audit in given],
-        None,
-        fsum((audit.posts / posts) ** 2 * _slip_variance(audit) for audit, _ in audited),
-    )
-
-
-def difference(first: Estimate, second: Estimate) -> float:
-    """The two-sided p-value that two independent estimates are of the same share; 1 where one knows nothing.
-
-    The score test on effective counts, with (N - 1)/N (Campbell 2007, Statistics in Medicine 26(19)), where five are
-    expected of the rarer kind in the smaller sample; else Fisher's test with half of what was seen, the mid-p value,
-    of the counts rounded. Of true nulls it
-    rejects, in samples of 5 to 700, at most 6.2% at 5% and 0.6% at 0.5%; the score test alone 4.8% at 0.5%.
-    """
-    if not (first.count and second.count):
-        return 1.0
-    total = first.count + second.count
-    share = (first.hits + second.hits) / total
-    if min(share, 1 - share) * min(first.count, second.count) >= 5:
-        apart = first.hits / first.count - second.hits / second.count
-        spread = share * (1 - share) * (1 / first.count + 1 / second.count) * total / (total - 1)
-        return 2 * float(ndtr(-abs(apart) / sqrt(spread)))
-    return _mid_p(round(first.hits), round(first.count), round(second.hits), round(second.count))
-
-
-def _mid_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
-    """Fisher's exact test, two-sided by probability, what was seen counted half (Lancaster 1961, JASA 56(294))."""
-    rare = hits + other_hits
-    if 2 * rare > of + other_of:
-        return _mid_p(of - hits, of, other_of - other_hits, other_of)
-    if min(of, other_of, rare) == 0:
-        return 1.0
-    # In logarithms, since the counts may be large: the number of ways to k rare ones in the first sample.
-    ways = {
-        k: -fsum(lgamma(1 + part) for part in (k, of - k, rare - k, other_of - rare + k))
-        for k in range(max(0, rare - other_of), min(of, rare) + 1)
-    }
-    likeliest = max(ways.values())
-    chances = [exp(way - likeliest) for way in ways.values()]
-    seen = exp(ways[hits] - likeliest)
-    slack = 1 + 1e-7  # equal but for rounding
-    rarer = fsum(chance for chance in chances if chance * slack < seen)
-    as_rare = fsum(chance for chance in chances if seen <= chance * slack <= seen * slack**2)
-    return (rarer + as_rare / 2) / fsum(chances)
 
 
 def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:

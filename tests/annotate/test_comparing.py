@@ -1,4 +1,4 @@
-"""McNemar's exact test, and Holm's correction."""
+"""McNemar's exact test, whether two estimates differ, and Holm's correction."""
 
 from math import comb
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.comparing import holm, mcnemar
+from annotate.core.comparing import difference, holm, mcnemar
+from annotate.core.estimation import Estimate, proportion
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)
 
@@ -64,3 +65,28 @@ def test_the_order_of_the_tests_does_not_matter(p_values, random):
     order = list(range(len(p_values)))
     random.shuffle(order)
     assert holm([p_values[place] for place in order]) == [holm(p_values)[place] for place in order]
+
+
+ESTIMATES = st.integers(0, 300).flatmap(lambda of: st.integers(0, of).map(lambda hits: proportion(hits, of)))
+
+
+@given(ESTIMATES, ESTIMATES)
+def test_the_p_value_of_a_difference_is_one_either_way_round(first, second):
+    p = difference(first, second)
+    assert 0 <= p <= 1
+    assert p == pytest.approx(difference(second, first))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p"),
+    [
+        (proportion(950, 1000), proportion(880, 1000), 2.1e-8),
+        (proportion(60, 100), proportion(50, 100), 0.156),
+        (proportion(8, 10), proportion(1, 10), 0.0028),  # few: Fisher's 0.0055 with its own table counted half
+        (proportion(5, 5), proportion(500, 500), 1.0),
+        (proportion(0, 0), proportion(3, 9), 1.0),
+        (Estimate(0.04, 0.0, 0.1, 0.31, 8.4), Estimate(0.5, 0.4, 0.6, 60.2, 120.4), 0.0044),
+    ],
+)
+def test_a_difference_has_the_p_value_of_its_counts(first, second, p):
+    assert difference(first, second) == pytest.approx(p, rel=0.05)

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from annotate import unseen
-from annotate.core.comparing import mcnemar
-from annotate.core.estimation import Guess, Stratum, difference, proportion, stratified
+from annotate.core.comparing import difference, mcnemar
+from annotate.core.estimation import Guess, Stratum, proportion, stratified
 from annotate.core.intervals import jeffreys
 from annotate.evaluation import evaluate, write_report
 from annotate.joining import EvaluationError, read_sets

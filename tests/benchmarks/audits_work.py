@@ -18,7 +18,8 @@ from django.db import transaction  # noqa: E402
 
 from annotate import adjudication, auditing, judging, queue, routing  # noqa: E402
 from annotate.core import stages  # noqa: E402
-from annotate.core.estimation import Audit, Stratum, error, overall_error, proportion, stratified  # noqa: E402
+from annotate.core.audits import Audit, error, overall_error  # noqa: E402
+from annotate.core.estimation import Stratum, proportion, stratified  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Unit  # noqa: E402
 from annotate.opening import open_task  # noqa: E402
 from annotate.task_types.task_type import Answer  # noqa: E402

@@ -1,0 +1,115 @@
+"""The error of agreement, from what people found in the audited posts."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.audits import Audit, bounds, error, overall_error
+from annotate.core.estimation import UNKNOWN, proportion
+from annotate.core.intervals import jeffreys
+from tests.annotate.test_estimation import holds, same
+
+
+@st.composite
+def audits(draw):
+    doubted, confirmed = draw(st.integers(0, 60)), draw(st.integers(0, 60))
+    checked = draw(st.integers(0, confirmed))
+    unresolved = draw(st.integers(0, 20))
+    return Audit(
+        posts=doubted + confirmed + unresolved + draw(st.integers(0, 3000)),
+        doubted=doubted,
+        doubted_wrong=draw(st.integers(0, doubted)),
+        confirmed=confirmed,
+        checked=checked,
+        checked_wrong=draw(st.integers(0, checked)),
+        unresolved=unresolved,
+    )
+
+
+def audited(posts=1000, resolved=30, wrong=0, **found):
+    """An audit in which every doubt was right and no confirmation was checked, but for what is said otherwise."""
+    counts = {"doubted": wrong, "doubted_wrong": wrong, "confirmed": resolved - wrong, "checked": 0, "checked_wrong": 0}
+    return Audit(posts, **{**counts, **found})
+
+
+def test_counts_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="cannot be"):
+        Audit(posts=10, doubted=5, doubted_wrong=0, confirmed=6, checked=0, checked_wrong=0)
+    with pytest.raises(ValueError, match="cannot be"):
+        audited(checked=3, checked_wrong=4)
+
+
+@given(audits())
+def test_the_error_of_agreement_lies_in_its_interval(audit):
+    assert holds(error(audit))
+
+
+@given(audits())
+def test_checks_that_find_nothing_leave_the_plain_interval(audit):
+    audit = replace(audit, checked_wrong=0)
+    assert error(audit) == proportion(audit.doubted_wrong, audit.resolved)
+
+
+@given(audits())
+def test_where_all_confirmations_are_checked_the_error_is_the_plain_interval(audit):
+    audit = replace(audit, checked=audit.confirmed)
+    assert error(audit) == proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)
+
+
+def test_checks_stand_for_all_confirmations_at_the_price_of_a_wider_interval():
+    found = error(audited(resolved=100, wrong=4, checked=24, checked_wrong=1))
+    assert found.value == pytest.approx((4 + 96 / 24) / 100)
+    assert found.count < 60
+    assert found.low < proportion(8, 100).low < proportion(8, 100).high < found.high
+    assert error(audited(resolved=30, checked=1, checked_wrong=1)).low < 0.5
+
+
+@given(audits())
+def test_the_bounds_hold_the_interval_and_are_its_ends_where_all_is_resolved(audit):
+    low, high = bounds(audit)
+    assert 0 <= low <= high <= 1
+    resolved = replace(audit, unresolved=0)
+    assert bounds(resolved) == (error(resolved).low, error(resolved).high)
+
+
+def test_the_unresolved_are_all_right_or_all_wrong_in_the_bounds():
+    assert bounds(audited(wrong=1, unresolved=6)) == (jeffreys(1, 36)[0], jeffreys(7, 36)[1])
+    assert bounds(audited(resolved=0, unresolved=2)) == (0.0, 1.0)
+
+
+def test_the_overall_error_weighs_languages_by_their_posts():
+    estimate = overall_error([audited(9000, 300, 3), audited(1000, 30, 6)])
+    assert estimate.value == pytest.approx(0.9 * 0.01 + 0.1 * 0.2)
+    assert holds(estimate)
+
+
+def test_the_overall_error_where_all_was_audited_is_the_plain_interval():
+    assert overall_error([audited(30, 30, 3), audited(12, 12, 0)]) == proportion(3, 42)
+
+
+def test_a_language_without_audit_counts_as_the_mean_of_the_others():
+    others = [audited(9000, 300, 3), audited(1000, 30, 6)]
+    assert overall_error([*others, audited(500, 0)]).value == pytest.approx(overall_error(others).value)
+    assert overall_error([audited(0, 0), *others]) == overall_error(others)
+    assert overall_error([audited(500, 0)]) == overall_error([]) == UNKNOWN
+
+
+def test_slips_that_the_checks_found_widen_the_overall_error():
+    plain = overall_error([audited(9000, 300, 9), audited(1000, 30, 6)])
+    slips = overall_error([audited(9000, 300, 6, checked=98, checked_wrong=1), audited(1000, 30, 6)])
+    assert slips.value == pytest.approx(plain.value)
+    assert slips.count < plain.count
+    assert slips.low < plain.low < plain.high < slips.high
+
+
+@given(st.lists(audits(), max_size=5))
+def test_the_overall_error_lies_in_its_interval(found):
+    assert holds(overall_error(found))
+
+
+@given(st.lists(audits(), max_size=5), st.randoms())
+def test_the_order_of_the_languages_does_not_matter(found, random):
+    shuffled = random.sample(found, len(found))
+    assert overall_error(shuffled).as_dict() == same(overall_error(found))
