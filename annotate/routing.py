@@ -313,14 +313,15 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
 def reroute(task: Task, by=None) -> dict[str, int]:
     """Send units on whose queue has too few readers left; their round is not used up by it.
 
-    Returns how many went to "queues" and to "adjudication". Run by a manager, since a queue may be without readers
-    only until the next person is invited.
+    Returns how many went to "queues" and to "adjudication"; decoys of which nobody can be asked are dropped. Run by a
+    manager, since a queue may be without readers only until the next person is invited.
     """
     routes = Routes.load()
     readers = routes.readers(task)
     counts = {"queues": 0, "adjudication": 0}
     for pk in lacking_readers(task, readers):
-        unit = task.units.select_for_update().get(pk=pk)
+        # no_key: as in judging.py.
+        unit = task.units.select_for_update(no_key=True).get(pk=pk)
         answers = unit.judgments.filter(voided_at=None, kind=Judgment.ANSWER).count()
         # It may have been judged since.
         if unit.stage != stages.QUEUED or _enough_readers(unit, readers, answers):
@@ -330,5 +331,5 @@ def reroute(task: Task, by=None) -> dict[str, int]:
             counts["queues"] += 1
         else:
             move(unit, "exhausted", _when_exhausted(unit), by=by)
-            counts["adjudication"] += 1
+            counts["adjudication"] += unit.stage == stages.ADJUDICATION
     return counts

@@ -62,6 +62,17 @@ def test_reroute_sends_on_what_has_no_readers_and_counts_it(make_task, person, c
     ]
 
 
+def test_reroute_counts_no_decoy_since_no_adjudicator_sees_it(make_task, capsys):
+    task = make_task([DISPUTED] * 3, asked="de", decoys=2)
+    call_command("reroute", "task")
+    assert capsys.readouterr().out == "Sent on: 0 to readers of their next language, 1 to adjudication.\n"
+    assert list(task.units.order_by("position").values_list("stage", flat=True)) == [
+        stages.ADJUDICATION,
+        stages.DISCARDED,
+        stages.DISCARDED,
+    ]
+
+
 def test_reroute_run_again_moves_nothing(make_task, person, capsys):
     make_task([DISPUTED])
     person("ann", "de")
