@@ -202,6 +202,11 @@ def combined_ratio(strata: Sequence[Stratum], frame: int | None, further: float)
     if not known:
         return replace(plain, value=value)
     low, high = _leaning(value, variance, third / domain**3)
+    # No further than if every post weighed as the heaviest, and half a post more were that way: where what was found
+    # weighs next to nothing, its moments are no guide to how far it leans.
+    most = domain / heavy.weight
+    high = min(high, max(value, jeffreys(min(most, most * value + 0.5), most)[1]))
+    low = max(low, min(value, jeffreys(max(0.0, most * value - 0.5), most)[0]))
     return replace(plain, value=value, low=low, high=high)
 
 

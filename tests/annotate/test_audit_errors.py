@@ -89,6 +89,13 @@ def test_the_overall_error_where_all_was_audited_is_the_plain_interval():
     assert overall_error([audited(30, 30, 3), audited(12, 12, 0)]) == proportion(3, 42)
 
 
+def test_one_wrong_post_that_stands_for_itself_alone_hardly_widens_the_overall_error():
+    others = [audited(posts=600) for _ in range(7)]
+    without, with_it = overall_error(others), overall_error([*others, audited(posts=1, resolved=1, wrong=1)])
+    assert with_it.value == pytest.approx(1 / 4201)
+    assert without.high < with_it.high < 1.7 * without.high
+
+
 def test_a_language_without_audit_counts_as_the_mean_of_the_others():
     others = [audited(9000, 300, 3), audited(1000, 30, 6)]
     assert overall_error([*others, audited(500, 0)]).value == pytest.approx(overall_error(others).value)
