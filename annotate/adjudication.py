@@ -23,8 +23,16 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
     if language:
         visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
         units = units.filter(blind=False, **visits).distinct()
-    own = Judgment.objects.filter(annotator=annotator, voided_at=None).values("unit")
-    return units.exclude(pk__in=own).select_related("item").order_by("position")
+    return units.exclude(pk__in=_judged(annotator)).select_related("item").order_by("position")
+
+
+def for_others(task: Task, annotator: Annotator) -> int:
+    """How many units wait for an adjudicator other than this one, who has judged them."""
+    return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
+
+
+def _judged(annotator: Annotator):
+    return Judgment.objects.filter(annotator=annotator, voided_at=None).values("unit")
 
 
 def adjudicated(task: Task):

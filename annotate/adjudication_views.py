@@ -35,6 +35,7 @@ def adjudication(request, annotator, task):
         "language": language,
         "languages": [(presenting.Choice(code), count) for code, count in languages],
         "waiting": everything.count(),
+        "for_another": presenting.for_another(adjudicating.for_others(task, annotator)),
         "page": Paginator(units, 50).get_page(request.GET.get("page")),
         "decided": adjudicating.decisions(annotator, task)[:50],
         **_just_decided(request, annotator, task),

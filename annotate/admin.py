@@ -353,6 +353,7 @@ class TaskAdmin(admin.ModelAdmin):
             "queues": progress.queue_table(task),
             "stages": progress.stage_counts(task),
             "checks": findings.checks(task),
+            "undecidable": presenting.undecidable(progress.undecidable(task)),
         }
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
 

@@ -191,3 +191,24 @@ def rerouted(counts: dict[str, int]) -> str:
     """What routing.reroute did."""
     queues, adjudication = counts["queues"], counts["adjudication"]
     return f"Sent on: {queues:,} to readers of their next language, {adjudication:,} to adjudication."
+
+
+def undecidable(count: int) -> str:
+    """What to do about the units that progress.undecidable counts; empty where there are none."""
+    if not count:
+        return ""
+    posts = (
+        "1 post waits for an adjudicator who has not read it"
+        if count == 1
+        else (f"{count:,} posts wait for an adjudicator who has not read them")
+    )
+    return f"{posts}; make another person an adjudicator."
+
+
+def for_another(count: int) -> str:
+    """Why an adjudicator's list lacks posts that wait for one."""
+    if not count:
+        return ""
+    if count == 1:
+        return "1 post waits for another adjudicator, since you have judged it."
+    return f"{count:,} posts wait for another adjudicator, since you have judged them."

@@ -60,6 +60,14 @@ def stage_counts(task: Task) -> dict[str, int]:
     return {stage: counts.get(stage, 0) for stage in stages.STAGES if stage != stages.NEW}
 
 
+def undecidable(task: Task) -> int:
+    """Units that wait for an adjudicator although every active one has judged them: nobody may decide these."""
+    adjudicators = Annotator.objects.filter(adjudicates=True, user__is_active=True)
+    judged = Q(judgments__voided_at=None, judgments__annotator__in=adjudicators)
+    by = Count("judgments__annotator", filter=judged, distinct=True)
+    return task.units.filter(stage=stages.ADJUDICATION).annotate(by=by).filter(by__gte=adjudicators.count()).count()
+
+
 @dataclass(frozen=True)
 class QueueRow:
     """One queue of a task. readers are names, sorted.

@@ -207,3 +207,12 @@ def test_units_that_readers_may_still_be_given_are_not_shown_to_adjudicators(mak
     client.force_login(ada.user)
     for unit in task.units.all():
         assert client.get(f"/tasks/task/adjudication/{unit.pk}/").status_code == 404
+
+
+def test_an_adjudicator_is_told_what_waits_for_another_since_they_have_judged_it(make_task, person, client):
+    task, both = make_task([DISPUTED, DISPUTED], rounds=1), person("both", "de", adjudicates=True)
+    client.force_login(both.user)
+    assert "waits for another" not in client.get("/tasks/task/adjudication/").content.decode()
+    for told in ("1 post waits for another adjudicator, since you have judged it.", "2 posts wait for another"):
+        skip(both, take(both, task).pk)
+        assert told in client.get("/tasks/task/adjudication/").content.decode()

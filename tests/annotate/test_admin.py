@@ -506,6 +506,15 @@ def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, m
     assert "Over the task’s limit" not in page(desk, address(Task, "change", without.pk)).text
 
 
+def test_a_page_says_what_no_adjudicator_may_decide(desk, make_task, person):
+    task, both = make_task([DISPUTED], rounds=1), person("both", "de", adjudicates=True)
+    skip(both, take(both, task).pk)
+    told = "1 post waits for an adjudicator who has not read it; make another person an adjudicator."
+    assert told in page(desk, address(Task, "change", task.pk)).text
+    person("ada", adjudicates=True)
+    assert "who has not read it" not in page(desk, address(Task, "change", task.pk)).text
+
+
 def test_the_page_of_a_verification_shows_the_decoys(desk, make_task, person):
     task = make_task([DISPUTED] * 6, asked="de", decoys=4)
     shown = page(desk, address(Task, "change", task.pk)).text

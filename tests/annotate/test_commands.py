@@ -13,13 +13,14 @@ from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
-from annotate.judging import judge
+from annotate.judging import judge, skip
 from annotate.management.commands import demo
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.queue import take
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import POSTS
+from tests.annotate.test_export import with_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,6 +81,20 @@ def test_reroute_run_again_moves_nothing(make_task, person, capsys):
     call_command("reroute", "task")
     assert "Sent on: 0 to readers" in capsys.readouterr().out
     assert Transition.objects.count() == moves
+
+
+def test_reroute_and_export_tell_what_no_adjudicator_may_decide(make_task, person, capsys, tmp_path):
+    task = make_task([DISPUTED, DISPUTED], rounds=1)
+    with_manifest()
+    both = person("both", "de", adjudicates=True)
+    for told in ("1 post waits for an adjudicator who has not read it", "2 posts wait for .* who has not read them"):
+        skip(both, take(both, task).pk)
+        for command, options in (("reroute", {}), ("export_gold", {"out": tmp_path / "gold"})):
+            call_command(command, "task", **options)
+            assert re.search(f"{told}; make another person an adjudicator.\n", capsys.readouterr().err)
+    person("ada", adjudicates=True)
+    call_command("reroute", "task")
+    assert capsys.readouterr().err == ""
 
 
 def test_reroute_names_a_task_that_is_not_there(db):

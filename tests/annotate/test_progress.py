@@ -4,7 +4,7 @@ from django.utils import timezone
 
 from annotate.judging import judge, skip, undo
 from annotate.models import Judgment, Lease
-from annotate.progress import own_progress, queue_table, stage_counts
+from annotate.progress import own_progress, queue_table, stage_counts, undecidable
 from annotate.queue import release, take
 from annotate.routing import reroute
 from annotate.task_types.task_type import Answer
@@ -174,3 +174,25 @@ def test_a_unit_that_those_who_are_left_have_all_judged_lacks_readers_though_its
     assert rows["de"].lacking == 0
     assert reroute(task) == {"queues": 0, "adjudication": 1}
     assert {row.queue: row.lacking for row in queue_table(task)} == {"de": 0, "en": 0}
+
+
+def test_what_every_adjudicator_has_judged_waits_for_one_who_has_not(make_task, person):
+    task = make_task([DISPUTED, DISPUTED], rounds=1)
+    both = person("both", "de", adjudicates=True)
+    assert undecidable(task) == 0
+    skip(both, take(both, task).pk)
+    assert undecidable(task) == 1
+    other = person("other", adjudicates=True)
+    assert undecidable(task) == 0
+    other.user.is_active = False
+    other.user.save()
+    assert undecidable(task) == 1
+    Judgment.objects.update(voided_at=timezone.now())
+    assert undecidable(task) == 0
+
+
+def test_without_adjudicators_all_that_waits_for_one_is_undecidable(make_task, person):
+    task, ann = make_task([DISPUTED, DISPUTED, DISPUTED], rounds=1), person("ann", "de")
+    for _ in range(2):
+        skip(ann, take(ann, task).pk)
+    assert undecidable(task) == 2

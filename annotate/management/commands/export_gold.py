@@ -2,6 +2,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotate import presenting, progress
 from annotate.gold_files import ExportError, export
 from annotate.models import Task
 from corpora.errors import CorpusError
@@ -28,6 +29,8 @@ class Command(BaseCommand):
             self.stderr.write(
                 f"Unfinished: {counts['unfinished']:,} posts still wait for people. The files are named accordingly."
             )
+        if stuck := presenting.undecidable(progress.undecidable(found)):
+            self.stderr.write(stuck)
         if not manifest["corpus"]["text_may_leave"]:
             self.stderr.write("The licence keeps the text here: the files hold ids and labels only.")
         labels = len(counts["by_label"])

@@ -1,7 +1,7 @@
 from django.core.management.base import BaseCommand, CommandError
 
+from annotate import presenting, progress
 from annotate.models import Task
-from annotate.presenting import rerouted
 from annotate.routing import reroute
 
 
@@ -15,4 +15,6 @@ class Command(BaseCommand):
         found = Task.objects.filter(name=task).first()
         if found is None:
             raise CommandError(f"There is no task {task!r}.")
-        self.stdout.write(rerouted(reroute(found)))
+        self.stdout.write(presenting.rerouted(reroute(found)))
+        if stuck := presenting.undecidable(progress.undecidable(found)):
+            self.stderr.write(stuck)
