@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from annotate import auditing, findings, folders, gold, known
 from annotate.core import stages
 from annotate.core.labels import label_name
-from annotate.gold_sets import DIGESTS, write_digests
+from annotate.gold_sets import DIGESTS, write_digests, write_manifest
 from annotate.models import Task
 from annotate.report_sections import NUMBER, Table
 from corpora import store
@@ -178,8 +178,7 @@ def _write(task: Task, folder: Path) -> dict:
     (folder / "README.md").write_text(card, encoding="utf-8")
     for path in sorted(folder.iterdir()):
         manifest["files"][path.name] = store.digest_of(path)
-    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
-    (folder / "manifest.json").write_text(text, encoding="utf-8")
+    write_manifest(folder, manifest)
     return manifest
 
 

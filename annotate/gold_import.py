@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from annotate import folders
 from annotate.core.labels import is_negative, negative
 from annotate.gold_files import ASSAY, CARD_LICENCES, PUBLISHED
-from annotate.gold_sets import FORMAT, GoldSetError, write_digests
+from annotate.gold_sets import FORMAT, GoldSetError, write_digests, write_manifest
 from corpora import store
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import MAX_ID
@@ -235,7 +235,7 @@ def _write(folder: Path, sifted: Sifted, design: str, imported: dict[str, str]) 
     (folder / "README.md").write_text(card, encoding="utf-8")
     for path in sorted(folder.iterdir()):
         manifest["files"][path.name] = store.digest_of(path)
-    (folder / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    write_manifest(folder, manifest)
     return manifest
 
 

@@ -75,6 +75,19 @@ def write_digests(jsonl: Path, out: Path) -> None:
         file.writelines(f"{digest}\n" for digest in digests)
 
 
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write manifest.json, with a digest of all else that it says added to the manifest."""
+    manifest["digest"] = manifest_digest(manifest)
+    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+    (folder / "manifest.json").write_text(text, encoding="utf-8")
+
+
+def manifest_digest(manifest: dict[str, Any]) -> str:
+    """SHA-256 of a manifest without its digest, as JSON in ASCII with sorted keys and no spaces."""
+    rest = {key: value for key, value in manifest.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
     """The gold set in a folder. Rows erased since it was written are counted where allowed.
 
@@ -143,6 +156,11 @@ def _manifest(folder: Path) -> dict[str, Any]:
         raise GoldSetError(f"{path} is of format {found}, which an earlier version wrote; export the set again.")
     if found > FORMAT:
         raise GoldSetError(f"{path} is of format {found}; this version reads format {FORMAT}.")
+    if manifest.get("digest") != manifest_digest(manifest):
+        raise GoldSetError(
+            f"{path} was edited by hand, or is of an earlier version: it does not have the digest of what it says. "
+            f"{_RESTORE}"
+        )
     return manifest
 
 

@@ -12,6 +12,7 @@ from annotate.core.comparing import difference, mcnemar
 from annotate.core.estimation import Guess, Stratum, proportion, stratified
 from annotate.core.intervals import jeffreys
 from annotate.evaluation import evaluate, write_report
+from annotate.gold_sets import write_manifest
 from annotate.joining import EvaluationError, read_sets
 from annotate.models import Unit
 from tests.annotate.gold_folders import World
@@ -484,7 +485,7 @@ def test_sets_that_do_not_go_together_are_refused(world, stream, tmp_path):
     folder, _ = world.verify("recall", "de", [(4, "de", "de")])
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["corpus"]["name"] = "another"
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(folder, manifest)
     with pytest.raises(EvaluationError, match=r"is from corpus corpus and .* from corpus another; evaluate on each"):
         read_sets([stream, folder], allow_erased=False, unfinished=False)
 

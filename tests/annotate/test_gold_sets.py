@@ -14,9 +14,11 @@ from annotate.gold_sets import (
     GoldRow,
     GoldSetError,
     line_digest,
+    manifest_digest,
     read_gold_set,
     read_ids,
     write_digests,
+    write_manifest,
 )
 from corpora import store
 
@@ -56,10 +58,6 @@ def write_set(folder, rows=ROWS, **changes):
     manifest["files"] = {path.name: store.digest_of(path) for path in sorted(folder.iterdir())}
     write_manifest(folder, manifest)
     return folder
-
-
-def write_manifest(folder, manifest):
-    (folder / "manifest.json").write_text(manifest if isinstance(manifest, str) else json.dumps(manifest))
 
 
 @pytest.fixture
@@ -233,11 +231,17 @@ def broken(**changes):
     return lambda manifest: {key: value for key, value in (manifest | changes).items() if value is not ...}
 
 
+def half_a_pair(manifest):
+    changed = manifest | {"task": {"name": "half a pair: \ud83d"}}
+    return json.dumps(changed | {"digest": manifest_digest(changed)})
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (lambda manifest: "{", "manifest.json is not JSON"),
         (lambda manifest: "[" * 100_000, "manifest.json is not JSON"),
+        (lambda manifest: f'{{"format": 2, "deep": {"[" * 960}{"]" * 960}}}', "manifest.json"),
         (lambda manifest: "[]", "where 'format' is looked for there is no object"),
         (broken(format=1), "of format 1, which an earlier version wrote; export the set again"),
         (broken(format=3), "of format 3; this version reads format 2"),
@@ -248,7 +252,7 @@ def broken(**changes):
         (broken(finished=False), r"names no gold\.unfinished\.jsonl among its files"),
         (broken(files={"gold.jsonl": "0", "../other": "0"}), r"names '\.\./other', which is no file of the folder"),
         (broken(files={"gold.jsonl": "0", "a\0b": "0"}), "which is no file of the folder"),
-        (broken(task={"name": "half a pair: \ud83d"}), "'name' is not a string"),
+        (half_a_pair, "'name' is not a string"),
         (broken(task={}), "has no key 'name'"),
         (broken(task=...), "has no key 'task'"),
         (broken(corpus={"name": None}), "'name' is not a string"),
@@ -263,9 +267,38 @@ def broken(**changes):
     ],
 )
 def test_a_manifest_that_is_not_as_it_should_be_is_one_sentence(folder, change, told):
-    write_manifest(folder, change(json.loads((folder / "manifest.json").read_text())))
+    changed = change(json.loads((folder / "manifest.json").read_text()))
+    if isinstance(changed, str):
+        (folder / "manifest.json").write_text(changed)
+    else:
+        write_manifest(folder, changed)
     with pytest.raises(GoldSetError, match=told):
         read_gold_set(folder, allow_erased=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        broken(draws=[DRAW | {"frame_size": 9000}]),
+        broken(audit={"limit": 0.5}),
+        broken(decoys={"languages": []}),
+        broken(digest=...),
+        broken(digest=None),
+        broken(digest="0" * 64),
+    ],
+)
+@pytest.mark.parametrize("allow_erased", [False, True])
+def test_a_manifest_edited_by_hand_or_without_its_digest_is_refused(folder, change, allow_erased):
+    (folder / "manifest.json").write_text(json.dumps(change(json.loads((folder / "manifest.json").read_text()))))
+    with pytest.raises(GoldSetError, match=r"manifest\.json was edited by hand, or is of an earlier version: it does"):
+        read_gold_set(folder, allow_erased=allow_erased)
+
+
+def test_a_manifest_laid_out_otherwise_says_the_same(folder):
+    before = read_gold_set(folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(dict(reversed(manifest.items())), indent=8))
+    assert read_gold_set(folder) == before
 
 
 @pytest.mark.parametrize(
