@@ -28,6 +28,8 @@ from corpora.readers import opened
 
 REJECTS = "rejects.jsonl"
 DIGESTS = "gold.digests.txt"
+# A file with more of them in which negative labels are faults is a precision file with another design given.
+MOST_NEGATIVE = 0.01  # of its rows
 # No sound row is as long: a label, and an id of MAX_ID characters of up to four bytes.
 LONGEST = 1000  # bytes
 
@@ -79,6 +81,12 @@ def import_gold(path: Path, out: Path, *, design: str, name: str, source: str = 
         if getattr(error, "errno", None) is not None:  # the system's own, e.g. no right to read
             raise GoldSetError(f"{path} cannot be read: {error.strerror}.") from error
         raise GoldSetError(f"{path} is cut off or damaged; nothing of it was imported. Fetch it again.") from error
+    negatives = sum(reason == NEGATIVE for reason, _ in sifted.refused.values())
+    if negatives > MOST_NEGATIVE * sifted.rows:
+        raise GoldSetError(
+            f"{path} has labels such as not-de in {negatives:,} of {sifted.rows:,} rows, which only a precision set "
+            "has; import it with --design precision. Nothing was written."
+        )
     if not sifted.labels:
         raise GoldSetError(f"{path} has no row that can be taken; {_first(sifted)} Nothing was written.")
     imported = {"name": name, "file": path.name, "source": source, "licence": licence, "sha256": sha256}

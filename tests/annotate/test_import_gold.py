@@ -107,8 +107,6 @@ FAULTY = [
     (b"not-\t1", "a label that is no language code"),
     (b"not-not-de\t1", "a label that is no language code"),
     (b"d e\t1", "a label that is no language code"),
-    (b"not-de\t1", "which only a precision set has"),
-    (b"not_de\t1", "which only a precision set has"),
     (b"de\t" + b"9" * 5000, "an id of more than 200"),
 ]
 
@@ -172,10 +170,23 @@ def test_in_a_precision_set_the_question_is_told_by_the_label(run, out):
     ]
 
 
-def test_a_recall_set_has_no_negative_labels(run, out):
-    run("de\t1\nnot_de\t2\n", design="recall")
-    assert read_gold_set(out).rows == [GoldRow("1", "de", "de", "", "")]
-    assert "recall_oriented.tsv" in files(out)
+@pytest.mark.parametrize("design", ["uniform", "recall"])
+@pytest.mark.parametrize("label", ["not-de", "not_de"])
+def test_a_stray_negative_label_is_refused_where_the_design_has_none(run, out, design, label):
+    said = run("".join(f"de\t{key}\n" for key in range(1, 100)) + f"{label}\t100\n", design=design)
+    assert "        1  a label such as not-de, which only a precision set has\n" in said
+    assert set(refused(out)) == {100}
+    assert set(labels(out).values()) == {"de"}
+    assert f"{'uniformly_sampled' if design == 'uniform' else 'recall_oriented'}.tsv" in files(out)
+
+
+@pytest.mark.parametrize("design", ["uniform", "recall"])
+def test_a_precision_file_given_as_another_design_is_refused_as_a_whole(run, out, design):
+    with pytest.raises(CommandError, match=r"labels such as not-de in 2 of 199 rows, .* with --design precision\. Not"):
+        run("".join(f"de\t{key}\n" for key in range(1, 198)) + "not_de\t198\nnot_de\t199\n", design=design)
+    with pytest.raises(CommandError, match="import it with --design precision"):
+        run(PUBLISHED / "precision_oriented.tsv", design=design)
+    assert not out.parent.exists()
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress])
