@@ -98,6 +98,17 @@ def test_all_languages_of_the_corpus_are_drawn_in_one_command_each_with_its_reco
     )
 
 
+def test_a_language_of_which_every_label_is_reused_is_not_said_to_lack_decoys(open_task, reader):
+    _, notes = open_task("one", *PRECISION, languages="de", size=10, seed="7")
+    assert "no decoys for de: they are" in notes
+    work(Task.objects.get(), reader, lambda unit: unit.asked)
+    _, notes = open_task("two", *PRECISION, "--reuse", languages="de ja", size=10, seed="7")
+    assert "no decoys for ja: they are" in notes
+    out, notes = open_task("three", *PRECISION, "--reuse", languages="de", size=10, seed="7")
+    assert "0 units queued for readers" in out
+    assert "no decoys" not in notes
+
+
 def test_a_post_drawn_for_two_languages_is_two_units(open_task, reader):
     open_task("t", *RECALL, languages="de no", size=400)
     task = Task.objects.get()

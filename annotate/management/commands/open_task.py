@@ -158,7 +158,10 @@ class Command(BaseCommand):
             self.stderr.write(f"Note: the design finds fewer than {short[0].asked:,} posts for: {some}.")
         if none := " ".join(sample.language for sample in short if not sample.rows):
             self.stderr.write(f"Note: the design finds no post for: {none}.")
-        if bare := [code for code in opened.task.labels if not opened.decoys[code]]:
+        # Where every label is reused nobody is asked, and nothing needs a decoy.
+        queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
+        asked = set(queued.values_list("asked", flat=True).distinct())
+        if bare := [code for code in opened.task.labels if code in asked and not opened.decoys[code]]:
             self.stderr.write(
                 f"Note: no decoys for {' '.join(bare)}: they are posts that people have found not to be in the "
                 "language in another task, though they resemble it, and there are none. Label a uniform task first."
