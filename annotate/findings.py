@@ -133,7 +133,10 @@ def over_limit(audit: dict) -> list[str]:
 def contested(sent: dict[str, int]) -> str:
     """What auditing.contest_all did."""
     if not sent:
-        return "No language that is read to the end is over the limit, so nothing was sent to people."
+        return (
+            "No language of which posts are left unread, and whose audit is done, is over the limit, so nothing was "
+            "sent to people."
+        )
     return f"Sent to people: {', '.join(f'{count(units)} of {label}' for label, units in sent.items())}."
 
 
@@ -143,9 +146,10 @@ def decoy_words(decoys: dict) -> list[str]:
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
     if not hidden:
         return []
+    said = f"In {count(answers)} answers to them readers said Yes {count(yes)} times."
     return [
-        f"{count(hidden)} posts known not to be in the language were hidden among the others. In {count(answers)} "
-        f"answers to them readers said Yes {count(yes)} times."
+        f"{count(hidden)} posts known not to be in the language were hidden among the others.",
+        said if answers else "No reader has answered one yet.",
     ]
 
 

@@ -493,7 +493,7 @@ def test_a_lower_limit_shows_what_is_over_it_and_the_button_has_people_label_tha
     assert "contested: people label all of it" in Page(reply).text
     moves = Transition.objects.filter(event="contested")
     assert set(moves.values_list("unit__agreed_label", "by__username")) == {("de", "manager")}
-    assert "No language that is read to the end is over the limit" in Page(desk.post(path, follow=True)).text
+    assert "whose audit is done, is over the limit, so nothing was sent" in Page(desk.post(path, follow=True)).text
     assert desk.post(reverse("admin:annotate_task_contest", args=[0])).status_code == 404
 
 

@@ -121,7 +121,9 @@ def test_audit_prints_what_was_found_and_what_is_over_the_limit(audited, capsys)
     high = 100 * jeffreys(0, 4)[1]
     assert re.search(rf"^de +German +10 +4 of 4 +0\.0% \[0\.0, {high:.1f}\]$", told, re.MULTILINE)
     assert "The detectors agree on 10 posts. 4 of these were chosen by lot" in told
-    assert told.endswith("No language that is read to the end is over the limit of 60%.\n")
+    assert told.endswith(
+        "No language of which posts are left unread, and whose audit is done, is over the limit of 60%.\n"
+    )
     Task.objects.update(audit_limit=0.05)
     call_command("audit", "task")
     told = capsys.readouterr().out
@@ -154,12 +156,14 @@ def test_audit_says_where_nothing_was_chosen_and_contests_nothing_there(make_tas
 def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(make_task, person, capsys):
     task = make_task([DISPUTED] * 3, asked="de", decoys=2)
     ann = person("ann", "de")
+    call_command("audit", "task")
+    assert capsys.readouterr().out.endswith("hidden among the others.\nNo reader has answered one yet.\n")
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
-    assert told.endswith("In 2 answers to them readers said Yes 2 times.\n")
+    assert told.endswith("\nIn 2 answers to them readers said Yes 2 times.\n")
     with pytest.raises(CommandError, match="asks about one language at a time"):
         call_command("audit", "task", "--contest")
     make_task([DISPUTED], name="bare", asked="de")

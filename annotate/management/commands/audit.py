@@ -41,7 +41,9 @@ class Command(BaseCommand):
                 f"Over the limit of {limit}: {' '.join(over)}; `audit {task.name} --contest` has people label them."
             )
         else:
-            self.stdout.write(f"No language that is read to the end is over the limit of {limit}.")
+            self.stdout.write(
+                f"No language of which posts are left unread, and whose audit is done, is over the limit of {limit}."
+            )
 
     def decoys(self, task: Task, decoys: dict) -> None:
         words = findings.decoy_words(decoys)
