@@ -163,12 +163,17 @@ def _recall(joined: Joined) -> dict[str, Any] | None:
     }
     if not found:
         return None
-    values = {label: measured.value for label, measured in found.items()}
+    values = {label: measured.value for label, measured in found.items() if not _twice(label, found, joined)}
     return {
         "source": _source("recall", joined.recall, joined),
         "macro": _macro(values if UND in values else {}, values),
         "languages": [
-            {"language": label, "name": name_of(label), "estimate": measured.as_dict(), "note": _note(label, joined)}
+            {
+                "language": label,
+                "name": name_of(label),
+                "estimate": measured.as_dict(),
+                "note": _note(label, found, joined),
+            }
             for label, measured in found.items()
         ],
     }
@@ -184,9 +189,18 @@ def _macro(with_und: dict[str, float | None], without_und: dict[str, float | Non
     }
 
 
-def _note(label: str, joined: Joined) -> str:
+def _twice(label: str, found: Collection[str], joined: Joined) -> bool:
+    """Whether a coarse code is there beside labels of its own, which a mean would count twice."""
+    return not joined.asked.get(label, frozenset()).isdisjoint(found)
+
+
+def _note(label: str, found: Collection[str], joined: Joined) -> str:
     finer = sorted(finer for finer, coarse in joined.fold.items() if coarse == label)
-    return f"{', '.join(finer)} taken together" if finer else ""
+    if finer or label not in joined.asked:
+        return f"{', '.join(finer)} taken together" if finer else ""
+    finer = sorted(joined.asked[label])
+    apart = "; its labels have rows of their own, so it is not in the mean" if _twice(label, found, joined) else ""
+    return f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
 
 
 def _precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
@@ -199,10 +213,11 @@ def _precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
     # Else the mean would be that of all the codes that a predictor ever says by mistake.
     there = {UND, *joined.precision, *({cell.truth for cell in joined.labelled.cells} if joined.labelled else ())}
     absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
-    notes = {label: [_note(label, joined), _foreign(label, subject, joined), absent[label]] for label in found}
+    averaged = [label for label in found if label in there and not _twice(label, found, joined)]
+    notes = {label: [_note(label, found, joined), _foreign(label, subject, joined), absent[label]] for label in found}
     return {
         "source": _source("precision", joined.precision, joined),
-        "macro": _macro(*({label: pair[n].value for label, pair in found.items() if label in there} for n in (0, 1))),
+        "macro": _macro(*({label: found[label][n].value for label in averaged} for n in (0, 1))),
         "languages": [
             {
                 "language": label,
@@ -251,14 +266,23 @@ def _balanced(joined: Joined) -> dict[str, Any]:
             {
                 "language": label,
                 "name": name_of(label),
-                "balanced": metrics.balanced_precision(label, joined.recall).as_dict(),
-                "natural": metrics.balanced_precision(label, joined.recall, weights).as_dict()
+                "balanced": metrics.balanced_precision(label, _as_asked(label, joined)).as_dict(),
+                "natural": metrics.balanced_precision(label, _as_asked(label, joined), weights).as_dict()
                 if weights and weights.get(label)
                 else None,
             }
             for label in sorted(joined.recall)
         ]
     }
+
+
+def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
+    """The recall sets as they are for one row: a coarse code that people used has all the posts of its labels."""
+    sets: dict[str, dict[str, str]] = {}
+    for language, found in joined.recall.items():
+        told = {key: joined.within(said, label) for key, said in found.items()}
+        sets.setdefault(joined.within(language, label), {}).update(told)
+    return sets
 
 
 def _comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]]) -> dict[str, Any]:
@@ -268,14 +292,22 @@ def _comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[
     truths = dict(sides[0].truths)
     if sides[0].labelled:
         truths |= {key: cell.truth for key, cell in sides[0].labelled.posts.items() if cell.read}
-    pairs = [Pair(truth, *(side.said[key] == truth for side in sides)) for key, truth in truths.items()]
+    pairs = [
+        Pair(truth, *(side.within(side.said[key], truth) == truth for side in sides)) for key, truth in truths.items()
+    ]
     return {
         "other": _described(second, any(second.voted_in(gold) for gold, _ in read)),
         "overall": metrics.compared(pairs),
+        "together": _together(sides[0].fold),
         "languages": [
             {"language": label, "name": name_of(label)} | row for label, row in metrics.compared_by_label(pairs).items()
         ],
     }
+
+
+def _together(fold: dict[str, str]) -> dict[str, list[str]]:
+    """Class -> the labels that are taken together in it."""
+    return {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted(set(fold.values()))}
 
 
 def _confusion(joined: Joined) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from annotate.core.classes import ClassError, folding
+from annotate.core.classes import ClassError, asked_together, folding
 from annotate.core.labels import is_negative, negative
 from annotate.core.metrics import Cell, Uniform
 from annotate.gold_sets import GoldRow, GoldSet, read_gold_set
@@ -138,11 +138,13 @@ class Joined:
     """Gold sets of all designs with what one predictor says, and what is to be told of how they were joined.
 
     labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None where there
-    is none. recall, precision: see core/metrics.py. undecided: classes whose precision the sets cannot tell.
+    is none. recall, precision: see core/metrics.py. undecided: classes whose precision the sets cannot tell. asked:
+    coarse codes that people used, with the labels that are right on those posts; no other post is touched by them.
     """
 
     fold: dict[str, str]
     said: dict[str, str]
+    asked: dict[str, frozenset[str]] = field(default_factory=dict)
     labelled: Uniform | None = None
     uniform: Uniform | None = None
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -153,6 +155,10 @@ class Joined:
     undecided: dict[str, set[str]] = field(default_factory=dict)
     tells_read: bool = False  # whether the uniform set tells which of its posts people have read
     warnings: list[str] = field(default_factory=list)
+
+    def within(self, said: str, code: str) -> str:
+        """What the predictor says, where people used a code: the code, if that is a coarse one that has it."""
+        return code if said in self.asked.get(code, ()) else said
 
 
 def rows_of(sets: Collection[GoldSet], vanished: Collection[str]) -> list[tuple[GoldSet, list[GoldRow]]]:
@@ -181,11 +187,13 @@ def join(
     """mappings: the coarse classes of every predictor that is compared. EvaluationError, CorpusError: see labels()."""
     every = [row for _, rows in left for row in rows]
     try:
-        fold = folding(mappings, {code for row in every for code in (row.label, row.asked)})
+        fold = folding(mappings)
+        # Not-sh and the rows of a published set tell what was asked by their label.
+        asked = asked_together({code for row in every for code in (row.label, row.asked)}, fold)
     except ClassError as error:
         raise EvaluationError(str(error)) from error
     ids = list(dict.fromkeys(row.id for row in every))
-    joined = Joined(fold, {key: fold.get(label, label) for key, label in subject.labels(ids).items()})
+    joined = Joined(fold, {key: fold.get(label, label) for key, label in subject.labels(ids).items()}, asked)
     precise = [gold for gold, _ in left if gold.design == "precision"]
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
@@ -203,7 +211,7 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             agreed=fold.get(row.agreed, row.agreed),
             read=row.stratum != "agreed",
             truth=fold.get(row.label, row.label),
-            said=joined.said[row.id],
+            said=joined.within(joined.said[row.id], row.label),
         )
         for row in rows
     }
@@ -259,7 +267,7 @@ def _join_recall(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Su
             other += 1
             continue
         language = joined.fold.get(row.label, row.label)
-        joined.recall.setdefault(language, {})[row.id] = joined.said[row.id]
+        joined.recall.setdefault(language, {})[row.id] = joined.within(joined.said[row.id], language)
         joined.truths.setdefault(row.id, language)
     if other:
         joined.warnings.append(
@@ -273,7 +281,7 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
     others: set[str] = set()
     for row in rows:
         said = joined.said[row.id]
-        asked = _asked(row) or said
+        asked = _asked(row) or _queue(joined, said, queues)
         if asked not in queues:
             continue
         language = joined.fold.get(asked, asked)
@@ -288,13 +296,20 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
             continue
         joined.drawn_by.setdefault(language, set()).add(by)
         shown = joined.precision.setdefault(language, {})
-        if said == language:
+        if joined.within(said, language) == language:
             shown[row.id] = joined.fold.get(row.label, row.label)
     if others:
         joined.warnings.append(
             f"The posts of {', '.join(sorted(others))} in the precision-oriented set {gold.name} were drawn by another "
             f"predictor, and {subject.spelled} has a set of its own: they are left out of its precision."
         )
+
+
+def _queue(joined: Joined, said: str, queues: Collection[str]) -> str:
+    """The queue of a published set that a post is in by what the predictor says of it."""
+    return (
+        said if said in queues else next((code for code in sorted(queues) if said in joined.asked.get(code, ())), said)
+    )
 
 
 def _asked(row: GoldRow) -> str:

@@ -251,8 +251,18 @@ def _comparison(report: dict) -> Section:
         f"A is {first}, B is {second}, on the same posts of the uniform and recall sets.",
         "Posts on which both are right, or both wrong, say nothing of which is better. p is McNemar’s, exact and "
         f"two-sided; by language it is corrected after Holm. The better one is named where p is below {SIGNIFICANT}.",
+        *_classes(found.get("together") or {}),
     )
     return Section("comparison", f"{first} and {second} compared", words, tables)
+
+
+def _classes(together: dict) -> tuple[str, ...]:
+    if not together:
+        return ()
+    classes = "; ".join(f"{', '.join(fine)} as {coarse}" for coarse, fine in together.items())
+    return (
+        f"For this comparison alone, labels that either of the two does not tell apart are taken together: {classes}.",
+    )
 
 
 def _confusion(report: dict) -> Section:

@@ -99,8 +99,9 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
     shown = {row.id for gold, rows in left if gold.design != "uniform" for row in rows}
     by_label: dict[str, list[str]] = {language: [] for language in foreign}
     for key, cell in posts.items():
-        if cell.said in by_label:
-            by_label[cell.said].append(key)
+        for language, keys in by_label.items():
+            if joined.within(cell.said, language) == language:
+                keys.append(key)
     corpus = next((gold.corpus for gold, _ in left if gold.corpus), "")
     labels = {
         other: _labels_of(corpus, other, [key for language in foreign for key in by_label[language]])
@@ -113,7 +114,12 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
         outside = None
         if all(each is not None for each in theirs):
             outside = sum(
-                all(joined.fold.get(each[key], each[key]) != language for each in theirs if each) for key in keys
+                all(
+                    joined.within(joined.fold.get(each[key], each[key]), language) != language
+                    for each in theirs
+                    if each
+                )
+                for key in keys
             )
         found[language] = len(keys), never, outside
     return found
@@ -140,13 +146,15 @@ def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[st
         if len(others) == 1 and others[0] not in outside:
             outside[others[0]] = _where_other_differs(subject, others[0])
     # Labels are compared there as they are, so of a class of several nothing is known.
-    classes = set(joined.fold.values())
+    classes = {*joined.fold.values(), *joined.asked}
     found: Counted = {}
     for language, others in foreign.items():
         differing = outside[others[0]] if len(others) == 1 and language not in classes else None
+        taken = {language, *joined.asked.get(language, ())}
+        posts, read = (sum(counter[label] for label in taken) for counter in (said, shown))
         found[language] = (
-            said[language],
-            max(0, said[language] - shown[language]),
+            posts,
+            max(0, posts - read),
             None if differing is None else differing.get(language, 0),
         )
     return found
