@@ -212,6 +212,21 @@ def test_a_report_is_made_the_same_twice_and_leaves_the_dict_as_it_was(form, rep
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_no_example_is_given_that_could_be_read_as_the_result(form, report):
+    report |= dict.fromkeys(MEASURED)
+    told = " ".join(form(report).split())
+    assert "x% [a, b], is an estimate" in told
+    assert not re.findall(r"\d% \[", told)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_vanished_posts_are_said_to_be_left_out_because_they_are_listed(form, report):
+    told = " ".join(form(report).split())
+    assert "Posts left out because they are listed as vanished: 1,213." in told
+    assert "has no label" not in told
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_the_warnings_come_before_every_number(form, report):
     written = form(report)
     assert written.index("77 of its posts") < written.index("Another one") < written.index("93.4%")
