@@ -71,9 +71,9 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
 
 HOW_TO_READ = (
     "A number with two in brackets, x% [a, b], is an estimate with its 95% interval (Jeffreys). On a uniform set, "
-    "estimates are made by stratum: posts that people labelled count as they are; posts on which the detectors merely agreed count through "
-    "the ones among them that people audited. The interval then rests on an effective count, which may be far lower "
-    "than the number of posts and need not be whole (≈).",
+    "estimates are made by stratum: posts that people labelled count as they are; posts on which the detectors "
+    "merely agreed count through the ones among them that people audited. The interval then rests on an effective "
+    "count, which may be far lower than the number of posts and need not be whole (≈).",
     "With und: posts that people called undefined count too, and a predictor is right on them only where it says und. "
     "Without und: these posts are left out.",
 )
@@ -105,8 +105,9 @@ def _gold(report: dict) -> Section:
     if any(lost.get("posts") for lost in gone.values()):
         vanished, erased = (count(part.get("posts", 0)) for part in gone.values())
         words.append(
-            f"Posts left out because they are listed as vanished: {vanished}. Posts erased from the gold sets: {erased}. "
-            "None of them counts below; if they are unlike the others, every number here is off by that."
+            f"Posts left out because they are listed as vanished: {vanished}. "
+            f"Posts erased from the gold sets: {erased}. None of them counts below; if they are unlike the "
+            "others, every number here is off by that."
         )
         lost = [Counter(part.get("by_label") or {}) for part in gone.values()]
         labels = sorted(lost[0].keys() | lost[1].keys(), key=lambda label: (label == UND, label))
