@@ -13,7 +13,7 @@ from annotate.core.classes import ClassError, asked_together, folding
 from annotate.core.labels import is_negative, negative
 from annotate.core.metrics import Cell, Uniform
 from annotate.gold_sets import GoldRow, GoldSet, read_gold_set
-from corpora.core.languages import UND
+from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import Mapped
 from corpora.predictors import Predictor, find_predictor, predicted_labels, read_predictions
 
@@ -62,9 +62,20 @@ def of_corpus(corpus: str, spelled: str) -> Subject:
     return Subject(found.name, found.version, found.mapping, labels, found, corpus)
 
 
-def of_file(path: Path, declared: Mapped, columns: dict[str, str] | None = None, format: str | None = None) -> Subject:
-    """CorpusError where the file has no right predictions."""
-    found, mapping = read_predictions(path, declared, columns=columns, format=format)
+def of_file(
+    path: Path,
+    declared: Mapped,
+    columns: dict[str, str] | None = None,
+    format: str | None = None,
+    sets: Collection[GoldSet] = (),
+) -> Subject:
+    """The labels of a file, among which those of the gold sets are right too, known as languages or not; ar_LATN is
+    ar-Latn there. CorpusError where the file has no right predictions."""
+    own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
+    own = {label for label in own if label not in LANGUAGES}
+    spelled = {way: label for label in own for way in (label, _with_underscores(label))}
+    found, mapping = read_predictions(path, declared, columns=columns, format=format, also=spelled)
+    found = {key: spelled.get(label, label) for key, label in found.items()}
 
     def labels(ids: Collection[str]) -> dict[str, str]:
         if missing := [key for key in ids if key not in found]:
@@ -76,6 +87,12 @@ def of_file(path: Path, declared: Mapped, columns: dict[str, str] | None = None,
         return {key: found[key] for key in ids}
 
     return Subject(path.name, "", mapping, labels)
+
+
+def _with_underscores(label: str) -> str:
+    """ar_LATN for ar-Latn, as published sets have it."""
+    language, _, rest = label.partition("-")
+    return f"{language}_{rest.upper().replace('-', '_')}" if rest else label
 
 
 def _first(ids: list[str]) -> str:

@@ -5,7 +5,7 @@ would be made from those that it happens to have.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpora.core.languages import LANGUAGES, UND
-from corpora.core.predictions import FIELDS, OBLIGATORY, Mapped, Prediction, UnknownLabel, classes, read_prediction
+from corpora.core.predictions import (
+    FIELDS,
+    OBLIGATORY,
+    Mapped,
+    Prediction,
+    UnknownLabel,
+    classes,
+    is_label,
+    read_prediction,
+)
 from corpora.core.records import RecordError
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.errors import CorpusError
@@ -117,18 +126,24 @@ def import_predictions(
 
 
 def read_predictions(
-    path: Path, declared: Mapped, *, columns: dict[str, str] | None = None, format: str | None = None
+    path: Path,
+    declared: Mapped,
+    *,
+    columns: dict[str, str] | None = None,
+    format: str | None = None,
+    also: Collection[str] = (),
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     """Id -> label of a file that is about no corpus; and its coarse classes with the labels that they stand for.
 
-    Renamed and checked as for import_predictions. CorpusError for what is wrong with the file.
+    Renamed and checked as for import_predictions; also: labels that are right besides. CorpusError for what is
+    wrong with the file.
     """
     check_file(path, format)
     labels: dict[str, str] = {}
     first: dict[str, int] = {}
     repeated: list[str] = []
     total = 0
-    for line, (key, label, _) in read_lines(path, declared, columns, format, lambda count: None):
+    for line, (key, label, _) in read_lines(path, declared, columns, format, lambda count: None, also):
         if key in labels:
             total += 1
             if len(repeated) < _NAMED:
@@ -143,21 +158,36 @@ def read_predictions(
 
 
 def read_lines(
-    path: Path, declared: Mapped, columns: dict[str, str] | None, format: str | None, progress: Progress
+    path: Path,
+    declared: Mapped,
+    columns: dict[str, str] | None,
+    format: str | None,
+    progress: Progress,
+    also: Collection[str] = (),
 ) -> Iterator[tuple[int, Prediction]]:
     """Every prediction of a file with its line. CorpusError for a row that is none; unknown labels are told at once."""
     places = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
     unknown: dict[str, tuple[int, str]] = {}
+    rows = swapped = 0
     for line, raw in read_rows(path, format or format_of(path) or "", places, MAX_LINE, progress):
         try:
             if isinstance(raw, Fault):
                 raise RecordError(raw.reason)
-            yield line, read_prediction(raw, declared)
+            yield line, read_prediction(raw, declared, also)
         except UnknownLabel as error:
+            rows += 1
+            swapped += _is_code(raw.get("id"), declared, also)
             if len(unknown) <= _NAMED:
                 unknown.setdefault(error.label, (line, str(error)))
         except RecordError as error:
             raise CorpusError(f"{path}, line {line:,}: {error} Nothing of the file was taken.") from error
+    if swapped * 2 > rows:
+        line, _ = next(iter(unknown.values()))
+        raise CorpusError(
+            f"{path}: the columns seem to be swapped: in {swapped:,} rows, the first in line {line:,}, the id is a "
+            "language code and the label is none. The id comes first, then the label; or name the columns of a file "
+            "with a header with --column id=COLUMN and --column label=COLUMN. Nothing of the file was taken."
+        )
     if unknown:
         told = " ".join(f"Line {line:,}: {why}" for line, why in list(unknown.values())[:_NAMED])
         more = " There are more." if len(unknown) > _NAMED else ""
@@ -166,6 +196,10 @@ def read_lines(
             f"{_example(next(iter(unknown)))}; if line 1 is a header, name its columns with --column. "
             "Nothing of the file was taken."
         )
+
+
+def _is_code(value: object, declared: Mapped, also: Collection[str]) -> bool:
+    return isinstance(value, str) and (is_label(value.strip()) or value.strip() in {*declared, *also})
 
 
 def _example(label: str) -> str:

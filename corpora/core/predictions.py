@@ -5,7 +5,7 @@ one target renames a label, several make it a coarse class that stands for them 
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import RecordError, read_id
@@ -62,12 +62,15 @@ def classes(declared: Mapped) -> dict[str, tuple[str, ...]]:
     return {label: tuple(sorted(targets)) for label, targets in sorted(declared.items()) if len(targets) > 1}
 
 
-def read_prediction(raw: Mapping[str, object], declared: Mapped) -> Prediction:
-    """The prediction of one source row, keyed by FIELDS. RecordError for the first rule that it breaks."""
-    return read_id(raw.get("id")), _label(raw.get("label"), declared), _score(raw.get("score"))
+def read_prediction(raw: Mapping[str, object], declared: Mapped, also: Collection[str] = ()) -> Prediction:
+    """The prediction of one source row, keyed by FIELDS. RecordError for the first rule that it breaks.
+
+    also: labels that are right here though no language is known by them.
+    """
+    return read_id(raw.get("id")), _label(raw.get("label"), declared, also), _score(raw.get("score"))
 
 
-def _label(value: object, declared: Mapped) -> str:
+def _label(value: object, declared: Mapped, also: Collection[str]) -> str:
     if not isinstance(value, str):
         raise RecordError("The label is missing." if value is None else "The label is not a string.")
     label = value.strip()
@@ -76,7 +79,7 @@ def _label(value: object, declared: Mapped) -> str:
     if label in declared:
         targets = declared[label]
         return targets[0] if len(targets) == 1 else label
-    if not is_label(label):
+    if not is_label(label) and label not in also:
         raise UnknownLabel(label[:40])
     return label
 

@@ -203,6 +203,37 @@ def test_und_and_not_und_of_a_published_precision_set_measure_those_who_say_und(
     assert (row["with_und"]["hits"], row["with_und"]["count"]) == (labels["und"], labels["und"] + labels["not-und"])
 
 
+def as_published(label):
+    language, _, script = label.partition("-")
+    return f"{language}_{script.upper()}" if script else label
+
+
+@pytest.mark.parametrize("spelled", [str, as_published])
+def test_a_file_may_have_labels_of_the_gold_sets_that_are_no_known_languages(published, run, tmp_path, spelled):
+    rows = json_lines(published["uniform"] / "gold.jsonl")
+    strange = {"ar-Latn", "dv-Latn"}
+    assert strange <= {row["label"] for row in rows}
+    path = predictions(
+        tmp_path / "all.tsv",
+        [published["uniform"]],
+        lambda row: spelled(row["label"]) if row["label"] in strange else row["label"],
+    )
+    assert run("--file", path, "--gold", published["uniform"])["accuracy"]["with_und"]["value"] == 1
+    path.write_text(path.read_text().replace("\ten\n", "\tqq-Latn\n"))
+    with pytest.raises(CommandError, match="The label 'qq-Latn' is no language code known here"):
+        call_command("evaluate", gold=[published["uniform"]], file=path)
+
+
+def test_a_file_whose_columns_are_swapped_is_told_so(published, tmp_path):
+    path = predictions(tmp_path / "swapped.tsv", [published["uniform"]], lambda row: "en")
+    path.write_text("".join("\t".join(reversed(line.split("\t"))) + "\n" for line in path.read_text().splitlines()))
+    with pytest.raises(
+        CommandError, match=r"the columns seem to be swapped: .* The id comes first, .* --column"
+    ) as told:
+        call_command("evaluate", gold=[published["uniform"]], file=path)
+    assert "--map" not in str(told.value)
+
+
 def test_ids_without_a_label_are_an_error_unless_they_have_vanished(published, run, tmp_path):
     gone = [row["id"] for row in json_lines(published["uniform"] / "gold.jsonl")[:7]]
     path = predictions(tmp_path / "some.tsv", [published["uniform"]], lambda row: "en", gone)

@@ -111,4 +111,5 @@ def _subject(sets, corpus, spelled, file, options):
         )
     if spelled:
         return of_corpus(corpus_of(sets, corpus), spelled)
-    return of_file(file, read_map(options["map"]), named_columns(options["column"], FIELDS), options["format"])
+    columns = named_columns(options["column"], FIELDS)
+    return of_file(file, read_map(options["map"]), columns, options["format"], sets)
