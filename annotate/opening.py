@@ -20,6 +20,7 @@ from corpora.models import Corpus
 
 # The designs that ask about one language at a time, each with a draw for each language.
 DESIGNS = {"recall": sample_recall, "precision": sample_precision}
+FEW = 3  # languages that a task's title names, if it is given none
 
 
 class TaskError(Exception):
@@ -90,12 +91,19 @@ def open_verification(
             "choose another predictor, other languages, or wider windows."
         )
     task.labels = [sample.language for sample in samples if sample.rows]
+    if "title" not in fields and len(task.labels) <= FEW:
+        task.title = _title(task.labels)
     with transaction.atomic():
         task.save()
         known = known_units(corpus)
         for sample in samples:
             _add(opened, sample, known, reuse)
     return opened
+
+
+def _title(languages: list[str]) -> str:
+    *others, last = (LANGUAGES[code].name for code in languages)
+    return f"Is this post in {', '.join(others)} or {last}?" if others else f"Is this post in {last}?"
 
 
 def _add(opened: Opened, sample: Sample, known, reuse: bool) -> None:

@@ -98,6 +98,21 @@ def test_all_languages_of_the_corpus_are_drawn_in_one_command_each_with_its_reco
     )
 
 
+@pytest.mark.parametrize(
+    ("languages", "options", "title"),
+    [
+        ("de", [], "Is this post in German?"),
+        ("nl de", [], "Is this post in German or Dutch?"),
+        ("de nl cs", [], "Is this post in Czech, German or Dutch?"),
+        ("de nl cs fr", [], "Is this post in the language?"),
+        ("de", ["--title", "Deutsch?"], "Deutsch?"),
+    ],
+)
+def test_the_title_names_the_languages_where_they_are_few_and_none_is_given(open_task, languages, options, title):
+    open_task("t", *PRECISION, *options, languages=languages, size=2)
+    assert Task.objects.get().title == title
+
+
 def test_a_language_of_which_every_label_is_reused_is_not_said_to_lack_decoys(open_task, reader):
     _, notes = open_task("one", *PRECISION, languages="de", size=10, seed="7")
     assert "no decoys for de: they are" in notes
