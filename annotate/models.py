@@ -147,7 +147,7 @@ class Task(models.Model):
         constraints = [models.CheckConstraint(condition=Q(redundancy__gte=1), name="task_asks_somebody")]
 
     def __str__(self) -> str:
-        return self.title
+        return f"{self.title} ({self.name})"  # several tasks may ask the same
 
     @property
     def draw(self) -> Draw:

@@ -364,7 +364,8 @@ def all_an_annotator_sees(task, annotator, answer="fr"):
     answers = client.get(f"{path}/answers/").text
     answers = re.sub(r'name="judgment" value="\d+"|\d\d:\d\d:\d\d', "", answers)
     seen += [answers, client.get("/").text, client.get(f"{path}/guidelines/").text]
-    return [without_what_may_differ(html, lease).replace(f"/{task.name}/", "/task/") for html in seen]
+    seen = [without_what_may_differ(html, lease).replace(f"/{task.name}/", "/task/") for html in seen]
+    return [re.sub(rf"(<small>|· ){task.name}(</small>| ·)", r"\1task\2", html) for html in seen]
 
 
 def test_nothing_that_an_annotator_sees_depends_on_votes_queue_round_stage_or_other_people(make_task, person):
@@ -461,3 +462,36 @@ def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
         assert annotator.pseudonym not in told
     for word in (*stages.STAGES, "langid", "cld2", "fasttext", "candidate"):
         assert word not in told, word
+
+
+# --- the home page
+
+
+def test_tasks_of_the_same_title_are_told_apart_by_their_names(make_task, person, client):
+    for name in ("july", "august"):
+        make_task([DISPUTED], name=name)
+    client.force_login(person("ann", "de").user)
+    home = client.get("/").text
+    assert re.findall(r"<h2>(.*?)</h2>", home) == [
+        f"Which language? <small>{name}</small>" for name in Task.objects.values_list("name", flat=True)
+    ]
+    assert "Which language? · july · " in client.get("/tasks/july/answers/").text
+    assert {str(task) for task in Task.objects.all()} == {"Which language? (july)", "Which language? (august)"}
+
+
+def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person, client):
+    task, both, ann = make_task([DISPUTED], rounds=1), person("both", "en", adjudicates=True), person("ann", "de")
+    client.force_login(both.user)
+    home = client.get("/").text
+    assert "<button>Start</button>" in home
+    assert 'class="button"' not in home
+    assert '<a href="/tasks/task/adjudication/">nothing to adjudicate</a>' in home
+    skip(ann, take(ann, task).pk)
+    home = client.get("/").text
+    assert '<a class="button" href="/tasks/task/adjudication/">Adjudicate 1</a>' in home
+    assert "nothing to adjudicate" not in home
+    make_task([DISPUTED], name="more")
+    client.force_login(ann.user)
+    home = client.get("/").text
+    assert home.count('<button class="primary">Start</button>') == 1
+    assert "adjudicat" not in home
