@@ -88,6 +88,12 @@ class LanguageRouteForm(forms.ModelForm):
         return check_language(self.cleaned_data["queue"])
 
 
+def queues_by_use(task: Task) -> dict[str, list[progress.QueueRow]]:
+    """The queues in which something waits, and the others, which a page folds."""
+    rows = progress.queue_table(task)
+    return {"busy": [row for row in rows if row.waiting], "idle": [row for row in rows if not row.waiting]}
+
+
 @admin.register(LanguageRoute)
 class LanguageRouteAdmin(admin.ModelAdmin):
     form = LanguageRouteForm
@@ -97,7 +103,7 @@ class LanguageRouteAdmin(admin.ModelAdmin):
 
     def changelist_view(self, request, extra_context=None):
         # What a setting does: the units that wait in each queue of the open tasks, beside the people who read it.
-        tables = [(task, progress.queue_table(task)) for task in Task.objects.filter(is_open=True)]
+        tables = [(task, queues_by_use(task)) for task in Task.objects.filter(is_open=True)]
         return super().changelist_view(request, {**(extra_context or {}), "tables": tables})
 
     @admin.display
@@ -350,7 +356,7 @@ class TaskAdmin(admin.ModelAdmin):
     def change_view(self, request, object_id, form_url="", extra_context=None):
         task = get_object_or_404(Task, pk=object_id)
         context = {
-            "queues": progress.queue_table(task),
+            "queues": queues_by_use(task),
             "stages": progress.stage_counts(task),
             "checks": findings.checks(task),
             "undecidable": presenting.undecidable(progress.undecidable(task)),

@@ -506,6 +506,17 @@ def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, m
     assert "Over the task’s limit" not in page(desk, address(Task, "change", without.pk)).text
 
 
+def test_queues_with_nothing_waiting_are_folded_and_come_after_the_checks(desk, make_task, person):
+    task = make_task([DISPUTED, AGREED], audit_least=1)
+    person("ann", "de en fr")
+    shown = page(desk, address(Task, "change", task.pk)).text
+    words = ("The audit of agreement", "de de 2 0 ann", "2 queues with nothing waiting", "fr fr 0 0 ann")
+    places = [shown.index(word) for word in words]
+    assert places == sorted(places)
+    assert desk.get(address(Task, "change", task.pk)).content.count(b"<details><summary>2 queues") == 1
+    assert "2 queues with nothing waiting" in page(desk, address(LanguageRoute, "changelist")).text
+
+
 def test_a_page_says_what_no_adjudicator_may_decide(desk, make_task, person):
     task, both = make_task([DISPUTED], rounds=1), person("both", "de", adjudicates=True)
     skip(both, take(both, task).pk)
