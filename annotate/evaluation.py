@@ -20,6 +20,7 @@ from corpora import store
 from corpora.core.languages import UND
 
 MEASURES = ("accuracy", "recall", "precision")
+WELL_MEASURED = 30  # posts that a language has at least for the second of the means
 # Measure -> the designs that it can be taken from.
 SOURCES = {"accuracy": ("uniform",), "recall": ("recall", "uniform"), "precision": ("precision", "uniform")}
 
@@ -164,9 +165,11 @@ def _recall(joined: Joined) -> dict[str, Any] | None:
     if not found:
         return None
     values = {label: measured.value for label, measured in found.items() if not _twice(label, found, joined)}
+    well = {label: value for label, value in values.items() if found[label].posts >= WELL_MEASURED}
     return {
         "source": _source("recall", joined.recall, joined),
-        "macro": _macro(values if UND in values else {}, values),
+        # Und is a row like the others, and without it no mean is one with und.
+        "macro": _macros(*((part if UND in part else {}, part) for part in (values, well))),
         "languages": [
             {
                 "language": label,
@@ -179,7 +182,15 @@ def _recall(joined: Joined) -> dict[str, Any] | None:
     }
 
 
-def _macro(with_und: dict[str, float | None], without_und: dict[str, float | None]) -> dict[str, Any]:
+Values = dict[str, float | None]
+
+
+def _macros(every: tuple[Values, Values], well: tuple[Values, Values]) -> dict[str, Any]:
+    """The means with and without und over all, and over the labels with enough posts: a few are worth little."""
+    return _macro(*every) | {"well_measured": {"least_posts": WELL_MEASURED} | _macro(*well)}
+
+
+def _macro(with_und: Values, without_und: Values) -> dict[str, Any]:
     """Means over what was measured; languages: how many that are, und apart."""
     languages = {label: value for label, value in without_und.items() if label != UND}
     return {
@@ -214,10 +225,16 @@ def _precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
     there = {UND, *joined.precision, *({cell.truth for cell in joined.labelled.cells} if joined.labelled else ())}
     absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
     averaged = [label for label in found if label in there and not _twice(label, found, joined)]
+    well = [label for label in averaged if found[label][0].posts >= WELL_MEASURED]
     notes = {label: [_note(label, found, joined), _foreign(label, subject, joined), absent[label]] for label in found}
     return {
         "source": _source("precision", joined.precision, joined),
-        "macro": _macro(*({label: found[label][n].value for label in averaged} for n in (0, 1))),
+        "macro": _macros(
+            *(
+                ({label: found[label][0].value for label in part}, {label: found[label][1].value for label in part})
+                for part in (averaged, well)
+            )
+        ),
         "languages": [
             {
                 "language": label,

@@ -58,15 +58,19 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
     for key in ("recall", "precision"):
         macro = (report.get(key) or {}).get("macro")
         if macro:
-            mean = f"mean over {_many(macro.get('languages') or 0, 'language')}"
-            without = percent(macro.get("without_und"))
-            # Without a uniform set, nothing is known of posts that are undefined.
-            if macro.get("with_und") is None:
-                found.append((key.capitalize(), without, f"without und, {mean}"))
-            else:
-                number = percent(macro["with_und"])
-                found.append((key.capitalize(), number, f"with und, {mean}; {without} without"))
+            found.append((key.capitalize(), *_headline(macro)))
+            if well := macro.get("well_measured"):
+                found.append((f"{key.capitalize()}, {well['least_posts']}+ posts", *_headline(well)))
     return found
+
+
+def _headline(macro: dict) -> tuple[str, str]:
+    mean = f"mean over {_many(macro.get('languages') or 0, 'language')}"
+    without = percent(macro.get("without_und"))
+    # Without a uniform set, nothing is known of posts that are undefined.
+    if macro.get("with_und") is None:
+        return without, f"without und, {mean}"
+    return percent(macro["with_und"]), f"with und, {mean}; {without} without"
 
 
 HOW_TO_READ = (
@@ -344,10 +348,18 @@ def _measured_on(source: str) -> str:
 def _mean(macro: dict | None) -> str:
     if not macro:
         return ""
+    words = f"Mean over {_many(macro.get('languages') or 0, 'language')}, each counted alike: {_means(macro)}."
+    if well := macro.get("well_measured"):
+        words += (
+            f" Mean over the {_many(well['languages'], 'language')} with at least {well['least_posts']} posts: "
+            f"{_means(well)}."
+        )
+    return words
+
+
+def _means(macro: dict) -> str:
     means = f"{percent(macro.get('without_und'))} without und"
-    if macro.get("with_und") is not None:
-        means = f"{percent(macro['with_und'])} with und, {means}"
-    return f"Mean over {_many(macro.get('languages') or 0, 'language')}, each counted alike: {means}."
+    return means if macro.get("with_und") is None else f"{percent(macro['with_und'])} with und, {means}"
 
 
 def _significant(row: dict) -> bool:

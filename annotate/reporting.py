@@ -28,7 +28,10 @@ def as_text(report: dict) -> str:
         lines = [_wrapped(_printable(words), "!! ", "!!   ") for words in warnings]
         parts.append("\n".join([bar, f"!! {_warned(warnings).upper()}", *lines, bar]))
     if headlines := report_sections.headlines(report):
-        parts.append("\n".join(f"{name:<10}{number:<22}{words}" for name, number, words in headlines))
+        # Room for the longest name, and for an estimate.
+        room = max(len(name) for name, _, _ in headlines) + len(GAP)
+        lines = [(f"{name:<{room}}{number:<22}", _printable(words)) for name, number, words in headlines]
+        parts.append("\n".join(_wrapped(words, start, " " * len(start)) for start, words in lines))
     for section in report_sections.sections(report):
         written = [_underlined(_printable(section.title), "-")]
         if section.loud:

@@ -15,7 +15,7 @@ from annotate.evaluation import evaluate, write_report
 from annotate.gold_sets import write_manifest
 from annotate.joining import EvaluationError, read_sets
 from annotate.models import Unit
-from annotate.reporting import as_text
+from annotate.reporting import as_html, as_markdown, as_text
 from tests.annotate.gold_folders import World
 
 # 60 posts on which the detectors agree on German, half of them audited, 20 on English, half likewise, 20 disputed.
@@ -49,6 +49,10 @@ def by_language(part):
 
 def values(part, key):
     return {row["language"]: row[key] and row[key]["value"] for row in part["languages"]}
+
+
+def means(part):
+    return {key: value for key, value in part["macro"].items() if key != "well_measured"}
 
 
 def close(number):
@@ -88,7 +92,7 @@ def test_recall_and_precision_are_taken_by_stratum_from_a_uniform_set_alone(worl
     assert report["recall"]["source"] == report["precision"]["source"] == "uniform"
     # German: 54 agreed and 8 disputed, of which 60 are found; English: 4 among the German, 20 and 8, of which 28.
     assert values(report["recall"], "estimate") == {"de": close("60/62"), "en": close("28/32"), "und": 0}
-    assert report["recall"]["macro"] == {
+    assert means(report["recall"]) == {
         "with_und": pytest.approx((60 / 62 + 28 / 32) / 3),
         "without_und": pytest.approx((60 / 62 + 28 / 32) / 2),
         "languages": 2,
@@ -139,6 +143,33 @@ def test_undefined_is_a_class_of_a_predictor_that_says_it(world):
     assert by_language(report["precision"])["und"]["without_und"] is None
     assert report["precision"]["macro"]["languages"] == 0
     assert report["precision"]["macro"]["without_und"] is None
+
+
+def test_a_second_mean_is_of_the_languages_with_thirty_posts_and_says_how_many_they_are(world):
+    table = [(24, "", "disputed", "de", "de"), (6, "", "disputed", "de", "nl"), (29, "", "disputed", "en", "en")]
+    folder, _ = world.uniform([*table, (1, "", "disputed", "nl", "de"), (30, "", "disputed", "und", "und")])
+    report = run(world.subject(), folder)
+    recall = report["recall"]["macro"]
+    assert recall["languages"] == 3
+    assert recall["well_measured"] == {
+        "least_posts": 30,
+        "with_und": close("9/10"),
+        "without_und": close("8/10"),
+        "languages": 1,
+    }
+    # German was said of 25 posts, so of the languages none; und is right wherever it is said.
+    assert report["precision"]["macro"]["well_measured"]["languages"] == 0
+    for form in (as_text, as_markdown, as_html):
+        told = " ".join(form(report).split())
+        assert "Recall, 30+ posts" in told
+        assert "Mean over the 1 language with at least 30 posts: 90.0% with und, 80.0% without und." in told
+
+
+def test_a_mean_over_well_measured_languages_is_not_called_with_und_where_und_is_not_among_them(world):
+    folder, _ = world.uniform([(30, "", "disputed", "de", "de"), (2, "", "disputed", "und", "und")])
+    recall = run(world.subject(), folder)["recall"]["macro"]
+    assert recall["with_und"] == 1
+    assert recall["well_measured"] == {"least_posts": 30, "with_und": None, "without_und": 1, "languages": 1}
 
 
 # --- too little read
@@ -214,7 +245,7 @@ def test_recall_is_pooled_over_both_kinds_of_sets_with_a_post_counted_once(world
     german = by_language(alone["recall"])["de"]["estimate"]
     assert (german["value"], german["posts"]) == (close("17/23"), 23)
     assert interval(german) == jeffreys(17, 23)
-    assert alone["recall"]["macro"] == {"with_und": None, "without_und": close("17/23"), "languages": 1}
+    assert means(alone["recall"]) == {"with_und": None, "without_und": close("17/23"), "languages": 1}
     both = run(world.subject(), folder, stream)
     assert both["recall"]["source"] == "recall and uniform"
     german = by_language(both["recall"])["de"]["estimate"]
@@ -255,7 +286,7 @@ def test_precision_counts_posts_that_the_predictor_labels_so_and_und_as_wrong_or
     assert interval(german["with_und"]) == jeffreys(12, 20)
     assert interval(german["without_und"]) == jeffreys(12, 15)
     assert report["precision"]["source"] == "precision"
-    assert report["precision"]["macro"] == {"with_und": 0.6, "without_und": 0.8, "languages": 1}
+    assert means(report["precision"]) == {"with_und": 0.6, "without_und": 0.8, "languages": 1}
     assert report["unseen"] is None
     assert report["accuracy"] is report["recall"] is report["confusion"] is None
     assert report["warnings"] == []
@@ -277,7 +308,7 @@ def test_the_mean_precision_is_of_languages_that_were_found(world):
     precision = run(world.subject(), folder)["precision"]
     assert values(precision, "with_und") == {"de": 1, "nl": 0}
     assert by_language(precision)["nl"]["note"] == "no post in it was found; not in the mean"
-    assert precision["macro"] == {"with_und": 1, "without_und": 1, "languages": 1}
+    assert means(precision) == {"with_und": 1, "without_und": 1, "languages": 1}
 
 
 # --- a predictor that the precision set was not drawn for
