@@ -46,7 +46,10 @@ def sections(report: dict) -> list[Section]:
 
 def title(report: dict) -> str:
     sets = len(report["gold"])
-    return f"{report['predictor']['spelled']}, measured on {sets} gold set{'' if sets == 1 else 's'}"
+    subject = report["predictor"]["spelled"]
+    if comparison := report.get("comparison"):
+        subject = f"{subject} against {comparison['other']['spelled']}"
+    return f"{subject}, measured on {sets} gold set{'' if sets == 1 else 's'}"
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
@@ -61,7 +64,22 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
             found.append((key.capitalize(), *_headline(macro)))
             if well := macro.get("well_measured"):
                 found.append((f"{key.capitalize()}, {well['least_posts']}+ posts", *_headline(well)))
+    if report.get("comparison"):
+        overall = report["comparison"]["overall"]
+        number = f"{count(overall['only_first'])} to {count(overall['only_second'])}"
+        found.append(("Comparison", number, _who_is_right(report)))
     return found
+
+
+def _who_is_right(report: dict) -> str:
+    """The comparison in a sentence."""
+    overall = report["comparison"]["overall"]
+    first, second = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
+    one, other = overall["only_first"], overall["only_second"]
+    return (
+        f"of {count(one + other)} posts on which only one is right, {first} is right on {count(one)} and {second} on "
+        f"{count(other)} (p {p_value(overall['p'])})"
+    )
 
 
 def _headline(macro: dict) -> tuple[str, str]:
@@ -86,6 +104,13 @@ HOW_TO_READ = (
 def _gold(report: dict) -> Section:
     predictor = report["predictor"]
     words = [f"Predictor: {predictor['spelled']}."]
+    if report.get("comparison"):
+        other = report["comparison"]["other"]["spelled"]
+        words.append(
+            f"Compared with: {other}. Over all languages, {_who_is_right(report)}. What {other} reaches by itself is "
+            "not in this report; for that, run evaluate with it in the first place (a file with --file) on the same "
+            "gold sets."
+        )
     if mapping := predictor.get("mapping"):
         pairs = "; ".join(f"{coarse} stands for {', '.join(fine)}" for coarse, fine in sorted(mapping.items()))
         words.append(f"It knows coarser labels: {pairs}. A coarse label is right where people gave any of those.")

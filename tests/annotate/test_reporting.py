@@ -212,6 +212,18 @@ def test_a_report_is_made_the_same_twice_and_leaves_the_dict_as_it_was(form, rep
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_a_comparison_is_named_in_the_title_the_summary_and_the_first_section(form, report):
+    told = " ".join(form(report).split())
+    assert "mine@2 against cld2, measured on 2 gold sets" in told
+    right = "of 797 posts on which only one is right, mine@2 is right on 420 and cld2 on 377 (p"
+    assert told.count(right) == 2
+    assert "Compared with: cld2. Over all languages, of 797 posts" in told
+    assert "run evaluate with it in the first place" in told
+    report["comparison"] = None
+    assert "cld2" not in form(report)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_no_example_is_given_that_could_be_read_as_the_result(form, report):
     report |= dict.fromkeys(MEASURED)
     told = " ".join(form(report).split())
