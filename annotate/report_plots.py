@@ -44,6 +44,7 @@ def _unseen(report: dict) -> list[SafeString]:
     return [
         bars(part, title=_part("Share of labels never shown to people", number), axis=axis, counted="labelled so")
         for number, part in enumerate(_split(rows, SINGLES), 1)
+        if _measured(part)
     ]
 
 
@@ -114,7 +115,13 @@ def _forests(rows: list[Row], title: str, series: tuple[str, ...] = ()) -> list[
     return [
         forest(part, title=_part(title, number), series=series, axis=axis, counted=counted)
         for number, part in enumerate(_split(rows, PAIRS if series else SINGLES), 1)
+        if _measured(part)
     ]
+
+
+def _measured(rows: list[Row]) -> bool:
+    """Whether there is anything to draw; what was not measured comes last, and may fill a picture."""
+    return any(mark is not None and mark.value is not None for row in rows for mark in row.marks)
 
 
 def _part(title: str, number: int) -> str:

@@ -170,7 +170,7 @@ def _recall(report: dict) -> Section:
         _measured_on(found["source"]),
         _mean(found.get("macro")),
     )
-    return Section("recall", "Recall by language", words, _tables(rows, columns))
+    return _by_language("recall", "Recall by language", words, rows, columns, _unmeasured(found, "estimate"))
 
 
 def _precision(report: dict) -> Section:
@@ -185,7 +185,8 @@ def _precision(report: dict) -> Section:
         _measured_on(found["source"]),
         _mean(found.get("macro")),
     )
-    return Section("precision", "Precision by language", words, _tables(rows, columns))
+    unmeasured = _unmeasured(found, "with_und", "without_und")
+    return _by_language("precision", "Precision by language", words, rows, columns, unmeasured)
 
 
 def _recall_check(report: dict) -> Section:
@@ -258,7 +259,8 @@ def _balanced(report: dict) -> Section:
         "that results is often too wide to say anything.",
     )
     loud = "HYPOTHETICAL: precision if every language had the same number of posts, which is true of no stream."
-    return Section("balanced", "Hypothetical: a balanced stream", words, _tables(rows, columns), loud)
+    unmeasured = _unmeasured(report["balanced"], "balanced", "natural")
+    return _by_language("balanced", "Hypothetical: a balanced stream", words, rows, columns, unmeasured, loud)
 
 
 def _comparison(report: dict) -> Section:
@@ -344,6 +346,21 @@ def _tables(rows: list, columns: tuple, noun: str = "language") -> tuple[Table, 
     kept = [n for n in range(len(columns)) if n not in empty]
     rows = [tuple(row[n] for n in kept) for row in rows]
     return (Table(_many(len(rows), noun), tuple(columns[n] for n in kept), rows),) if rows else ()
+
+
+def _unmeasured(found: dict, *keys: str) -> list[str]:
+    """The languages, where nothing was measured in any of them: a table would have no number."""
+    if any((row.get(key) or {}).get("value") is not None for row in found["languages"] for key in keys):
+        return []
+    return [f"{name} ({code})" if name else code for code, name in map(_named, _by_code(found))]
+
+
+def _by_language(
+    slug: str, title: str, words: tuple, rows: list, columns: tuple, unmeasured: list[str], loud: str = ""
+) -> Section:
+    if unmeasured:
+        return Section(slug, title, (*words, f"Nothing was measured: {', '.join(unmeasured)}."), (), loud)
+    return Section(slug, title, words, _tables(rows, columns), loud)
 
 
 def _by_code(found: dict) -> list[dict]:

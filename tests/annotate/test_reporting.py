@@ -224,6 +224,30 @@ def test_a_comparison_is_named_in_the_title_the_summary_and_the_first_section(fo
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_languages_in_which_nothing_was_measured_are_one_line(form, report):
+    welsh, czech, tibetan = report["recall"]["languages"]
+    report |= dict.fromkeys(MEASURED)
+    report["recall"] = {
+        "source": "uniform",
+        "macro": None,
+        "languages": [row | {"estimate": NOTHING} for row in (welsh, czech, tibetan)],
+    }
+    told = " ".join(form(report).split())
+    assert "Nothing was measured: Tibetan (bo), Czech (cs), Welsh (cy)." in told
+    assert "not measured" not in told
+    assert "–" not in told
+    assert "<svg xmlns" not in told
+
+
+def test_a_picture_with_nothing_measured_is_not_drawn(large):
+    rows = large["recall"]["languages"]
+    large["recall"]["languages"] = [row | {"estimate": NOTHING} if n > 20 else row for n, row in enumerate(rows)]
+    told = as_html(large)
+    assert "<title>Recall by language</title>" in told
+    assert "<title>Recall by language, part 2</title>" not in told
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_no_example_is_given_that_could_be_read_as_the_result(form, report):
     report |= dict.fromkeys(MEASURED)
     told = " ".join(form(report).split())
@@ -386,4 +410,5 @@ def test_the_report_fits_a_phone_and_asks_no_server(browser, large, tmp_path, sc
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert (asked, said) == ([file.as_uri()], [])
     assert page.locator("#recall .plot-wide").first.is_hidden()
+    assert page.locator("#accuracy .scroll").evaluate("box => box.scrollWidth - box.clientWidth") <= 0
     page.close()
