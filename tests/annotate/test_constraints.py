@@ -117,7 +117,23 @@ def test_a_copy_with_a_label_of_its_own(task, unit):
 
 @pytest.mark.parametrize("stage", stages.WITH_LABEL)
 def test_agreed_or_labelled_without_a_label(unit, stage):
-    refuses("label_only_where_labelled", lambda: Unit.objects.filter(pk=unit.pk).update(stage=stage))
+    changed = {"stage": stage, "agreed_label": "de"}
+    refuses("label_only_where_labelled", lambda: Unit.objects.filter(pk=unit.pk).update(**changed))
+
+
+@pytest.mark.parametrize("field", ["audited", "recheck"])
+def test_an_audit_where_nothing_was_agreed_on(unit, field):
+    refuses("agreed_on_a_label", lambda: Unit.objects.filter(pk=unit.pk).update(**{field: True}))
+
+
+def test_agreed_without_what_was_agreed_on(task):
+    refuses("agreed_on_a_label", lambda: task.units.filter(stage=stages.AGREED).update(agreed_label=""))
+
+
+def test_a_copy_whose_answer_is_known(task, unit):
+    agreed = task.units.filter(stage=stages.AGREED)
+    agreed.update(label="", stage=stages.COPIED, copy_of=unit)
+    refuses("gold_answer_stands_alone", lambda: task.units.filter(copy_of=unit).update(gold_answer="not-de"))
 
 
 def test_an_unknown_stage(unit):
@@ -186,7 +202,7 @@ def test_an_item_twice_in_one_corpus(task):
 
 def test_an_item_twice_in_one_task(unit):
     again = {"task": unit.task, "item": unit.item, "position": 9, "redundancy": 1}
-    refuses("item_once_in_task", lambda: Unit.objects.create(**again))
+    refuses("item_asked_once_in_task", lambda: Unit.objects.create(**again))
 
 
 def test_a_task_that_asks_nobody(task):

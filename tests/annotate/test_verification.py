@@ -160,7 +160,7 @@ def test_where_there_are_fewer_than_asked_all_are_drawn_and_the_command_and_the_
 
 
 def test_decoys_and_reuse_come_from_a_uniform_task_of_the_corpus(open_task, reader):
-    open_task("uniform", "--labels", "de nl en fr es pt it", "--never-agree", "de nl en fr es pt it", size=600)
+    open_task("uniform", "--labels", "de nl en fr es pt it", "--never-agree", "de nl en fr es pt it", size=300)
     uniform = Task.objects.get()
     work(uniform, reader, lambda unit: unit.candidates[0] if unit.candidates[0] in uniform.labels else "und")
     out, _ = open_task("t", *PRECISION, "--reuse", "--decoy-share", "20%", languages="de")
