@@ -14,7 +14,7 @@ from annotate.task_types.task_type import Answer
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
-    """Units that this adjudicator may decide, longest waiting first; with a language, those that were in its queue.
+    """Units that this adjudicator may decide, in the order of the draw; with a language, those that were in its queue.
 
     Each has `blind`: it is an audit, whose queue would tell what the detectors agreed on, so that no language finds it.
     """

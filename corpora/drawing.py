@@ -18,8 +18,6 @@ from corpora.core.voting import DETECTOR_NAMES
 from corpora.designs import (
     HISTORY,
     LEAST_POSTS,
-    PRECISION_SIZE,
-    RECALL_SIZE,
     SHARE,
     WINDOW,
     Design,
@@ -32,21 +30,6 @@ from corpora.errors import CorpusError
 from corpora.models import Corpus, Draw, Item
 from corpora.predictors import Predictor, check_complete, predicting
 from corpora.store import Manifest, Predictions, asking, full_disk_explained, manifest_of
-
-__all__ = [
-    "HISTORY",
-    "LEAST_POSTS",
-    "PRECISION_SIZE",
-    "RECALL_SIZE",
-    "SHARE",
-    "WINDOW",
-    "Sample",
-    "frame_digest",
-    "record",
-    "sample_precision",
-    "sample_recall",
-    "sample_uniform",
-]
 
 _BATCH_ROWS = 1_000
 

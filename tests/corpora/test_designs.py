@@ -10,7 +10,8 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
-from corpora.drawing import HISTORY, WINDOW, frame_digest, record, sample_precision, sample_recall, sample_uniform
+from corpora.designs import HISTORY, WINDOW
+from corpora.drawing import frame_digest, record, sample_precision, sample_recall, sample_uniform
 from corpora.errors import CorpusError
 from corpora.models import Corpus, Draw, Item
 from corpora.predictors import Predictor, find_predictor

@@ -10,7 +10,7 @@ from annotate.core import stages
 from annotate.models import Task
 from annotate.opening import DESIGNS, Opened, TaskError, extend_task, open_task, open_verification
 from annotate.progress import queue_table
-from corpora.drawing import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
+from corpora.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.errors import CorpusError
 from corpora.models import Corpus
 from corpora.predictors import find_predictor
