@@ -13,7 +13,7 @@ from annotate.routing import add_units
 from annotate.task_types.task_type import Answer
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
-from tests.annotate.hands import ARABIC, FRENCH, GRACE, said, worst_contrast
+from tests.annotate.hands import ARABIC, FRENCH, GRACE, RUSSIAN, said, worst_contrast
 
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -262,7 +262,7 @@ in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 @in_browser
-@pytest.mark.parametrize("layout", [ARABIC, FRENCH], ids=["arabic", "french"])
+@pytest.mark.parametrize("layout", [RUSSIAN, ARABIC, FRENCH], ids=["russian", "arabic", "french"])
 def test_the_whole_queue_by_keyboard(at_work, make_task, ann, layout):
     hands = at_work(make_task([DISPUTED] * 6, asked="de"), ann, layout)
     hands.press_and_wait("Digit1")
