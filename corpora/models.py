@@ -5,7 +5,7 @@ The posts themselves stay in Parquet parts on disk (store.py); only what was dra
 
 from django.db import models
 
-DESIGNS = ("uniform", "recall", "precision")
+DESIGNS = ("uniform", "recall", "precision", "records")
 
 
 class Corpus(models.Model):
@@ -61,7 +61,7 @@ class Draw(models.Model):
 
 
 class Item(models.Model):
-    """One drawn post with what the detectors say of it."""
+    """One drawn post with what the detectors say of it, or one drawn record of several fields, which none of them read."""
 
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items")
     key = models.CharField("id", max_length=200, help_text="the post's id in its source")
@@ -69,9 +69,14 @@ class Item(models.Model):
     author = models.CharField(max_length=64, blank=True, help_text="hashed with the installation's key")
     posted_at = models.DateTimeField(null=True, blank=True)
     url = models.CharField(max_length=2000, blank=True)
-    # {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, best first, codes normalised
+    language = models.CharField(
+        max_length=16, blank=True, default="", help_text="as the record's source declares it; none for a post"
+    )
+    # {"query": ..., "title": ...}; their order is the manifest's, since PostgreSQL does not keep that of the keys
+    fields = models.JSONField(default=dict, blank=True, help_text="a record's fields by name; none for a post")
+    # {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, best first, codes normalised; {} for a record
     votes = models.JSONField()
-    letters = models.PositiveIntegerField(help_text="letters in the text as the detectors read it")
+    letters = models.PositiveIntegerField(help_text="letters in the text as the detectors read it; 0 for a record")
 
     class Meta:
         ordering = ["pk"]
