@@ -1,0 +1,146 @@
+"""The rule of the pause: the lookup against its definition, and its chances against counting every case."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from annotate.core.pausing import (
+    CHOICES,
+    DEFAULT,
+    Rule,
+    chance_of_pause,
+    limit,
+    mean_until_pause,
+    pauses,
+    probability_below,
+    table,
+)
+
+RULES = st.builds(Rule, below=st.floats(0, 1), confidence=st.floats(0.5, 1, exclude_max=True), least=st.integers(1, 30))
+COUNTS = st.integers(0, 60).flatmap(lambda asked: st.tuples(st.integers(0, asked), st.just(asked)))
+
+
+@given(COUNTS, RULES)
+def test_who_is_paused_is_who_the_posterior_says_is_below(counts, rule):
+    right, asked = counts
+    sure = beta.cdf(rule.below, right + 0.5, asked - right + 0.5)
+    if abs(sure - rule.confidence) > 1e-9:  # else the two ways of computing it may differ
+        assert pauses(right, asked, rule) == (asked >= rule.least and sure >= rule.confidence)
+
+
+@given(COUNTS, RULES)
+def test_a_right_answer_more_never_pauses_and_a_wrong_one_more_never_saves(counts, rule):
+    right, asked = counts
+    if pauses(right, asked, rule):
+        assert pauses(right, asked + 1, rule)
+    elif asked >= rule.least:
+        assert not pauses(right + 1, asked + 1, rule)
+    assert limit(asked, rule) <= limit(asked + 1, rule)
+
+
+@pytest.mark.parametrize(
+    ("right", "asked", "paused"),
+    [(0, 7, False), (3, 8, True), (4, 8, False), (4, 10, True), (5, 10, False), (10, 20, True), (11, 20, False)],
+)
+def test_the_default_rule_on_counts_that_can_be_looked_up(right, asked, paused):
+    assert pauses(right, asked, DEFAULT) == paused
+
+
+def by_counting(accuracy, asked, rule):
+    """Every sequence of right and wrong answers with its chance; paused where any beginning of it is."""
+    found = [0.0] * asked
+    for answers in product((0, 1), repeat=asked):
+        chance = accuracy ** sum(answers) * (1 - accuracy) ** (asked - sum(answers))
+        for number in range(1, asked + 1):
+            if number >= rule.least:
+                right = sum(answers[:number])
+                if probability_below(right, number, rule.below) >= rule.confidence:
+                    for later in range(number - 1, asked):
+                        found[later] += chance
+                    break
+    return found
+
+
+@pytest.mark.parametrize("rule", [DEFAULT, Rule(0.6, 0.8, 3), Rule(0.9, 0.5, 1), Rule(0.75, 0.9, 5)])
+@pytest.mark.parametrize("accuracy", [0.0, 0.2, 0.5, 0.85, 1.0])
+def test_the_chance_is_that_of_all_sequences_counted_one_by_one(accuracy, rule):
+    assert chance_of_pause(accuracy, 11, rule) == pytest.approx(by_counting(accuracy, 11, rule), abs=1e-12)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), RULES)
+def test_who_is_better_is_paused_less_and_nobody_less_as_time_goes_on(one, other, rule):
+    worse = chance_of_pause(min(one, other), 40, rule)
+    better = chance_of_pause(max(one, other), 40, rule)
+    assert all(a >= b - 1e-9 for a, b in zip(worse, better, strict=True))
+    assert worse == sorted(worse)
+    assert all(0 <= chance <= 1 for chance in worse)
+    assert not any(worse[: rule.least - 1])
+
+
+@given(st.floats(0, 1), st.integers(1, 200))
+def test_a_bar_of_0_pauses_nobody(accuracy, asked):
+    assert chance_of_pause(accuracy, asked, Rule(below=0))[-1] == 0
+
+
+def test_the_mean_is_that_of_the_number_at_the_pause():
+    by = chance_of_pause(0.5, 900, DEFAULT)
+    first = [later - earlier for earlier, later in zip([0.0, *by], by, strict=False)]
+    assert mean_until_pause(0.5, DEFAULT) == pytest.approx(
+        sum(number * chance for number, chance in enumerate(first, 1)), abs=0.01
+    )
+    assert mean_until_pause(0.0, DEFAULT) == DEFAULT.least
+    assert mean_until_pause(0.7, DEFAULT) is None  # as good as is asked: most are never paused
+
+
+def test_the_table_has_a_row_a_rule_and_accuracy_and_says_which_pauses_are_errors():
+    rows = table([DEFAULT, Rule(below=0.6)], (0.5, 0.6, 0.7), (10, 40))
+    assert [(row.rule.below, row.accuracy, row.falsely) for row in rows] == [
+        (0.7, 0.5, False),
+        (0.7, 0.6, False),
+        (0.7, 0.7, True),
+        (0.6, 0.5, False),
+        (0.6, 0.6, True),
+        (0.6, 0.7, True),
+    ]
+    for row in rows:
+        assert row.by == tuple((number, chance_of_pause(row.accuracy, 40, row.rule)[number - 1]) for number in (10, 40))
+
+
+def test_the_default_rule_finds_most_who_answer_at_random_and_hardly_anybody_who_works_well():
+    """The figures that the documentation gives for a manager to choose by."""
+    found = {row.accuracy: [round(100 * chance, 1) for _, chance in row.by] for row in table([DEFAULT])}
+    assert found == {
+        0.2: [97.3, 100.0, 100.0],
+        0.5: [43.2, 71.7, 92.1],
+        0.6: [21.1, 39.9, 60.0],
+        0.7: [7.0, 13.4, 18.9],
+        0.8: [1.2, 2.1, 2.3],
+        0.9: [0.0, 0.1, 0.1],
+        0.95: [0.0, 0.0, 0.0],
+    }
+    assert mean_until_pause(0.5, DEFAULT) == pytest.approx(17.95, abs=0.005)
+    assert DEFAULT in CHOICES
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"below": 1.2}, "The accuracy below which people are paused is between 0 and 1, not 1.2."),
+        ({"confidence": 0.4}, "The confidence of a pause is at least 0.5 and below 1, not 0.4."),
+        ({"confidence": 1.0}, "The confidence of a pause is at least 0.5 and below 1, not 1.0."),
+        ({"least": 0}, "Nobody can be paused before one gold answer, but the least number is 0."),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused_with_what_is_wrong(values, said):
+    with pytest.raises(ValueError, match=said):
+        Rule(**values)
+
+
+def test_counts_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="5 right of 4 gold answers cannot be"):
+        pauses(5, 4, DEFAULT)
+    with pytest.raises(ValueError, match="An accuracy is between 0 and 1, not 2"):
+        chance_of_pause(2, 4, DEFAULT)
