@@ -61,7 +61,7 @@ class Draw(models.Model):
 
 
 class Item(models.Model):
-    """One drawn post with what the detectors say of it, or one drawn record of several fields, which none of them read."""
+    """One drawn post with what the detectors say of it, or one drawn record of several fields without votes."""
 
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items")
     key = models.CharField("id", max_length=200, help_text="the post's id in its source")
