@@ -44,8 +44,8 @@ class Rule:
     def __post_init__(self) -> None:
         if not 0 <= self.below <= 1:
             raise ValueError(f"The accuracy below which people are paused is between 0 and 1, not {self.below}.")
-        if not 0.5 <= self.confidence < 1:
-            raise ValueError(f"The confidence of a pause is at least 0.5 and below 1, not {self.confidence}.")
+        if not 0 <= self.confidence <= 1:
+            raise ValueError(f"The confidence of a pause is between 0 and 1, not {self.confidence}.")
         if self.least < 1:
             raise ValueError(f"Nobody can be paused before one gold answer, but the least number is {self.least}.")
 

@@ -129,8 +129,7 @@ def test_the_default_rule_finds_most_who_answer_at_random_and_hardly_anybody_who
     ("values", "said"),
     [
         ({"below": 1.2}, "The accuracy below which people are paused is between 0 and 1, not 1.2."),
-        ({"confidence": 0.4}, "The confidence of a pause is at least 0.5 and below 1, not 0.4."),
-        ({"confidence": 1.0}, "The confidence of a pause is at least 0.5 and below 1, not 1.0."),
+        ({"confidence": 95}, "The confidence of a pause is between 0 and 1, not 95."),
         ({"least": 0}, "Nobody can be paused before one gold answer, but the least number is 0."),
     ],
 )
