@@ -7,7 +7,7 @@ matter of this room.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -29,6 +29,7 @@ from corpora.designs import (
 from corpora.errors import CorpusError
 from corpora.models import Corpus, Draw, Item
 from corpora.predictors import Predictor, check_complete, predicting
+from corpora.record_design import check_posts, check_records, rows_of, take_records
 from corpora.store import Manifest, Predictions, asking, full_disk_explained, manifest_of
 
 _BATCH_ROWS = 1_000
@@ -68,6 +69,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     if extends and extends.corpus_id != corpus.pk:
         raise CorpusError(f"The draw to extend is from corpus {extends.corpus}, not {corpus}.")
     manifest = manifest_of(corpus.name)
+    check_posts(corpus.name, manifest)
     parts = extends.parts if extends else len(manifest.parts)
     frame_size = sum(part.rows for part in manifest.parts[:parts])
     if len(manifest.votes) < parts:
@@ -139,6 +141,7 @@ def _samples(
 ) -> list[Sample]:
     _check_asked(size, seed)
     manifest = manifest_of(corpus.name)
+    check_posts(corpus.name, manifest)
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
     # Items are made of posts and votes, so a draw by predictions from outside needs votes too.
@@ -164,6 +167,65 @@ def _samples(
             for taken in take(store, corpus.name, design, languages, size, seed, predictor)
         ]
     return samples
+
+
+def sample_records(
+    corpus: Corpus,
+    languages: Iterable[str] | None,
+    *,
+    size: int | None,
+    seed: str,
+    together: str = "",
+    leave_out: Collection[str] = frozenset(),
+) -> list[Sample]:
+    """For each language take `size` of the records declared to be in it; None is all. Reads files only.
+
+    together: a field whose equal values keep records together; then `size` counts whole groups of them. leave_out: ids
+    of records that are in no frame, such as those whose answer is known. languages: None for all of the corpus. One
+    sample each, in order of the codes; all of the frame where that is smaller. CorpusError where the corpus is one of
+    posts, or has no records of a language.
+    """
+    _check_asked(size, seed)
+    manifest = manifest_of(corpus.name)
+    check_records(corpus.name, manifest)
+    parts = len(manifest.parts)
+    with full_disk_explained("no draw was made"), asking(corpus.name, parts, manifest) as store:
+        found = take_records(
+            store, corpus.name, manifest, languages, size=size, seed=seed, together=together, leave_out=leave_out
+        )
+    return [
+        Sample(
+            corpus=corpus,
+            design="records",
+            seed=seed,
+            asked=taken.parameters.get("frame_groups", taken.frame_size) if size is None else size,
+            size=len(taken.rows),
+            parts=parts,
+            frame_size=taken.frame_size,
+            digest=frame_digest(manifest, parts),
+            detectors=[],
+            rows=taken.rows,
+            language=taken.language,
+            parameters=taken.parameters,
+        )
+        for taken in found
+    ]
+
+
+@transaction.atomic
+def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
+    """The items of these records, in the order of the ids, whether drawn or not. CorpusError where some are unknown."""
+    Corpus.objects.select_for_update().get(pk=corpus.pk)  # as in record
+    keys = list(ids)
+    manifest = manifest_of(corpus.name)
+    check_records(corpus.name, manifest)
+    with full_disk_explained("no items were made"), asking(corpus.name, manifest=manifest) as store:
+        rows = rows_of(store, corpus.name, keys)
+    found = list(rows.values())
+    items: dict[str, Item] = {}
+    for start in range(0, len(found), _BATCH_ROWS):
+        items |= {item.key: item for item in _items(corpus, found[start : start + _BATCH_ROWS])}
+    return [items[key] for key in keys]
 
 
 @transaction.atomic
@@ -202,8 +264,8 @@ def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _check_asked(size: int, seed: str) -> None:
-    if size < 1:
+def _check_asked(size: int | None, seed: str) -> None:
+    if size is not None and size < 1:
         raise CorpusError("Draw at least one post.")
     if not 0 < len(seed) <= 64:
         raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
@@ -237,13 +299,24 @@ def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> list[Item]:
             f"Post {changed[0]} was drawn before, with other votes than corpus {corpus} has now, and what was decided "
             "on those stands; import the files as another corpus, and draw from that."
         )
+    if changed := [item.key for item in drawn if item.key in known and _content(known[item.key]) != _content(item)]:
+        raise CorpusError(
+            f"Record {changed[0]} was drawn before, with other fields or another language than corpus {corpus} has "
+            "now, and what was decided on those stands; import the files as another corpus, and draw from that."
+        )
     new = Item.objects.bulk_create([item for item in drawn if item.key not in known])
     known |= {item.key: item for item in new}
     return [known[item.key] for item in drawn]
 
 
+def _content(item: Item) -> tuple[str, dict[str, str]]:
+    return item.language, item.fields
+
+
 def _item(corpus: Corpus, row: dict[str, Any]) -> Item:
-    votes = {detector: [[vote["language"], vote["score"]] for vote in row[detector]] for detector in DETECTOR_NAMES}
+    """The item of a post with its votes, or of a record, which has none."""
+    voted = [] if "fields" in row else DETECTOR_NAMES
+    votes = {detector: [[vote["language"], vote["score"]] for vote in row[detector]] for detector in voted}
     return Item(
         corpus=corpus,
         key=row["id"],
@@ -251,6 +324,8 @@ def _item(corpus: Corpus, row: dict[str, Any]) -> Item:
         author=row["author"],
         posted_at=row["posted_at"],
         url=row["url"],
+        language=row.get("language", ""),
+        fields=row.get("fields", {}),
         votes=votes,
-        letters=row["letters"],
+        letters=row.get("letters", 0),
     )

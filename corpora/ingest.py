@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from corpora.core.records import FIELDS
+from corpora.core.records import FIELD_NAME, RESERVED, RecordError, columns_of, needed_of, read_language
 from corpora.errors import CorpusError
 from corpora.models import Corpus
 from corpora.readers import FORMATS, Columns, format_of, read_rows
@@ -57,12 +57,23 @@ class Outcome:
     already: bool = False
 
 
-def open_corpus(name: str, *, licence: str, text_may_leave: bool | None, source: str) -> Manifest:
+def open_corpus(
+    name: str,
+    *,
+    licence: str,
+    text_may_leave: bool | None,
+    source: str,
+    fields: tuple[str, ...] = (),
+    language: str = "",
+) -> Manifest:
     """The corpus's manifest, or a new one's. CorpusError where the terms are missing or contradict it.
 
-    `text_may_leave` None is no answer: then a free licence answers yes, and any other must be answered for.
+    `text_may_leave` None is no answer: then a free licence answers yes, and any other must be answered for. fields:
+    of records; none given are those of the corpus, or a new one is of posts.
     """
     known = read_manifest(name)
+    _check_fields(name, known, fields)
+    _check_language(language, known.fields if known else fields)
     if known is None:
         if not licence.strip():
             raise CorpusError("A corpus needs a licence; say which with --licence, for example CC-BY-4.0.")
@@ -72,7 +83,7 @@ def open_corpus(name: str, *, licence: str, text_may_leave: bool | None, source:
                 "Answer with --text-may-leave or --text-stays."
             )
         leaves = is_free(licence) if text_may_leave is None else text_may_leave
-        return Manifest(licence=licence.strip(), text_may_leave=leaves, source=source)
+        return Manifest(licence=licence.strip(), text_may_leave=leaves, source=source, fields=fields)
     if licence.strip() != known.licence:
         raise CorpusError(
             f"Corpus {name} is under {known.licence!r}, not {licence!r}; import the files into another corpus."
@@ -83,6 +94,41 @@ def open_corpus(name: str, *, licence: str, text_may_leave: bool | None, source:
     if source and source != known.source:
         raise CorpusError(f"Corpus {name} has the source {known.source!r}, not {source!r}; import into another corpus.")
     return known
+
+
+def _check_fields(name: str, known: Manifest | None, fields: tuple[str, ...]) -> None:
+    for field in fields:
+        if field in RESERVED:
+            raise CorpusError(
+                f"No field can be called {field}, since every corpus has that column; call it otherwise and say which "
+                f"column of the file it is, for example --fields body --column body={field}."
+            )
+        if not FIELD_NAME.fullmatch(field):
+            raise CorpusError(
+                f"No field can be called {field!r}; use up to 30 small letters, digits and underscores, a letter "
+                "first, and say with --column which column of the file it is."
+            )
+        if fields.count(field) > 1:
+            raise CorpusError(f"The field {field} is named twice in --fields; name each once.")
+    if known and fields and fields != known.fields:
+        have = f"records of the fields {' '.join(known.fields)}" if known.fields else "posts, which have one text"
+        raise CorpusError(
+            f"Corpus {name} holds {have}, not records of {' '.join(fields)}; import the files into another corpus."
+        )
+
+
+def _check_language(language: str, fields: tuple[str, ...]) -> None:
+    if not language:
+        return
+    if not fields:
+        raise CorpusError(
+            "A language is declared for records alone; of a post the detectors and people say it. "
+            "Leave --language out, or name the records' fields with --fields."
+        )
+    try:
+        read_language(language)
+    except RecordError as error:
+        raise CorpusError(f"--language {language}: {error}") from error
 
 
 def import_files(
@@ -96,18 +142,22 @@ def import_files(
     format: str | None = None,
     max_line: int = MAX_LINE,
     progress: Progress = lambda count: None,
+    fields: tuple[str, ...] = (),
+    language: str = "",
 ) -> Iterator[Outcome]:
     """Import each file into the corpus, committing after each; yields what became of it.
 
+    fields: of records, in order; none of posts, or as the corpus has them. language: of all records in the files.
     `progress` hears of bytes read. CorpusError for a file that cannot be imported: the files before it stay.
     """
-    mapping = {field: field for field in FIELDS} | (columns or {})
     for path in paths:
         check_file(path, format)
-    opened = partial(open_corpus, name, licence=licence, text_may_leave=text_may_leave, source=source)
+    terms = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
+    opened = partial(open_corpus, name, **terms, fields=fields, language=language)
     opened()  # refuses before anything is made on disk
     with changing(name) as directory:
         manifest = opened()
+        mapping = {column: column for column in columns_of(manifest.fields)} | (columns or {})
         for path in paths:
             with full_disk_explained(f"nothing of {path} was imported"):
                 outcome, manifest = _import(
@@ -117,6 +167,7 @@ def import_files(
                     path,
                     format or format_of(path) or "",
                     mapping,
+                    language,
                     max_line,
                     progress,
                 )
@@ -148,19 +199,22 @@ def _import(
     path: Path,
     format: str,
     columns: dict[str, str],
+    language: str,
     max_line: int,
     progress: Progress,
 ) -> tuple[Outcome, Manifest]:
     digest = digest_of(path)
     for number, known in enumerate(manifest.sources, start=1):
-        if (known.sha256, known.format, known.columns) == (digest, format, columns):
+        if (known.sha256, known.format, known.columns, known.language) == (digest, format, columns, language):
             progress(path.stat().st_size)
             return Outcome(known, directory / "rejects" / reject_name(number), already=True), manifest
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
     with rejects.open("w", encoding="utf-8") as file:
         log = RejectLog(path.name, file)
-        rows = stage(directory, read_rows(path, format, Columns(columns), max_line, progress), log)
-        parts, duplicates = deduplicate(name, directory, len(manifest.parts), log)
+        wanted = Columns(columns, needed_of(manifest.fields, language))
+        read = read_rows(path, format, wanted, max_line, progress)
+        rows = stage(directory, read, log, manifest.fields, language)
+        parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
     if not rows:
         raise CorpusError(f"{path} holds no rows.")
@@ -182,6 +236,7 @@ def _import(
         accepted=accepted,
         duplicates=duplicates,
         rejects=log.count,
+        language=language,
     )
     manifest = with_source(manifest, source, parts)
     for folder in ("parts", "rejects"):

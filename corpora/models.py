@@ -56,7 +56,12 @@ class Draw(models.Model):
 
     @property
     def chance(self) -> float:
-        """The chance that a post of the frame had of being drawn; 0 where the frame holds none."""
+        """The chance that a post of the frame had of being drawn; 0 where the frame holds none.
+
+        Where whole groups of records were drawn, however large, each had the chance of its group.
+        """
+        if groups := self.parameters.get("frame_groups"):
+            return self.parameters["groups"] / groups
         return self.size / self.frame_size if self.frame_size else 0.0
 
 

@@ -91,6 +91,10 @@ def import_predictions(
     """
     _check_name(name, version)
     check_file(path, format)
+    if manifest_of(corpus_name).fields:
+        raise CorpusError(
+            f"Corpus {corpus_name} holds records, whose language is declared; predictions of it are about posts."
+        )
     if not manifest_of(corpus_name).rows:
         raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
     with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):

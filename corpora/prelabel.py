@@ -52,7 +52,11 @@ def prelabel(
         raise CorpusError(f"k is {k}; each detector must name at least one language.")
     if processes is not None and processes < 1:
         raise CorpusError(f"processes is {processes}; at least one must do the work.")
-    manifest_of(name)
+    if fields := manifest_of(name).fields:
+        raise CorpusError(
+            f"Corpus {name} holds records of {' '.join(fields)}, whose language is declared; "
+            "detectors vote on posts. Draw from it as it is."
+        )
     versions = detector_versions()
     with changing(name) as directory:
         manifest = manifest_of(name)

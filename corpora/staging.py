@@ -14,12 +14,12 @@ from django.conf import settings
 
 from corpora.core.records import Record, RecordError, read_record
 from corpora.readers import Fault, Row
-from corpora.store import POST_SCHEMA, Part, asking, digest_of, part_name, sync
+from corpora.store import Manifest, Part, asking, digest_of, part_name, schema_of, sync
 
 PART_ROWS = 100_000
 _BATCH_ROWS = 10_000
 _BATCH_CHARACTERS = 16_000_000
-_STAGED = pa.schema([pa.field("line", pa.int64(), nullable=False), *POST_SCHEMA])
+_LINE = pa.field("line", pa.int64(), nullable=False)
 _STAGING = "staging/rows.parquet"
 
 
@@ -39,72 +39,89 @@ class RejectLog:
         self.file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
 
-def stage(directory: Path, rows: Iterator[Row], log: RejectLog) -> int:
-    """Write the rows that are records to the staging file, the others to the log; the count of all rows."""
+def stage(
+    directory: Path, rows: Iterator[Row], log: RejectLog, fields: tuple[str, ...] = (), language: str = ""
+) -> int:
+    """Write the rows that are records to the staging file, the others to the log; the count of all rows.
+
+    fields: the corpus's; language: declared for the whole file.
+    """
     key = settings.AUTHOR_KEY.encode()
     count = characters = 0
     batch: list[tuple[int, Record]] = []
     path = directory / _STAGING
     path.parent.mkdir(exist_ok=True)
-    with pq.ParquetWriter(path, _STAGED) as writer:
+    schema = _staged_schema(fields)
+    with pq.ParquetWriter(path, schema) as writer:
         for line, raw in rows:
             count += 1
             if isinstance(raw, Fault):
                 log.add(line, raw.reason)
                 continue
             try:
-                record = read_record(raw, key)
+                record = read_record(raw, key, fields, language)
             except RecordError as error:
                 log.add(line, str(error))
                 continue
             batch.append((line, record))
             characters += len(record.text)
             if len(batch) == _BATCH_ROWS or characters > _BATCH_CHARACTERS:
-                writer.write_batch(_arrow(batch))
+                writer.write_batch(_arrow(batch, schema, fields))
                 batch.clear()
                 characters = 0
-        writer.write_batch(_arrow(batch))
+        writer.write_batch(_arrow(batch, schema, fields))
     return count
 
 
-def _arrow(batch: list[tuple[int, Record]]) -> pa.RecordBatch:
+def _staged_schema(fields: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([_LINE, *schema_of(fields)])
+
+
+def _arrow(batch: list[tuple[int, Record]], schema: pa.Schema, fields: tuple[str, ...]) -> pa.RecordBatch:
     columns = [pa.array([line for line, _ in batch], pa.int64())]
-    for field in POST_SCHEMA:
-        columns.append(pa.array([getattr(record, field.name) for _, record in batch], field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=_STAGED)
+    for field in list(schema)[1:]:
+        if field.name in fields:
+            place = fields.index(field.name)
+            values = [record.fields[place] for _, record in batch]
+        else:
+            values = [getattr(record, field.name) for _, record in batch]
+        columns.append(pa.array(values, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def deduplicate(name: str, directory: Path, parts: int, log: RejectLog) -> tuple[list[Part], int]:
-    """Write the staged rows whose id is new as the parts after the first `parts`; count the duplicates.
+def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) -> tuple[list[Part], int]:
+    """Write the staged rows whose id is new as the parts after the manifest's; count the duplicates.
 
     The first post of an id stays, whether in this file or in an earlier one. The same text again is a duplicate;
-    another text under the same id is a reject.
+    another text under the same id is a reject. Of a record every field counts, and its language.
     """
     duplicates = 0
-    with asking(name) as store, pq.ParquetFile(directory / _STAGING) as staged:
-        store.view("staged", [directory / _STAGING], _STAGED)
-        repeats = (row for batch in store.query("repeats") for row in zip(*batch.to_pydict().values(), strict=True))
-        writer = _PartWriter(directory / "parts", parts)
-        next_line, same_text = next(repeats, (None, False))
+    fields, schema = manifest.fields, schema_of(manifest.fields)
+    query, other = ("repeats_of_records", "other fields or another language") if fields else ("repeats", "another text")
+    with asking(name, manifest=manifest) as store, pq.ParquetFile(directory / _STAGING) as staged:
+        store.view("staged", [directory / _STAGING], _staged_schema(fields), fields)
+        repeats = (row for batch in store.query(query) for row in zip(*batch.to_pydict().values(), strict=True))
+        writer = _PartWriter(directory / "parts", len(manifest.parts), schema)
+        next_line, same = next(repeats, (None, False))
         for batch in staged.iter_batches(_BATCH_ROWS):
             keep = []
             for line in batch.column("line").to_pylist():
                 keep.append(line != next_line)
                 if line == next_line:
-                    if same_text:
+                    if same:
                         duplicates += 1
                     else:
-                        log.add(line, "This id came before with another text; the first is kept.")
-                    next_line, same_text = next(repeats, (None, False))
-            writer.write(batch.filter(pa.array(keep)).select(POST_SCHEMA.names))
+                        log.add(line, f"This id came before with {other}; the first is kept.")
+                    next_line, same = next(repeats, (None, False))
+            writer.write(batch.filter(pa.array(keep)).select(schema.names))
         return writer.close(), duplicates
 
 
 class _PartWriter:
     """Cuts a stream of rows into parts of PART_ROWS."""
 
-    def __init__(self, directory: Path, number: int) -> None:
-        self.directory, self.number = directory, number
+    def __init__(self, directory: Path, number: int, schema: pa.Schema) -> None:
+        self.directory, self.number, self.schema = directory, number, schema
         self.parts: list[Part] = []
         self.rows = 0
 
@@ -122,7 +139,7 @@ class _PartWriter:
         if not self.rows:
             self.number += 1
             self.path = self.directory / part_name(self.number)
-            self.writer = pq.ParquetWriter(self.path, POST_SCHEMA)
+            self.writer = pq.ParquetWriter(self.path, self.schema)
         self.writer.write_batch(batch)
         self.rows += batch.num_rows
 

@@ -1,7 +1,7 @@
 """Where a corpus lives on disk, and how it is asked: manifest, Parquet parts, votes, predictions, rejects, DuckDB.
 
     DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; whatever it does not name is a leftover
-                            parts/000001.parquet    posts, in the order in which they were imported
+                            parts/000001.parquet    posts or records, in the order in which they were imported
                             votes/000001.parquet    the detectors' votes on that part
                             predictions/000001.parquet    what a classifier from outside says of all posts
                             rejects/000001.jsonl    what was refused of the first source: file, line, reason
@@ -26,6 +26,7 @@ from typing import Any, TextIO
 import duckdb
 import pyarrow as pa
 from django.conf import settings
+from duckdb import ColumnExpression, FunctionExpression, StarExpression
 
 from corpora.errors import CorpusError
 from corpora.voter import VOTES_SCHEMA
@@ -39,6 +40,14 @@ POST_SCHEMA = pa.schema(
         pa.field("url", pa.string(), nullable=False),
     ]
 )
+
+
+def schema_of(fields: tuple[str, ...]) -> pa.schema:
+    """The columns of a corpus's parts: of posts, and for records also the language and each field."""
+    names = ("language", *fields) if fields else ()
+    return pa.schema([*POST_SCHEMA, *(pa.field(name, pa.string(), nullable=False) for name in names)])
+
+
 PREDICTIONS_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -64,6 +73,7 @@ class Source:
     accepted: int
     duplicates: int
     rejects: int
+    language: str = ""  # declared for the whole file; of posts none is
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,7 @@ class Manifest:
     parts: tuple[Part, ...] = ()
     votes: tuple[VotesPart, ...] = ()
     predictions: tuple[Predictions, ...] = ()
+    fields: tuple[str, ...] = ()  # of records, in the order in which people see them; none: these are posts
 
     @property
     def rows(self) -> int:
@@ -144,6 +155,7 @@ def read_manifest(name: str) -> Manifest | None:
     raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
     # A manifest from before there were any does not name them.
     raw["predictions"] = tuple(_predictions(predictions) for predictions in raw.get("predictions", ()))
+    raw["fields"] = tuple(raw.get("fields", ()))
     return Manifest(**raw)
 
 
@@ -165,11 +177,21 @@ def write_manifest(name: str, manifest: Manifest) -> None:
     path = corpus_dir(name) / "manifest.json"
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
-        json.dump(asdict(manifest), file, ensure_ascii=False, indent=1)
+        json.dump(_written(manifest), file, ensure_ascii=False, indent=1)
         file.write("\n")
     sync(draft)
     draft.rename(path)
     sync(path.parent)
+
+
+def _written(manifest: Manifest) -> dict[str, Any]:
+    """What only records have is not named where there are none: a manifest of posts stays, to the byte, what it was."""
+    raw = asdict(manifest)
+    for of in (raw, *raw["sources"]):
+        for name in ("fields", "language"):
+            if name in of and not of[name]:
+                del of[name]
+    return raw
 
 
 def sync(path: Path) -> None:
@@ -295,12 +317,22 @@ class Store:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
 
-    def view(self, name: str, files: list[Path], schema: pa.Schema) -> None:
-        """A view over Parquet files, with the schema's columns even where there are no files."""
+    def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
+        """A view over Parquet files, with the schema's columns even where there are no files.
+
+        fields: columns that are also given as one, `fields`, so that a query need not know their names.
+        """
         if files:
-            self.connection.read_parquet([str(file) for file in files]).create_view(name)
+            relation = self.connection.read_parquet([str(file) for file in files])
         else:
-            self.connection.from_arrow(schema.empty_table()).create(name)
+            relation = self.connection.from_arrow(schema.empty_table())
+        if fields:
+            packed = FunctionExpression("struct_pack", *(ColumnExpression(field).alias(field) for field in fields))
+            relation = relation.select(StarExpression(), packed.alias("fields"))
+        if files:
+            relation.create_view(name)
+        else:
+            relation.create(name)
 
     def rows(self, name: str, table: pa.Table) -> None:
         """A table of rows that are given."""
@@ -338,7 +370,8 @@ def asking(name: str, parts: int | None = None, manifest: Manifest | None = None
         store = Store(connection)
         posts = [directory / "parts" / part.name for part in manifest.parts] if manifest else []
         votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []
-        store.view("posts", posts[:parts], POST_SCHEMA)
+        fields = manifest.fields if manifest else ()
+        store.view("posts", posts[:parts], schema_of(fields), fields)
         store.view("votes", votes[:parts], VOTES_SCHEMA)
         yield store
 

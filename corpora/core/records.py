@@ -1,6 +1,7 @@
 """One record of a source: which values it must have and how they are written in a corpus. Reads no files.
 
-A record that breaks a rule is refused with a sentence for the person who has to mend the source.
+It is a post, with one text, or a record of several named fields in a declared language. One that breaks a rule is
+refused with a sentence for the person who has to mend the source.
 """
 
 import hmac
@@ -9,10 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
+from corpora.core.languages import LANGUAGES, UND
 from corpora.core.masking import mask_mentions
 
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
+# What a corpus calls its own; no field of a record may take such a name.
+RESERVED = (*FIELDS, "language", "fields", "line")
+FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 
 MAX_ID = 200
 MAX_URL = 2000
@@ -30,23 +35,50 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A post as a corpus holds it: mentions masked, author hashed, time in UTC; "" or None where absent."""
+    """A post as a corpus holds it: mentions masked, author hashed, time in UTC; "" or None where absent.
+
+    fields: the values of a record's fields in their order, as the source has them; its text is all of them, by line.
+    """
 
     id: str
     text: str
     author: str
     posted_at: datetime | None
     url: str
+    language: str = ""
+    fields: tuple[str, ...] = ()
 
 
-def read_record(raw: Mapping[str, object], author_key: bytes) -> Record:
-    """The record of one source row, keyed by FIELDS. RecordError for the first rule that it breaks."""
+def columns_of(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """What is read of a source: of posts where there are no fields."""
+    return ("id", "language", *fields, "author", "posted_at", "url") if fields else FIELDS
+
+
+def needed_of(fields: tuple[str, ...], language: str) -> tuple[str, ...]:
+    """Which of these a source must have; a language of its own only where none is declared for it as a whole."""
+    if not fields:
+        return OBLIGATORY
+    return ("id", *fields) if language else ("id", "language", *fields)
+
+
+def read_record(
+    raw: Mapping[str, object], author_key: bytes, fields: tuple[str, ...] = (), language: str = ""
+) -> Record:
+    """The record of one source row, keyed by columns_of(fields). RecordError for the first rule that it breaks.
+
+    fields: none of a post. language: declared for the whole source.
+    """
+    key = read_id(raw.get("id"))
+    values = tuple(_text(field, raw.get(field)) for field in fields or ("text",))
     return Record(
-        id=read_id(raw.get("id")),
-        text=mask_mentions(_text(raw.get("text"))),
+        id=key,
+        # Mentions in an ad or a passage are part of what was published, and of what is asked about.
+        text="\n".join(values) if fields else mask_mentions(values[0]),
         author=_author(raw.get("author"), author_key),
         posted_at=read_time(raw.get("posted_at")),
         url=_url(raw.get("url")),
+        language=_language(raw.get("language"), language) if fields else "",
+        fields=values if fields else (),
     )
 
 
@@ -74,15 +106,45 @@ def read_id(value: object) -> str:
     return key
 
 
-def _text(value: object) -> str:
+def _text(field: str, value: object) -> str:
     if value is None:
-        raise RecordError("The text is missing.")
+        raise RecordError(f"The {field} is missing.")
     if not isinstance(value, str):
-        raise RecordError(f"The text is {_kind(value)}; it must be a string.")
-    text = _checked("text", value)
+        raise RecordError(f"The {field} is {_kind(value)}; it must be a string.")
+    text = _checked(field, value)
     if not any(character.isprintable() and not character.isspace() for character in text):
-        raise RecordError("The text is empty.")
+        raise RecordError(f"The {field} is empty.")
     return text
+
+
+def read_language(value: object) -> str:
+    """A code of core/languages.py. RecordError for whatever else."""
+    if value is None:
+        raise RecordError("The language is missing.")
+    if not isinstance(value, str):
+        raise RecordError(f"The language is {_kind(value)}; it must be a string.")
+    code = value.strip()
+    if not code:
+        raise RecordError("The language is empty.")
+    if code == UND:
+        raise RecordError(f"The language is {UND}, which is none; people who read it are to judge the record.")
+    if code not in LANGUAGES:
+        meant = _LANGUAGES_BY_ANY_CASE.get(code.replace("_", "-").casefold())
+        hint = f"write {meant}" if meant else "write a code such as de, zh-CN or hi-Latn"
+        raise RecordError(f"The language {code[:40]!r} is no code known here; {hint}.")
+    return code
+
+
+_LANGUAGES_BY_ANY_CASE = {code.casefold(): code for code in LANGUAGES}
+
+
+def _language(value: object, declared: str) -> str:
+    if declared and (value is None or value == ""):
+        return declared
+    code = read_language(value)
+    if declared and code != declared:
+        raise RecordError(f"The language is {code}, but {declared} is declared for the whole file.")
+    return code
 
 
 def _author(value: object, key: bytes) -> str:

@@ -1,0 +1,111 @@
+"""The design of draws of records: some of each language, by themselves or in groups. What it takes of a corpus.
+
+Which record or group comes first is told by a hash of seed, language and id or what the group has in common, so that
+the same seed draws the same on any engine, and a larger draw contains the smaller. Records and items are drawing.py's
+matter.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pyarrow as pa
+from duckdb import ColumnExpression
+
+from corpora.designs import Taken
+from corpora.errors import CorpusError
+from corpora.predictions import listed
+from corpora.store import Manifest, Store
+
+_DESIGN = pa.schema({"seed": pa.string(), "size": pa.int64()})
+
+
+def check_records(corpus_name: str, manifest: Manifest) -> None:
+    if not manifest.fields:
+        raise CorpusError(
+            f"Corpus {corpus_name} holds posts, not records of several fields; import records into a corpus of their "
+            "own, with import_corpus --fields."
+        )
+
+
+def check_posts(corpus_name: str, manifest: Manifest) -> None:
+    if manifest.fields:
+        raise CorpusError(
+            f"Corpus {corpus_name} holds records of {' '.join(manifest.fields)}, whose language is declared; this "
+            "needs a corpus of posts."
+        )
+
+
+def take_records(
+    store: Store,
+    corpus_name: str,
+    manifest: Manifest,
+    languages: Iterable[str] | None,
+    *,
+    size: int | None,
+    seed: str,
+    together: str = "",
+    leave_out: Collection[str] = frozenset(),
+) -> list[Taken]:
+    """Up to `size` records of each language, all for None, in order of the codes; see drawing.sample_records."""
+    if together and together not in manifest.fields:
+        raise CorpusError(
+            f"Corpus {corpus_name} has no field {together!r} to keep records together by; "
+            f"its fields are {', '.join(manifest.fields)}."
+        )
+    value = ColumnExpression(together or "id").alias("value")
+    store.connection.table("posts").select("id", "language", value).create_view("grouped")
+    store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
+    counted = {row.pop("language"): row for row in store.query("record_counts").read_all().to_pylist()}
+    wanted = _wanted(corpus_name, languages, counted)
+    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+    design = {"seed": seed, "size": manifest.rows if size is None else size}
+    store.rows("design", pa.Table.from_pylist([design], schema=_DESIGN))
+    rows: dict[str, list[dict[str, Any]]] = {language: [] for language in wanted}
+    for batch in store.query("draw_records"):
+        for row in batch.to_pylist():
+            rows[row["language"]].append(row)
+    return [
+        Taken(
+            language=language,
+            frame_size=counted[language]["records"] - counted[language]["left_out"],
+            parameters=_parameters(together, counted[language], rows[language]),
+            rows=rows[language],
+        )
+        for language in wanted
+    ]
+
+
+def _parameters(together: str, counted: dict[str, int], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    parameters = {"together": together, "left_out": counted["left_out"]}
+    if together:
+        groups = len({row["fields"][together] for row in rows})
+        parameters |= {"groups": groups, "frame_groups": counted["groups"]}
+    return parameters
+
+
+def _wanted(corpus_name: str, languages: Iterable[str] | None, counted: dict[str, dict[str, int]]) -> list[str]:
+    """The languages to draw for, in order. counted: the rows of sql/record_counts.sql by language."""
+    wanted = sorted(counted if languages is None else set(languages))
+    if not wanted:
+        raise CorpusError("No language is named, so there is nothing to draw for.")
+    for language in wanted:
+        if language not in counted:
+            raise CorpusError(
+                f"Corpus {corpus_name} has no records in {language}; it has them in {', '.join(counted)}."
+            )
+        if counted[language]["left_out"] == counted[language]["records"]:
+            raise CorpusError(
+                f"All records of corpus {corpus_name} in {language} are left out of the draw (gold answers, say), so "
+                "there is none to draw; import more, or draw for the other languages."
+            )
+    return wanted
+
+
+def rows_of(store: Store, corpus_name: str, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The records of these ids. CorpusError where the corpus has not all of them."""
+    wanted = sorted(set(ids))
+    store.rows("wanted", pa.table({"id": pa.array(wanted, pa.string())}))
+    rows = {row["id"]: row for batch in store.query("records_of") for row in batch.to_pylist()}
+    if unknown := [key for key in wanted if key not in rows]:
+        raise CorpusError(f"Corpus {corpus_name} has no record of {listed(unknown, len(unknown), 'id')}.")
+    return rows

@@ -1,0 +1,36 @@
+-- The records of the first design.size groups of each wanted language, without those left out, in the order of a hash of
+-- seed, language and what the group has in common, then of seed, language and id: the columns of posts.
+WITH ticketed AS (
+    SELECT
+        grouped.language,
+        grouped.id,
+        grouped.value,
+        design.size,
+        md5(design.seed || ':' || grouped.language || ':' || grouped.value) AS group_ticket,
+        md5(design.seed || ':' || grouped.language || ':' || grouped.id) AS ticket
+    FROM grouped
+    INNER JOIN wanted ON grouped.language = wanted.language
+    CROSS JOIN design
+    LEFT JOIN left_out ON grouped.id = left_out.id
+    WHERE left_out.id IS NULL
+),
+drawn AS (
+    SELECT
+        id,
+        value,
+        group_ticket,
+        ticket
+    FROM ticketed
+    QUALIFY dense_rank() OVER (PARTITION BY language ORDER BY group_ticket, value) <= size
+)
+SELECT
+    drawn.id,
+    posts.text,
+    posts.author,
+    posts.posted_at,
+    posts.url,
+    posts.language,
+    posts.fields
+FROM drawn
+INNER JOIN posts ON drawn.id = posts.id
+ORDER BY posts.language, drawn.group_ticket, drawn.value, drawn.ticket, drawn.id

@@ -1,0 +1,10 @@
+-- What there is of each language: language, records, how many of them are left out of the frame, groups in the frame.
+SELECT
+    grouped.language,
+    count(*) AS records,
+    count(left_out.id) AS left_out,
+    count(DISTINCT CASE WHEN left_out.id IS NULL THEN grouped.value END) AS groups
+FROM grouped
+LEFT JOIN left_out ON grouped.id = left_out.id
+GROUP BY grouped.language
+ORDER BY grouped.language

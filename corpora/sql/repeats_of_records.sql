@@ -1,0 +1,20 @@
+-- As repeats.sql, for records: line, whether every field and the language are those that came first. The text alone
+-- would not tell, since a field may hold the newline that parts two of them.
+WITH known AS (
+    SELECT posts.id, 0 AS line, md5(posts.language || to_json(posts.fields)) AS digest
+    FROM posts
+    WHERE posts.id IN (SELECT staged.id FROM staged)
+    UNION ALL
+    SELECT staged.id, staged.line, md5(staged.language || to_json(staged.fields)) AS digest
+    FROM staged
+),
+compared AS (
+    SELECT
+        line,
+        digest = first_value(digest) OVER (PARTITION BY id ORDER BY line) AS same
+    FROM known
+    QUALIFY row_number() OVER (PARTITION BY id ORDER BY line) > 1
+)
+SELECT line, same
+FROM compared
+ORDER BY line

@@ -1,0 +1,412 @@
+"""Records of several named fields: imported as they are, refused with a reason, drawn by language and in groups."""
+
+import hashlib
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from corpora import staging, store
+from corpora.drawing import frame_digest, items_of, record, sample_records, sample_uniform
+from corpora.errors import CorpusError
+from corpora.ingest import import_files
+from corpora.models import Corpus, Draw, Item
+from tests.corpora.test_import import bytes_of, posts, rejects
+
+pytestmark = pytest.mark.django_db
+
+FIELDS = "query title description"
+
+
+def ad(key, language="en", query="red shoes", title="Shoes in red", description="Free delivery."):
+    return {"id": key, "language": language, "query": query, "title": title, "description": description}
+
+
+HARD = [
+    ad("tab", "en", "a\tb", 'He said "no"', "line one\nline two\r\nline three"),
+    ad("rtl", "he", "נעליים\u200f אדומות", "'quoted", "\u202ebackwards\u202c …"),
+    ad("emoji", "de", "👩‍👩‍👧‍👦 schuhe", "\ttitle", "a@b.example, ask @shop, ＠x\u2028end "),
+    ad("comma", "fr", 'a,"b";c', "\\N", "=1+1\ufeff"),
+]
+
+
+def imported(import_corpus, *files, name="c", fields=FIELDS, **options):
+    return import_corpus(name, *files, fields=fields, **options)
+
+
+def write_parquet(path, rows):
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+def as_csv(rows):
+    quoted = [['"' + value.replace('"', '""') + '"' for value in row.values()] for row in rows]
+    return "".join(",".join(cells) + "\n" for cells in [list(rows[0]), *quoted])
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_every_character_of_a_field_stays_as_it_is(write, import_corpus, tmp_path, format):
+    if format == "parquet":
+        path = write_parquet(tmp_path / "a.parquet", HARD)
+    else:
+        path = write(f"a.{format}", HARD if format == "jsonl" else as_csv(HARD))
+    said = imported(import_corpus, path)
+    assert "Corpus c: 4 records from 1 new file; 0 duplicates dropped, 0 rows rejected." in said
+    kept = posts()
+    assert [{name: row[name] for name in HARD[0]} for row in kept] == HARD
+    assert [row["text"] for row in kept] == ["\n".join(row[field] for field in FIELDS.split()) for row in HARD]
+    assert {(row["author"], row["posted_at"], row["url"]) for row in kept} == {("", None, "")}
+
+
+def test_an_item_has_every_character_of_its_fields(write, import_corpus):
+    imported(import_corpus, write("a.jsonl", HARD))
+    corpus = Corpus.objects.get(name="c")
+    for sample in sample_records(corpus, None, size=None, seed="s"):
+        record(sample)
+    for row in HARD:
+        item = Item.objects.get(key=row["id"])
+        assert item.language == row["language"]
+        assert item.fields == {field: row[field] for field in FIELDS.split()}
+        assert (item.votes, item.letters, item.posted_at) == ({}, 0, None)
+        assert item.text == "\n".join(row[field] for field in FIELDS.split())
+
+
+def test_a_tsv_file_has_quotes_as_they_are(write, import_corpus):
+    path = write("a.tsv", 'id\tlanguage\tquestion\tpassage\n1\ten\t"why\tBecause "so".\n')
+    imported(import_corpus, path, fields="question passage")
+    assert [(row["question"], row["passage"]) for row in posts()] == [('"why', 'Because "so".')]
+
+
+def test_the_manifest_and_the_parts_name_the_fields_in_order(write, import_corpus):
+    imported(import_corpus, write("a.jsonl", HARD), fields="title query")
+    assert store.manifest_of("c").fields == ("title", "query")
+    schema = pq.read_schema(store.corpus_dir("c") / "parts" / "000001.parquet")
+    assert schema.names == [*store.POST_SCHEMA.names, "language", "title", "query"]
+    assert all(not schema.field(name).nullable for name in ("language", "title", "query"))
+    assert posts()[0]["text"] == 'He said "no"\na\tb'
+
+
+def test_author_time_and_address_of_a_record_are_taken_where_there_are_any(write, import_corpus):
+    row = ad("1") | {"author": "Ann", "posted_at": "2014-07-01T12:00:00Z", "url": "https://e.org/a"}
+    imported(import_corpus, write("a.jsonl", [row]))
+    assert (len(posts()[0]["author"]), posts()[0]["url"]) == (32, "https://e.org/a")
+    (author,) = {row["author"] for row in posts()}
+    assert [found["id"] for found in store.posts_by_author("c", author, 10)] == ["1"]
+
+
+def test_columns_of_other_names_are_said(write, import_corpus):
+    row = {"key": "1", "lang": "en", "q": "why", "answer": "so"}
+    imported(import_corpus, write("a.jsonl", [row]), fields="question passage",
+             column=["id=key", "language=lang", "question=q", "passage=answer"])  # fmt: skip
+    assert [(row["id"], row["language"], row["question"]) for row in posts()] == [("1", "en", "why")]
+    with pytest.raises(CommandError, match="write FIELD=COLUMN with one of id, language, question, passage, author"):
+        imported(import_corpus, write("b.jsonl", [row]), fields="question passage", column=["text=q"])
+
+
+BAD = [
+    ({"title": None}, "The title is missing."),
+    ({"description": " \u200b\n"}, "The description is empty."),
+    ({"query": ""}, "The query is empty."),
+    ({"query": 7}, "The query is a number; it must be a string."),
+    ({"query": "a\0"}, "The query holds a NUL character, which databases refuse."),
+    ({"title": "\ud800"}, "The title holds half of a surrogate pair, which is not a character."),
+    ({"id": ""}, "The id is empty."),
+    ({"language": None}, "The language is missing."),
+    ({"language": " "}, "The language is empty."),
+    ({"language": 1}, "The language is a number; it must be a string."),
+    ({"language": "xx"}, "The language 'xx' is no code known here; write a code such as de, zh-CN or hi-Latn."),
+    ({"language": "EN"}, "The language 'EN' is no code known here; write en."),
+    ({"language": "zh_cn"}, "The language 'zh_cn' is no code known here; write zh-CN."),
+    ({"language": "und"}, "The language is und, which is none; people who read it are to judge the record."),
+    ({"url": "x"}, "The url is not a web address: it must begin with http:// or https:// and hold no spaces."),
+]
+
+
+def test_what_is_wrong_with_a_record_is_listed_with_its_line(tmp_path, import_corpus):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(ad(str(n)) | wrong) + "\n" for n, (wrong, _) in enumerate([*BAD, ({}, "")])))
+    said = imported(import_corpus, path)
+    assert f"1 accepted, 0 duplicates, {len(BAD)} rejected" in said
+    assert [(reject["line"], reject["reason"]) for reject in rejects()] == [
+        (line, reason) for line, (_, reason) in enumerate(BAD, start=1)
+    ]
+
+
+def test_a_table_without_a_field_is_refused_as_a_whole(write, import_corpus):
+    path = write("a.csv", "id,language,query,title\n1,en,a,b\n")
+    with pytest.raises(CommandError, match="has no column description; its columns are: id, language, query, title"):
+        imported(import_corpus, path)
+    with pytest.raises(CommandError, match="has no column language"):
+        imported(import_corpus, write("b.csv", "id,query\n1,a\n"), fields="query")
+    assert store.read_manifest("c") is None
+
+
+def test_a_language_can_be_declared_for_a_whole_file(write, import_corpus):
+    rows = [
+        {"id": "1", "query": "a"},
+        {"id": "2", "query": "b", "language": "de"},
+        {"id": "3", "query": "c", "language": "fr"},
+    ]
+    imported(import_corpus, write("a.jsonl", rows), fields="query", language="de")
+    assert [(row["id"], row["language"]) for row in posts()] == [("1", "de"), ("2", "de")]
+    assert rejects()[0]["reason"] == "The language is fr, but de is declared for the whole file."
+    import_corpus("c", write("b.csv", "id,query\n9,x\n"), language="it")
+    assert posts()[-1]["language"] == "it"
+    assert [source.language for source in store.manifest_of("c").sources] == ["de", "it"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"fields": "query text"}, "No field can be called text, .* --fields body --column body=text"),
+        ({"fields": "query Title"}, "No field can be called 'Title'; use up to 30 small letters"),
+        ({"fields": 'query a"b'}, "No field can be called 'a\"b'"),
+        ({"fields": "query query"}, "The field query is named twice in --fields"),
+        ({"fields": "query", "language": "xx"}, "--language xx: The language 'xx' is no code known here"),
+        ({"fields": "", "language": "de"}, "A language is declared for records alone"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_made(write, import_corpus, options, said):
+    with pytest.raises(CommandError, match=said):
+        import_corpus("c", write("a.jsonl", [ad("1")]), **options)
+    assert not store.corpus_dir("c").exists()
+
+
+def test_fields_may_be_called_as_sql_calls_its_own(write, import_corpus):
+    rows = [{"id": str(n), "language": "en", "select": "a", "order": "b", "value": str(n % 2)} for n in range(4)]
+    imported(import_corpus, write("a.jsonl", rows), fields="select order value")
+    (sample,) = sample_records(Corpus.objects.get(), None, size=1, seed="s", together="value")
+    assert [row["fields"].keys() for row in sample.rows] == [{"select", "order", "value"}] * 2
+
+
+def test_more_files_need_the_same_fields(write, import_corpus):
+    imported(import_corpus, write("a.jsonl", [ad("1")]))
+    with pytest.raises(CommandError, match="Corpus c holds records of the fields query title description, not records"):
+        imported(import_corpus, write("b.jsonl", [ad("2")]), fields="query title")
+    with pytest.raises(CommandError, match="not records of title query description"):
+        imported(import_corpus, write("b.jsonl", [ad("2")]), fields="title query description")
+    imported(import_corpus, write("b.jsonl", [ad("2")]))
+    imported(import_corpus, write("c.jsonl", [ad("3")]), fields="")
+    assert [row["id"] for row in posts()] == ["1", "2", "3"]
+
+
+def test_posts_and_records_do_not_mix(write, import_corpus):
+    import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
+    with pytest.raises(CommandError, match="Corpus p holds posts, which have one text, not records of query"):
+        imported(import_corpus, write("a.jsonl", [ad("1")]), name="p")
+    imported(import_corpus, write("a.jsonl", [ad("1")]))
+    with pytest.raises(CommandError, match="at line 1: The query is missing"):
+        import_corpus("c", write("b.jsonl", [{"id": "2", "language": "en", "text": "a"}]))
+
+
+def test_a_manifest_of_posts_says_nothing_of_fields_or_language(write, import_corpus):
+    import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
+    before = bytes_of("p")
+    assert b"fields" not in before["manifest.json"]
+    assert b"language" not in before["manifest.json"]
+    store.write_manifest("p", store.manifest_of("p"))
+    assert bytes_of("p") == before
+
+
+def test_the_same_record_twice_is_dropped_and_another_under_its_id_rejected(write, import_corpus):
+    first = ad("1", title="a\nb", description="c")
+    again = {
+        "the same": first,
+        "other bounds, so the same text": first | {"title": "a", "description": "b\nc"},
+        "another language": first | {"language": "de"},
+        "another field": first | {"query": "x"},
+    }
+    said = imported(import_corpus, write("a.jsonl", [first, *again.values()]))
+    assert "1 accepted, 1 duplicate, 3 rejected" in said
+    assert [(reject["line"], reject["reason"]) for reject in rejects()] == [
+        (line, "This id came before with other fields or another language; the first is kept.") for line in (3, 4, 5)
+    ]
+    said = imported(import_corpus, write("b.jsonl", [*again.values(), ad("2")]))
+    assert "1 accepted, 1 duplicate, 3 rejected" in said, "so too where the first is in an earlier part"
+
+
+def test_parts_are_cut_and_an_import_done_again_changes_nothing(write, import_corpus, monkeypatch):
+    monkeypatch.setattr(staging, "PART_ROWS", 10)
+    path = write("a.jsonl", [ad(str(n)) for n in range(25)])
+    imported(import_corpus, path)
+    assert [part.rows for part in store.manifest_of("c").parts] == [10, 10, 5]
+    before = bytes_of()
+    assert "a.jsonl: already imported." in imported(import_corpus, path)
+    assert bytes_of() == before
+
+
+@pytest.fixture
+def ads(write, import_corpus):
+    """Twelve queries in English with 1 to 4 ads each, five in German with two."""
+    rows = [ad(f"en{q}-{n}", "en", f"query {q}") for q in range(12) for n in range(1 + q % 4)]
+    rows += [ad(f"de{q}-{n}", "de", f"query {q}") for q in range(5) for n in range(2)]
+    imported(import_corpus, write("a.jsonl", rows[::2]), write("b.jsonl", rows[1::2]))
+    return Corpus.objects.get(name="c")
+
+
+def ticket(*of):
+    return hashlib.md5(":".join(of).encode()).hexdigest(), of[-1]
+
+
+def keys(sample):
+    return [row["id"] for row in sample.rows]
+
+
+def test_detectors_and_designs_of_posts_refuse_records(ads, write):
+    with pytest.raises(CommandError, match="Corpus c holds records of query title description, whose language is decl"):
+        call_command("prelabel", "c", processes=1)
+    with pytest.raises(CorpusError, match=r"holds records of query title description.* needs a corpus of posts"):
+        sample_uniform(ads, size=5, seed="s")
+    with pytest.raises(CommandError, match="Corpus c holds records, whose language is declared"):
+        call_command("import_predictions", "c", str(write("p.tsv", "en0-0\ten\n")), name="ours", version="1")
+
+
+def test_a_draw_for_each_language_is_in_order_of_the_hash(ads):
+    de, en = sample_records(ads, None, size=8, seed="s")
+    assert (de.language, en.language) == ("de", "en")
+    for sample in (de, en):
+        ids = [row["id"] for row in posts() if row["language"] == sample.language]
+        assert keys(sample) == sorted(ids, key=lambda key: ticket("s", sample.language, key))[:8]
+        assert (sample.frame_size, sample.size, sample.asked) == (len(ids), 8, 8)
+        assert sample.parameters == {"together": "", "left_out": 0}
+    draw, items = record(en)
+    assert Draw.objects.get() == draw
+    assert (draw.design, draw.language, draw.seed, draw.parts, draw.detectors) == ("records", "en", "s", 2, [])
+    assert draw.frame_digest == frame_digest(store.manifest_of("c"), 2)
+    assert draw.chance == 8 / 30
+    assert [item.key for item in items] == keys(en)
+
+
+def test_all_are_drawn_where_no_size_is_said_or_fewer_are_there(ads):
+    (all_of_it,) = sample_records(ads, ["de"], size=None, seed="s")
+    (more,) = sample_records(ads, ["de"], size=1000, seed="s")
+    assert (all_of_it.size, all_of_it.asked, more.size, more.asked) == (10, 10, 10, 1000)
+    assert keys(all_of_it) == keys(more)
+    assert record(all_of_it)[0].chance == 1
+
+
+def test_a_draw_in_groups_takes_whole_groups_in_order_of_the_hash(ads):
+    (sample,) = sample_records(ads, ["en"], size=4, seed="s", together="query")
+    queries = list(dict.fromkeys(row["fields"]["query"] for row in sample.rows))
+    assert queries == sorted((f"query {q}" for q in range(12)), key=lambda query: ticket("s", "en", query))[:4]
+    whole = [row["id"] for row in posts() if row["language"] == "en" and row["query"] in queries]
+    assert sorted(keys(sample)) == sorted(whole)
+    stretches = [row["fields"]["query"] for row in sample.rows]
+    assert stretches == sorted(stretches, key=queries.index), "records of one group stand together"
+    assert sample.parameters == {"together": "query", "left_out": 0, "groups": 4, "frame_groups": 12}
+    draw, _ = record(sample)
+    assert (draw.asked, draw.size, draw.frame_size) == (4, len(whole), 30)
+    assert draw.chance == 4 / 12, "a record has the chance of its group"
+    (everything,) = sample_records(ads, ["en"], size=None, seed="s", together="query")
+    assert (everything.asked, everything.size) == (12, 30)
+
+
+CORPUS = [ad(f"{language}{n}", language, f"q{n % 5}") for language in ("en", "fr") for n in range(17)]
+IDS = [row["id"] for row in CORPUS]
+
+
+@pytest.fixture
+def plain(write, import_corpus):
+    imported(import_corpus, write("a.jsonl", CORPUS))
+    return Corpus.objects.get(name="c")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.text("abc:", min_size=1, max_size=4),
+    size=st.none() | st.integers(1, 20),
+    together=st.sampled_from(["", "query"]),
+    left=st.sets(st.sampled_from([*IDS, "stranger"]), max_size=30),
+)
+def test_a_draw_is_its_seeds_holds_whole_groups_and_nothing_left_out(plain, seed, size, together, left):
+    frames = {
+        language: [row for row in CORPUS if row["language"] == language and row["id"] not in left]
+        for language in ("en", "fr")
+    }
+    languages = [language for language, frame in frames.items() if frame]
+
+    def draw(size):
+        return sample_records(plain, languages, size=size, seed=seed, together=together, leave_out=left)
+
+    if not languages:
+        with pytest.raises(CorpusError):
+            draw(size)
+        return
+    for sample, again, larger in zip(draw(size), draw(size), draw(size and size + 1), strict=True):
+        frame = {row["id"]: row[together or "id"] for row in frames[sample.language]}
+        drawn = {frame[key] for key in keys(sample)}
+        assert keys(sample) == keys(again) == keys(larger)[: sample.size]
+        assert len(set(keys(sample))) == sample.size
+        assert {key for key, value in frame.items() if value in drawn} == set(keys(sample))
+        assert len(drawn) == min(size or len(frame), len(set(frame.values())))
+        assert sample.frame_size == len(frame)
+        assert sample.parameters["left_out"] == 17 - len(frame)
+        assert {row["language"] for row in sample.rows} == {sample.language}
+
+
+@pytest.mark.parametrize(
+    ("languages", "options", "said"),
+    [
+        (["en", "it"], {}, "Corpus c has no records in it; it has them in de, en."),
+        ([], {}, "No language is named"),
+        (None, {"size": 0}, "at least one"),
+        (None, {"seed": ""}, "The seed has 0 characters"),
+        (None, {"together": "snippet"}, "has no field 'snippet' .* its fields are query, title, description"),
+        (None, {"together": "text"}, "has no field 'text'"),
+        (
+            ["de"],
+            {"leave_out": {f"de{q}-{n}" for q in range(5) for n in range(2)}},
+            "All records of corpus c in de are",
+        ),
+    ],
+)
+def test_a_draw_that_makes_no_sense_is_refused(ads, languages, options, said):
+    with pytest.raises(CorpusError, match=said):
+        sample_records(ads, languages, **({"size": 3, "seed": "s"} | options))
+
+
+def test_records_are_not_drawn_from_posts(write, import_corpus):
+    import_corpus("p", write("p.jsonl", [{"id": "1", "text": "a"}]))
+    with pytest.raises(CorpusError, match="Corpus p holds posts, not records of several fields; import records"):
+        sample_records(Corpus.objects.get(), None, size=1, seed="s")
+    with pytest.raises(CorpusError, match="Corpus p holds posts"):
+        items_of(Corpus.objects.get(), ["1"])
+
+
+def test_items_of_given_ids_are_made_once_and_found_again(ads):
+    made = items_of(ads, ["en3-1", "de0-0"])
+    assert [item.key for item in made] == ["en3-1", "de0-0"]
+    assert (made[1].language, made[1].fields["query"]) == ("de", "query 0")
+    (sample,) = sample_records(ads, ["de"], size=None, seed="s")
+    _, drawn = record(sample)
+    assert made[1].pk in {item.pk for item in drawn}
+    assert [item.pk for item in items_of(ads, ["de0-0", "en3-1", "de0-0"])] == [made[n].pk for n in (1, 0, 1)]
+    assert Item.objects.count() == 11
+    assert items_of(ads, []) == []
+
+
+def test_items_of_unknown_ids_are_refused_by_name(ads):
+    with pytest.raises(CorpusError, match="Corpus c has no record of 2 ids: nobody, query 1"):
+        items_of(ads, ["en0-0", "nobody", "query 1"])
+    with pytest.raises(CorpusError, match="no record of 9 ids, the first: a, b, c, d, e"):
+        items_of(ads, "abcdefghi")
+    assert not Item.objects.exists()
+
+
+def test_a_corpus_imported_anew_with_other_fields_is_not_mixed_with_what_was_drawn(ads, write):
+    items_of(ads, ["de0-0"])
+    Item.objects.update(fields={"query": "other"})
+    with pytest.raises(CorpusError, match="Record de0-0 was drawn before, with other fields"):
+        items_of(ads, ["de0-0"])
+
+
+def test_a_library_caller_can_import_records_too(write):
+    (outcome,) = import_files(
+        "c", [write("a.jsonl", [ad("1")])], licence="CC0-1.0", fields=("query", "title", "description")
+    )
+    assert (outcome.source.accepted, outcome.source.columns["query"]) == (1, "query")
+    assert "text" not in outcome.source.columns
