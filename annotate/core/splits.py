@@ -1,0 +1,121 @@
+"""Splits of an exported set into train, dev and test, by lot; nothing that is in one split is seen in another.
+
+Rows that have an equal value in any field that is to stay apart belong together, and whatever belongs with one of
+them does too: such a component goes into one split as a whole, across languages. Train is in English only, as XGLUE
+has it; in every other language dev and test share the rows in their ratio.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from annotate.core.lots import lot
+
+TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
+TRAINED_IN = "en"
+
+
+class SplitError(ValueError):
+    """Ratios that no set can be split by; says why."""
+
+
+class Row(NamedTuple):
+    """apart: the values that no two splits may share, in the order of their fields."""
+
+    id: str
+    language: str
+    apart: Sequence[str]
+
+
+def ratios(option: str) -> dict[str, Fraction]:
+    """Split -> its share, from an option such as train=0.8,dev=0.1,test=0.1; 0 for one that is not named."""
+    found: dict[str, Fraction] = {}
+    for part in option.split(","):
+        name, equals, share = (words.strip() for words in part.partition("="))
+        if name not in SPLITS or not equals:
+            raise SplitError(f"{part.strip()!r} is no share of a split; write train=0.8,dev=0.1,test=0.1.")
+        if name in found:
+            raise SplitError(f"The split {name} is named twice; give each one share.")
+        found[name] = _share(name, share)
+    if sum(found.values()) != 1:
+        raise SplitError(f"The shares in {option!r} make {float(sum(found.values())):g} together; they must make 1.")
+    return {name: found.get(name, Fraction(0)) for name in SPLITS}
+
+
+def _share(name: str, written: str) -> Fraction:
+    try:
+        share = Fraction(written)
+    except (ValueError, ZeroDivisionError):
+        raise SplitError(f"{written!r} is no share of the split {name}; write a number such as 0.8.") from None
+    if not 0 <= share <= 1:
+        raise SplitError(f"The share of the split {name} is between 0 and 1, not {written}.")
+    return share
+
+
+def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Split -> its share of the rows in a language; without the splits that have none there."""
+    there = {name: share for name, share in given.items() if share and (name != TRAIN or language == TRAINED_IN)}
+    if not there:
+        raise SplitError(
+            f"Only {TRAINED_IN} has a train split, so nothing is left for the rows in {language}; give dev or test a "
+            "share."
+        )
+    whole = sum(there.values())
+    return {name: share / whole for name, share in there.items()}
+
+
+def components(rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows that belong together, each once. Runs of white space count as one space, as files have it."""
+    parents: dict[object, object] = {}
+
+    def root(node: object) -> object:
+        parent = parents.setdefault(node, node)
+        while parent != node:
+            parents[node] = node = parents[parent]  # the next one has half the way
+            parent = parents[node]
+        return node
+
+    listed = list(rows)
+    for row in listed:
+        for field, value in enumerate(row.apart):
+            parents[root((field, " ".join(value.split())))] = root(row.id)
+    found: dict[object, list[Row]] = {}
+    for row in listed:
+        found.setdefault(root(row.id), []).append(row)
+    return list(found.values())
+
+
+def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
+    """Id -> the split of its row, the same for the same rows in any order.
+
+    One component after the other, in the order of their lots, goes to the split that lacks most rows of its language.
+    So whether a component is in test does not hang on its size, but for those with more rows than the smallest split
+    is to have: they go first, the largest before the others, since behind them the others can still fill the rest. A
+    split gets at most as many rows too many as the component that filled it.
+    """
+    found = components(rows)
+    counts: dict[str, int] = {}
+    for component in found:
+        for row in component:
+            counts[row.language] = counts.get(row.language, 0) + 1
+    lacking = {
+        language: {name: share * counts[language] for name, share in shares(language, given).items()}
+        for language in sorted(counts)
+    }
+    chosen: dict[str, str] = {}
+    for component in sorted(found, key=lambda component: _turn(component, lacking, seed)):
+        languages = sorted({row.language for row in component})
+        # What is in English and in another language cannot be trained on.
+        open_to = [name for name in SPLITS if all(name in lacking[language] for language in languages)]
+        best = max(open_to, key=lambda name: sum(lacking[language][name] for language in languages))
+        for row in component:
+            lacking[row.language][best] -= 1
+            chosen[row.id] = best
+    return chosen
+
+
+def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], seed: str) -> tuple[int, str, str]:
+    """What the order of the components goes by."""
+    first = min(row.id for row in component)
+    least = min(share for row in component for share in lacking[row.language].values())
+    return (-len(component) if len(component) > max(least, Fraction(1)) else 0, lot(seed, "split", first), first)

@@ -1,0 +1,112 @@
+from itertools import pairwise, permutations
+from math import log2
+from statistics import mean
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.bleu import corpus_bleu
+from annotate.core.ranking import mean_ndcg, ndcg
+
+PAGES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("grades", "scores", "expected"),
+    [
+        # by sklearn.metrics.ndcg_score, which XGLUE's script calls
+        ([3, 2, 0, 1], [4, 4, 1, 1], 0.9539682252597386),
+        ([4, 0], [0, 4], 0.6309297535714573),
+        ([4, 3, 2, 1, 0], [2, 2, 2, 2, 2], 0.8052086790151614),
+        ([0, 1, 2, 3, 4], [0.1, 0.5, 0.2, 0.9, 0.9], 0.9653362804685146),
+        ([0, 0, 0], [1, 2, 3], 0.0),
+    ],
+)
+def test_ndcg_is_that_of_the_published_evaluation(grades, scores, expected):
+    assert ndcg(grades, scores) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_page_counts_with_its_grade_by_the_logarithm_of_its_rank():
+    assert ndcg([1, 4], [2, 1]) == pytest.approx((1 + 4 / log2(3)) / (4 + 1 / log2(3)))
+
+
+@given(PAGES)
+def test_pages_predicted_alike_count_as_the_mean_over_all_their_orders(pages):
+    grades, scores = zip(*pages, strict=True)
+    orders = [order for order in permutations(range(len(pages))) if _falls([scores[page] for page in order])]
+    untied = [ndcg([grades[page] for page in order], range(len(pages), 0, -1)) for order in orders]
+    assert ndcg(grades, scores) == pytest.approx(mean(untied))
+
+
+def _falls(scores):
+    return all(before >= after for before, after in pairwise(scores))
+
+
+@given(PAGES, st.randoms(use_true_random=False))
+def test_the_order_of_the_pages_in_the_file_changes_nothing(pages, shuffler):
+    shuffled = pages[:]
+    shuffler.shuffle(shuffled)
+    assert ndcg(*zip(*pages, strict=True)) == pytest.approx(ndcg(*zip(*shuffled, strict=True)))
+
+
+@given(st.lists(st.integers(0, 4), min_size=1))
+def test_true_grades_reach_one_where_any_page_is_relevant(grades):
+    assert ndcg(grades, grades) == pytest.approx(1.0 if any(grades) else 0.0)
+
+
+def test_grades_below_nothing_and_pages_without_a_prediction_are_refused():
+    with pytest.raises(ValueError, match="a loss"):
+        ndcg([-1, 2], [1, 2])
+    with pytest.raises(ValueError, match="2 grades and 1 predictions"):
+        ndcg([1, 2], [1])
+
+
+def test_the_mean_leaves_out_queries_of_one_page_and_counts_those_without_a_relevant_one_as_nothing():
+    pages = [("a", 4, 4), ("a", 0, 0), ("b", 3, 0), ("c", 0, 2), ("c", 0, 1), ("d", 0, 4), ("d", 4, 0)]
+    found = mean_ndcg(pages, seed="1")
+    assert found.value == pytest.approx((1 + 0 + 1 / log2(3)) / 3)
+    assert (found.queries, found.single, found.irrelevant) == (3, 1, 1)
+    assert found.low is found.high is None  # of three queries
+
+
+def test_a_query_that_comes_again_later_in_the_file_is_another_one_as_in_the_published_script():
+    assert mean_ndcg([("a", 4, 1), ("a", 0, 2), ("b", 1, 1), ("b", 1, 1), ("a", 2, 2)], seed="1").single == 1
+
+
+def test_no_query_that_can_be_ranked_gives_no_mean():
+    assert mean_ndcg([("a", 4, 4)], seed="1").value is None
+    assert mean_ndcg([], seed="1").queries == 0
+
+
+def test_the_interval_is_over_queries_and_the_same_for_the_same_seed():
+    pages = [(f"q{query}", grade, (grade * query) % 7) for query in range(200) for grade in range(5)]
+    found = mean_ndcg(pages, seed="1")
+    assert found == mean_ndcg(pages, seed="1") != mean_ndcg(pages, seed="2")
+    values = [ndcg(range(5), [(grade * query) % 7 for grade in range(5)]) for query in range(200)]
+    spread = (mean(value**2 for value in values) - mean(values) ** 2) ** 0.5 / 200**0.5
+    assert found.value == pytest.approx(mean(values))
+    assert found.low == pytest.approx(found.value - 1.96 * spread, abs=spread / 5)
+    assert found.high == pytest.approx(found.value + 1.96 * spread, abs=spread / 5)
+
+
+SAID = ["what is canvas made of", "what is a hydrostatic mower", "Where is it ?"]
+MEANT = ["What is canvas made from", "what is a hydrostatic lawn mower", "where is it"]
+
+
+def test_bleu_is_that_of_the_published_evaluation():
+    # by sacrebleu.corpus_bleu(said, [meant], lowercase=True), which XGLUE's script calls
+    found = corpus_bleu(SAID, MEANT, seed="1")
+    assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
+    assert found.pairs == 3
+    assert found.signature.startswith("nrefs:1|case:lc|eff:no|tok:13a|smooth:exp")
+
+
+def test_bleu_comes_with_an_interval_over_pairs_and_needs_one_text_for_each_reference():
+    found = corpus_bleu(SAID * 20, MEANT * 20, seed="1")
+    assert found.low < found.value < found.high
+    assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
+    assert corpus_bleu(MEANT * 20, MEANT * 20, seed="1").low == pytest.approx(1.0)
+    assert corpus_bleu([], [], seed="1").value is None
+    with pytest.raises(ValueError, match="1 texts for 3 references"):
+        corpus_bleu(SAID[:1], MEANT, seed="1")

@@ -1,0 +1,151 @@
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.splits import SPLITS, Row, SplitError, components, ratios, shares, split
+
+THREE = ratios("train=0.8,dev=0.1,test=0.1")
+VALUES = st.integers(0, 12).map(str)
+LANGUAGES = st.sampled_from(["en", "de", "fr"])
+
+
+@st.composite
+def tables(draw, languages=LANGUAGES):
+    """Rows with two fields whose values come again."""
+    drawn = draw(st.lists(st.tuples(languages, VALUES, VALUES), max_size=40))
+    return [Row(f"r{number}", language, values) for number, (language, *values) in enumerate(drawn)]
+
+
+@st.composite
+def options(draw):
+    train, dev, test = draw(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20)).filter(sum))
+    if not dev + test:
+        dev = 1
+    whole = train + dev + test
+    return {name: Fraction(part, whole) for name, part in zip(SPLITS, (train, dev, test), strict=True)}
+
+
+@given(tables(), options(), st.text(max_size=5))
+def test_no_value_of_a_field_is_in_two_splits(rows, given_ratios, seed):
+    chosen = split(rows, given_ratios, seed=seed)
+    seen = {}
+    for row in rows:
+        for field, value in enumerate(row.apart):
+            assert seen.setdefault((field, value), chosen[row.id]) == chosen[row.id]
+    assert chosen.keys() == {row.id for row in rows}
+
+
+@given(tables(), options(), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_changes_nothing(rows, given_ratios, shuffler):
+    shuffled = rows[:]
+    shuffler.shuffle(shuffled)
+    assert split(rows, given_ratios, seed="1") == split(shuffled, given_ratios, seed="1")
+
+
+@given(tables(), options())
+def test_train_is_in_english_only_and_no_split_without_a_share_has_rows(rows, given_ratios):
+    chosen = split(rows, given_ratios, seed="1")
+    for row in rows:
+        assert given_ratios[chosen[row.id]]
+        assert row.language == "en" or chosen[row.id] != "train"
+
+
+@given(tables(languages=st.just("en")), options(), st.text(max_size=5))
+def test_a_split_has_fewer_rows_too_many_than_the_largest_component_has(rows, given_ratios, seed):
+    counts = Counter(split(rows, given_ratios, seed=seed).values())
+    largest = max(map(len, components(rows)), default=0)
+    for name, share in given_ratios.items():
+        assert counts[name] - share * len(rows) <= largest * Fraction(2, 3)
+
+
+@given(st.integers(0, 200), options(), st.text(max_size=5))
+def test_rows_of_which_no_two_belong_together_are_split_as_near_the_ratios_as_whole_rows_can(size, given_ratios, seed):
+    rows = [Row(f"r{number}", "en", [f"q{number}"]) for number in range(size)]
+    counts = Counter(split(rows, given_ratios, seed=seed).values())
+    for name, share in given_ratios.items():
+        assert abs(counts[name] - share * size) < 1
+
+
+def test_another_seed_splits_otherwise():
+    rows = [Row(f"r{number}", "en", [f"q{number}"]) for number in range(50)]
+    assert split(rows, THREE, seed="1") != split(rows, THREE, seed="2")
+    assert Counter(split(rows, THREE, seed="1").values()) == {"train": 40, "dev": 5, "test": 5}
+
+
+def test_a_chain_of_equal_questions_and_passages_is_one_component():
+    rows = [
+        Row("a", "en", ["who", "P1"]),
+        Row("b", "en", ["when", "P1"]),
+        Row("c", "en", ["when", "P2"]),
+        Row("d", "en", ["P1", "who"]),  # a question that reads like a passage is none
+    ]
+    assert sorted(sorted(row.id for row in part) for part in components(rows)) == [["a", "b", "c"], ["d"]]
+
+
+def test_values_that_differ_by_white_space_alone_are_equal():
+    assert len(components([Row("a", "en", ["cheap\tflights "]), Row("b", "en", ["cheap flights"])])) == 1
+
+
+def test_a_query_in_two_languages_is_in_one_split_and_not_in_train():
+    rows = [Row("a", "en", ["facebook"]), Row("b", "de", ["facebook"])]
+    for seed in range(20):
+        chosen = split(rows, THREE, seed=str(seed))
+        assert chosen["a"] == chosen["b"] != "train"
+
+
+def test_a_component_larger_than_dev_or_test_goes_to_train_with_any_seed():
+    rows = [Row(f"r{number}", "en", ["one"]) for number in range(60)]
+    rows += [Row(f"s{number}", "en", [f"q{number}"]) for number in range(40)]
+    for seed in range(20):
+        chosen = split(rows, THREE, seed=str(seed))
+        assert Counter(chosen.values()) == {"train": 80, "dev": 10, "test": 10}
+        assert chosen["r0"] == "train"
+
+
+def test_queries_of_many_pages_are_in_test_as_often_as_those_of_few():
+    rows = [Row(f"{query}-{page}", "en", [f"q{query}"]) for query in range(200) for page in range(1 + query % 8)]
+    pages = [0, 0]
+    for seed in range(20):
+        chosen = split(rows, THREE, seed=str(seed))
+        queries = {row.apart[0]: row.id.split("-")[0] for row in rows if chosen[row.id] == "test"}
+        pages[0] += sum(1 + int(query) % 8 for query in queries.values())
+        pages[1] += len(queries)
+    assert pages[0] / pages[1] == pytest.approx(4.5, abs=0.4)
+
+
+def test_languages_without_train_share_dev_and_test_in_their_ratio():
+    assert shares("de", ratios("train=0.7,dev=0.1,test=0.2")) == {"dev": Fraction(1, 3), "test": Fraction(2, 3)}
+    assert shares("en", THREE) == {"train": Fraction(4, 5), "dev": Fraction(1, 10), "test": Fraction(1, 10)}
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("train=0.8,dev=0.1", "The shares in 'train=0.8,dev=0.1' make 0.9 together; they must make 1."),
+        ("train=0.8,valid=0.2", "'valid=0.2' is no share of a split; write train=0.8,dev=0.1,test=0.1."),
+        ("train=0.8,train=0.2", "The split train is named twice; give each one share."),
+        ("train=most,test=0.2", "'most' is no share of the split train; write a number such as 0.8."),
+        ("train=1.5,test=-0.5", "The share of the split train is between 0 and 1, not 1.5."),
+        ("train=1/0,test=0.5", "'1/0' is no share of the split train; write a number such as 0.8."),
+        ("", "'' is no share of a split; write train=0.8,dev=0.1,test=0.1."),
+    ],
+)
+def test_ratios_that_cannot_be_are_refused_with_a_sentence(option, sentence):
+    with pytest.raises(SplitError) as refused:
+        ratios(option)
+    assert str(refused.value) == sentence
+
+
+def test_thirds_may_be_written_as_such():
+    assert ratios("dev=1/3, test=2/3") == {"train": 0, "dev": Fraction(1, 3), "test": Fraction(2, 3)}
+
+
+def test_a_language_for_which_train_leaves_nothing_is_refused():
+    with pytest.raises(SplitError) as refused:
+        split([Row("a", "de", ["q"])], ratios("train=1"), seed="1")
+    assert str(refused.value) == (
+        "Only en has a train split, so nothing is left for the rows in de; give dev or test a share."
+    )
