@@ -1,0 +1,209 @@
+"""Krippendorff's alpha, observed agreement, each annotator against the rest."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.agreement import against_rest, alpha, nominal, observed_agreement, ordinal
+from annotate.core.answers import credit, tabulate, winners
+from tests.annotate import crowd
+
+# Four observers, twelve units; a dot is no answer (Krippendorff 2011, sections C and D).
+KRIPPENDORFF = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
+LABELS = "abcd"
+
+
+def rows_of(observers):
+    return [(unit, who, label) for who, line in enumerate(observers) for unit, label in enumerate(line) if label != "."]
+
+
+@st.composite
+def answers(draw, least=0):
+    """Rows of up to 5 people on up to 12 units, each pair answered once."""
+    pairs = draw(st.sets(st.tuples(st.integers(0, 11), st.integers(0, 4)), min_size=least))
+    return [(unit, who, draw(st.sampled_from(LABELS))) for unit, who in sorted(pairs)]
+
+
+def counts_of(rows, labels=LABELS):
+    return tabulate(rows, labels).counts()
+
+
+def value(rows, distance=nominal, labels=LABELS):
+    return alpha(counts_of(rows, labels), distance, seed=1, replicates=10).value
+
+
+def same(one, other):
+    return one is other is None or one == pytest.approx(other)
+
+
+def by_pairs(rows, apart):
+    """Alpha from its definition, pair by pair: mean disagreement within units, and among all paired answers."""
+    units = Counter(unit for unit, _, _ in rows)
+    paired = [(unit, label) for unit, _, label in rows if units[unit] > 1]
+    within = sum(
+        apart(one[1], other[1]) / (units[one[0]] - 1)
+        for i, one in enumerate(paired)
+        for j, other in enumerate(paired)
+        if i != j and one[0] == other[0]
+    )
+    among = sum(apart(one[1], other[1]) for i, one in enumerate(paired) for j, other in enumerate(paired) if i != j)
+    return 1 - within * (len(paired) - 1) / among if among else None
+
+
+@pytest.mark.parametrize(("distance", "published"), [(nominal, 0.743), (ordinal, 0.815)])
+def test_alpha_is_what_krippendorff_publishes_for_his_example(distance, published):
+    assert round(value(rows_of(KRIPPENDORFF), distance, "12345"), 3) == published
+
+
+def test_grades_may_be_told_best_first_or_worst_first():
+    rows = rows_of(KRIPPENDORFF)
+    assert value(rows, ordinal, "54321") == pytest.approx(value(rows, ordinal, "12345"))
+
+
+@given(answers())
+def test_nominal_alpha_is_its_definition_pair_by_pair(rows):
+    assert same(value(rows), by_pairs(rows, lambda one, other: one != other))
+
+
+@given(answers())
+def test_the_names_of_labels_change_nothing(rows):
+    renamed = [(unit, who, LABELS[::-1][LABELS.index(label)]) for unit, who, label in rows]
+    assert same(value(renamed), value(rows))
+    assert observed_agreement(counts_of(renamed), seed=1) == observed_agreement(counts_of(rows), seed=1)
+
+
+@given(answers())
+def test_who_gave_which_answer_and_units_with_one_change_nothing_in_alpha(rows):
+    others = [(unit, -who, label) for unit, who, label in reversed(rows)]
+    alone = [(100 + number, 0, label) for number, label in enumerate(LABELS)]
+    for distance in (nominal, ordinal):
+        assert same(value([*others, *alone], distance), value(rows, distance))
+
+
+@given(st.lists(st.sampled_from(LABELS), min_size=1, max_size=30), st.integers(2, 4))
+def test_alpha_of_perfect_agreement_is_1_and_of_a_single_label_unknown(truth, people):
+    rows = [(unit, who, label) for unit, label in enumerate(truth) for who in range(people)]
+    for distance in (nominal, ordinal):
+        assert same(value(rows, distance), 1.0 if len(set(truth)) > 1 else None)
+    agreed = observed_agreement(counts_of(rows), seed=1)
+    assert (agreed.value, agreed.low, agreed.high) == (1.0, None, None)
+
+
+def test_alpha_of_answers_by_chance_is_about_0_whatever_the_labels_shares():
+    rng = np.random.default_rng(7)
+    counts = np.stack([rng.multinomial(3, (0.9, 0.1)) for _ in range(4000)])
+    found = alpha(counts, seed=1)
+    assert found.low < 0 < found.high
+    assert abs(found.value) < 0.03
+    assert observed_agreement(counts, seed=1).value == pytest.approx(0.82, abs=0.01)
+
+
+@given(answers(least=2))
+def test_alpha_is_observed_agreement_corrected_for_chance(rows):
+    counts = counts_of(rows)
+    paired = counts[counts.sum(axis=1) > 1].sum(axis=0)
+    number = paired.sum()
+    if value(rows) is not None:
+        chance = (paired * (paired - 1)).sum() / (number * (number - 1))
+        observed = observed_agreement(counts, seed=1).value
+        assert value(rows) == pytest.approx((observed - chance) / (1 - chance))
+
+
+@given(answers())
+def test_the_annotators_agreements_make_up_the_observed_one(rows):
+    each = [one for one in against_rest(tabulate(rows, LABELS), seed=1, replicates=10) if one.units]
+    observed = observed_agreement(counts_of(rows), seed=1).value
+    units = sum(one.units for one in each)
+    assert same(sum(one.agreement.value * one.units for one in each) / units if units else None, observed)
+
+
+def test_who_always_says_the_frequent_label_agrees_much_and_has_a_kappa_of_0():
+    rng = np.random.default_rng(3)
+    truth = rng.random(500) < 0.1
+    careful = [(u, who, "ba"[int(t == (rng.random() < 0.95))]) for u, t in enumerate(truth) for who in ("x", "y")]
+    found = against_rest(tabulate([*careful, *((u, "lazy", "b") for u in range(500))], "ab"), seed=1)
+    assert [one.annotator for one in found] == ["x", "y", "lazy"]
+    assert found[2].agreement.value > 0.8
+    assert found[2].kappa.value == pytest.approx(0, abs=1e-9)
+    assert found[0].kappa.low > 0.25
+
+
+def test_a_miss_by_one_grade_costs_less_than_one_by_four_where_labels_are_grades():
+    truth = "01234" * 20
+    near = str.maketrans("01234", "10233")
+    far = str.maketrans("01234", "40230")
+    rows = [(u, "rest", t) for u, t in enumerate(truth)]
+    near, far = (
+        against_rest(
+            tabulate([*rows, *((u, "one", t.translate(how)) for u, t in enumerate(truth))], "01234"), ordinal, seed=1
+        )[1]
+        for how in (near, far)
+    )
+    assert near.agreement.value == far.agreement.value == pytest.approx(0.4)
+    assert near.kappa.value > 0.8 > 0 > far.kappa.value
+
+
+def test_an_annotators_own_repeat_is_not_one_of_the_rest():
+    rows = [(1, "ann", "a"), (1, "ann", "b"), (1, "bob", "a"), (2, "ann", "a"), (2, "ann", "a")]
+    found = {one.annotator: one for one in against_rest(tabulate(rows, "ab"), seed=1)}
+    assert found["ann"].units == found["bob"].units == 1
+    assert found["ann"].agreement.value == found["bob"].agreement.value == 0.5
+
+
+def test_intervals_come_again_from_the_seed_and_hold_the_value():
+    counts = counts_of(crowd.rows("cf_amt"), "01234")
+    first, again, other = (alpha(counts, seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
+    assert first.value == other.value
+    assert first.low < first.value < first.high
+    assert first.units == 300
+
+
+def test_the_interval_is_that_of_units_drawn_anew_one_by_one():
+    counts = counts_of(crowd.rows("zencrowd_in"), "01")
+    rng = np.random.default_rng(11)
+    drawn = [alpha(counts[rng.integers(0, len(counts), len(counts))], seed=1, replicates=2).value for _ in range(400)]
+    found = alpha(counts, seed=1)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=0.005)
+
+
+def test_no_interval_is_told_of_a_few_units_or_of_units_that_are_all_alike():
+    few = alpha(counts_of([(unit, who, "ab"[unit % 2 * who]) for unit in range(19) for who in (0, 1)]), seed=1)
+    assert (few.value is None, few.low, few.high, few.units) == (False, None, None, 19)
+    alike = observed_agreement(counts_of([(unit, who, "ab"[who]) for unit in range(50) for who in (0, 1)]), seed=1)
+    assert (alike.value, alike.low, alike.high) == (0.0, None, None)
+    assert alpha(counts_of([]), seed=1).as_dict() == {"value": None, "low": None, "high": None, "units": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "which", "number", "majority", "found"),
+    [
+        ("cf_amt", list, 6030, 85.33, 0.5212),
+        ("cf_amt", crowd.first_kept, 6025, 85.33, 0.5209),
+        ("cf_amt", crowd.repeated_left_out, 6020, 85.33, 0.5205),
+        ("zencrowd_in", list, 11205, 74.09, 0.1757),
+        ("zencrowd_in", crowd.first_kept, 10495, 74.00, 0.1699),
+    ],
+)
+def test_majority_and_alpha_of_the_crowd_sets(name, which, number, majority, found):
+    rows, gold = which(crowd.rows(name)), crowd.gold(name)
+    table = tabulate(rows, sorted(set(gold.values())))
+    truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
+    assert len(rows) == number
+    assert round(100 * credit(table.counts(), truth).mean(), 2) == majority
+    assert round(alpha(table.counts(), seed=1).value, 4) == found
+
+
+def test_what_ties_wins_together_and_a_lot_would_be_right_as_often():
+    counts = np.array([[2, 2, 0], [1, 3, 0], [1, 1, 1]])
+    assert winners(counts).tolist() == [[True, True, False], [False, True, False], [True, True, True]]
+    assert credit(counts, np.array([1, 0, 2])).tolist() == pytest.approx([0.5, 0.0, 1 / 3])
+    assert winners(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_an_answer_outside_the_labels_is_refused():
+    with pytest.raises(ValueError, match="'x' is none of the labels a, b"):
+        tabulate([(1, "ann", "x")], "ab")

@@ -1,0 +1,132 @@
+"""Dawid and Skene's model, on their own example, on the crowd sets, and where nothing tells annotators apart."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.answers import credit, tabulate, winners
+from annotate.core.dawid_skene import fit
+from tests.annotate import crowd
+
+# 45 patients, graded 1 to 4 three times by the first anaesthetist and once by each of four others (Dawid and Skene
+# 1979, table 1).
+ANAESTHETISTS = """
+    1111111 3334334 1122122 2223121 2223222 2223322 1222111 3333433 2222223 2322223 4444444 2223343 1111111 2223212
+    1211111 1112111 1111111 1111111 2222221 2221322 2222222 2222221 2223222 2212222 1111111 1111111 2322222 1111111
+    1111111 1121121 1111111 3333233 1111111 2222222 2223232 4334343 2212232 2323233 3333432 1111111 1111111 1212111
+    2322222 1211111 2222222
+"""
+LABELS = "abc"
+
+
+@st.composite
+def answers(draw):
+    pairs = draw(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 4)), max_size=40))
+    return [(unit, who, draw(st.sampled_from(LABELS))) for unit, who in pairs]
+
+
+def test_the_model_finds_in_its_authors_example_what_they_print():
+    rows = [
+        (patient, max(0, place - 2), grade)
+        for patient, grades in enumerate(ANAESTHETISTS.split())
+        for place, grade in enumerate(grades)
+    ]
+    found = fit(tabulate(rows, "1234"))
+    assert found.converged
+    assert found.prior.round(2).tolist() == [0.40, 0.42, 0.11, 0.07]
+    assert found.confusion[0].round(2).tolist() == [
+        [0.89, 0.11, 0.0, 0.0],
+        [0.07, 0.88, 0.05, 0.0],
+        [0.0, 0.34, 0.66, 0.0],
+        [0.0, 0.0, 0.56, 0.44],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "which", "accuracy"),
+    [
+        ("cf_amt", list, 83.67),
+        ("zencrowd_in", list, 75.74),
+        ("zencrowd_in", crowd.first_kept, 75.64),
+    ],
+)
+def test_accuracy_on_the_crowd_sets(name, which, accuracy):
+    rows, gold = which(crowd.rows(name)), crowd.gold(name)
+    table = tabulate(rows, sorted(set(gold.values())))
+    found = fit(table)
+    truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
+    assert found.converged
+    assert round(100 * credit(found.posterior, truth).mean(), 2) == accuracy
+
+
+def test_repeated_pairs_left_out_of_zencrowd():
+    rows, gold = crowd.repeated_left_out(crowd.rows("zencrowd_in")), crowd.gold("zencrowd_in")
+    table = tabulate(rows, "01")
+    truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
+    assert len(rows) == 9895
+    assert round(100 * credit(table.counts(), truth).mean(), 2) == 73.63
+    assert round(100 * credit(fit(table).posterior, truth).mean(), 2) == 75.64
+
+
+@given(answers())
+def test_posteriors_and_priors_and_rows_of_confusion_each_sum_to_1(rows):
+    table = tabulate(rows, LABELS)
+    found = fit(table)
+    assert found.posterior.shape == (len(table.units), 3)
+    assert found.posterior.sum(axis=1) == pytest.approx(1)
+    assert found.prior.sum() == pytest.approx(1 if rows else 0)
+    sums = found.confusion.sum(axis=2)
+    assert np.all(np.isclose(sums, 1) | (sums == 0))
+    assert not np.isnan(found.confusion).any()
+
+
+@given(answers())
+def test_a_label_that_nobody_gave_a_unit_is_not_its_label(rows):
+    table = tabulate(rows, LABELS)
+    assert np.all(fit(table).posterior[table.counts().sum(axis=1) == 0] == 0)
+    assert np.all(fit(table).posterior[:, table.counts().sum(axis=0) == 0] == 0)
+
+
+@given(answers())
+def test_the_names_of_labels_change_nothing(rows):
+    renamed = [(unit, who, LABELS[::-1][LABELS.index(label)]) for unit, who, label in rows]
+    one, other = (fit(tabulate(some, LABELS), longest=50) for some in (rows, renamed))
+    assert one.posterior == pytest.approx(other.posterior[:, ::-1], abs=1e-6)
+
+
+def test_the_same_answers_give_the_same_to_the_last_bit():
+    table = tabulate(crowd.rows("cf_amt"), "01234")
+    assert np.array_equal(fit(table).posterior, fit(table).posterior)
+
+
+def test_perfect_agreement_is_believed():
+    table = tabulate([(unit, who, LABELS[unit % 3]) for unit in range(9) for who in range(3)], LABELS)
+    found = fit(table)
+    assert found.posterior.tolist() == np.eye(3)[np.arange(9) % 3].tolist()
+    assert found.confusion == pytest.approx(np.stack([np.eye(3)] * 3))
+
+
+def test_two_who_contradict_each_other_throughout_leave_ties_that_are_named():
+    rows = [(unit, who, "ab"[(unit + who) % 2]) for unit in range(10) for who in (0, 1)]
+    assert winners(fit(tabulate(rows, "ab")).posterior).all()
+
+
+def test_one_who_always_says_the_opposite_is_understood():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 200)
+    sure = {"ann": 0.9, "bob": 0.9, "cleo": 0.9, "anti": 0.05}
+    rows = [
+        (unit, who, "ab"[t if rng.random() < right else 1 - t])
+        for unit, t in enumerate(truth)
+        for who, right in sure.items()
+    ]
+    table = tabulate(rows, "ab")
+    found = fit(table)
+    assert found.confusion[3, 0, 1] > 0.85
+    assert credit(found.posterior, truth).mean() > credit(table.counts(), truth).mean()
+
+
+def test_where_the_rounds_run_out_it_is_said():
+    found = fit(tabulate(crowd.rows("zencrowd_in"), "01"), longest=3)
+    assert (found.rounds, found.converged) == (3, False)
