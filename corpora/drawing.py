@@ -185,7 +185,7 @@ def sample_records(
     sample each, in order of the codes; all of the frame where that is smaller. CorpusError where the corpus is one of
     posts, or has no records of a language.
     """
-    _check_asked(size, seed)
+    _check_asked(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
     parts = len(manifest.parts)
@@ -264,9 +264,9 @@ def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _check_asked(size: int | None, seed: str) -> None:
+def _check_asked(size: int | None, seed: str, noun: str = "post") -> None:
     if size is not None and size < 1:
-        raise CorpusError("Draw at least one post.")
+        raise CorpusError(f"Draw at least one {noun}.")
     if not 0 < len(seed) <= 64:
         raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
 

@@ -353,7 +353,8 @@ def test_a_draw_is_its_seeds_holds_whole_groups_and_nothing_left_out(plain, seed
     [
         (["en", "it"], {}, "Corpus c has no records in it; it has them in de, en."),
         ([], {}, "No language is named"),
-        (None, {"size": 0}, "at least one"),
+        (None, {"size": 0}, "Draw at least one record"),
+        (None, {"size": 0, "together": "query"}, "Draw at least one group"),
         (None, {"seed": ""}, "The seed has 0 characters"),
         (None, {"together": "snippet"}, "has no field 'snippet' .* its fields are query, title, description"),
         (None, {"together": "text"}, "has no field 'text'"),
