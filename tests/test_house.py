@@ -138,6 +138,67 @@ def test_every_listed_language_of_the_demo_has_a_reader(truth):
     assert " ".join(sorted(code for code in set(truth.values()) if levels.get(code, 0) < 4)) == off_list
 
 
+# The fields of each kind of record, and the answers there are to it.
+RECORDS = {
+    "ad_relevance": (("query", "title", "description"), ("Good", "Bad")),
+    "qa_match": (("question", "passage"), ("1", "0")),
+    "web_ranking": (("query", "title", "snippet"), ("4", "3", "2", "1", "0")),
+}
+
+
+def records(name, language):
+    with open(FIXTURES / "records" / f"{name}.{language}.jsonl", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def test_the_folder_of_records_holds_each_kind_in_each_language_and_nothing_else():
+    names = {f"{name}.{language}.jsonl" for name in RECORDS for language in ("en", "fr", "de")}
+    assert {path.name for path in (FIXTURES / "records").iterdir()} == names
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de"])
+@pytest.mark.parametrize("name", RECORDS)
+def test_there_are_sixty_records_with_as_many_of_each_answer_in_each_purpose(name, language):
+    fields, answers = RECORDS[name]
+    rows = records(name, language)
+    keys = ["id", "language", *fields, "truth", "why", "purpose"]
+    assert all(list(row) == keys for row in rows)
+    assert all(row[key].strip() for row in rows for key in keys if key != "purpose")
+    assert [row["id"] for row in rows] == [f"{name.split('_')[0]}-{language}-{n:03}" for n in range(1, 61)]
+    assert {row["language"] for row in rows} == {language}
+    assert len({tuple(row[field] for field in fields) for row in rows}) == 60
+    # pages are dealt out by whole queries of five
+    sizes = {"practice": 5, "test": 15} if name == "web_ranking" else {"practice": 4, "test": 16}
+    sizes |= {"queue": 10, "": 30}
+    balance = {(purpose, answer): size // len(answers) for purpose, size in sizes.items() for answer in answers}
+    assert Counter((row["purpose"], row["truth"]) for row in rows) == balance
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de"])
+def test_the_five_pages_of_a_query_stand_together_and_have_one_purpose(language):
+    rows = records("web_ranking", language)
+    pages = [rows[n : n + 5] for n in range(0, 60, 5)]
+    assert all(len({(row["query"], row["purpose"]) for row in group}) == 1 for group in pages)
+    assert len({row["query"] for row in rows}) == 12
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_some_records_hold_what_breaks_files(name):
+    rows = [row for language in ("en", "fr", "de") for row in records(name, language)]
+    texts = "".join(row[field] for row in rows for field in RECORDS[name][0])
+    assert [mark for mark in '\t\n"' if mark not in texts] == []
+    assert any(ord(mark) > 0xFFFF for mark in texts)  # an emoji
+
+
+def test_the_guidelines_examples_are_in_no_record():
+    for name, (fields, _) in RECORDS.items():
+        for language in ("en", "fr", "de"):
+            text = (ROOT / "annotate" / "task_types" / f"{name}.{language}.md").read_text(encoding="utf-8")
+            examples = {line.split("|")[1].strip().casefold() for line in text.splitlines() if line.startswith("|")}
+            assert len(examples) >= 3
+            assert examples.isdisjoint(row[fields[0]].casefold() for row in records(name, language))
+
+
 def test_every_variable_that_the_settings_read_is_explained():
     settings = (ROOT / "deploy" / "settings.py").read_text(encoding="utf-8")
     names = {"DATABASE_URL", *re.findall(r"\bASSAY_[A-Z_]+[A-Z]\b", settings)}
