@@ -1,0 +1,138 @@
+"""The files of XGLUE (Liang et al. 2020; Data_Format.txt of its repository), written from rows and read back.
+
+Cells are parted by tabs, rows by newlines, and nothing is quoted, so whatever a reader could take for either is a space
+inside a cell. The label is the last cell; the test files have none, and theirs are in a file beside it.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotate.core.splits import TEST
+
+# What str.splitlines() and readers of lines break at, besides the tab.
+_BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+_BOM = "\ufeff"
+# What Python's csv module, with which the published readers read, takes in a cell.
+LONGEST = 131_072
+
+
+class XglueError(Exception):
+    """Files that cannot be written or are not of this format; one sentence that says why."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One of XGLUE's tasks. inputs: the fields of a line; target: the field in a file of its own, line by line.
+
+    only: the label of the rows that are there at all; together: the field whose equal values stand in one stretch.
+    """
+
+    inputs: Sequence[str]
+    target: str = ""
+    only: str = ""
+    together: str = ""
+
+
+# Name in the files -> its form. A question that people confirmed to be answered by its passage is one to be generated.
+FORMS = {
+    "qadsm": Form(("query", "title", "description")),
+    "qam": Form(("question", "passage")),
+    "wpr": Form(("query", "title", "snippet"), together="query"),
+    "qg": Form(("passage",), target="question", only="1"),
+}
+# Of a task type that publishes the first, the second is derived.
+DERIVED = {"qam": ("qg",)}
+# Those that a label is predicted for.
+LABELLED = tuple(name for name, form in FORMS.items() if not form.target)
+
+
+def forms_of(published: str) -> tuple[str, ...]:
+    return (published, *DERIVED.get(published, ()))
+
+
+def cell(value: str) -> str:
+    """A value as the files have it."""
+    return _BREAKS.sub(" ", value)
+
+
+def file_name(name: str, language: str, split: str, *, part: str = "", mark: str = "", labels: bool = False) -> str:
+    """xglue.qadsm.en.train, xglue.qg.en.src.train, xglue.wpr.de.test.labels; mark: of what is not finished."""
+    return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
+
+
+def write(folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, mark: str = "") -> dict[str, int]:
+    """File -> its rows, for a task type and what is derived from it. Splits without rows have no file.
+
+    rows: with language, split, label and each field. XglueError, before anything is written, for a cell that is too
+    long for the readers.
+    """
+    files: dict[str, list[list[str]]] = {}
+    listed = list(rows)
+    for name in forms_of(published):
+        for file, cells in _cells(name, _in_stretches(FORMS[name], listed), mark):
+            files.setdefault(file, []).append(cells)
+    for file, lines in files.items():
+        for number, cells in enumerate(lines, 1):
+            if (longest := max(map(len, cells))) > LONGEST:
+                raise XglueError(
+                    f"{file}, line {number:,} would have a cell of {longest:,} characters; the readers of these files "
+                    f"take {LONGEST:,} at most."
+                )
+    for file, lines in files.items():
+        # A reader takes the first character for a mark of the encoding if it is one: then that of the cell is second.
+        start = _BOM if lines[0][0].startswith(_BOM) else ""
+        with (folder / file).open("w", encoding="utf-8", newline="\n") as out:
+            out.write(start)
+            out.writelines("\t".join(cells) + "\n" for cells in lines)
+    return {file: len(lines) for file, lines in files.items()}
+
+
+def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The rows that the form has, in their order; those that stand together where the first of them stands."""
+    kept = [row for row in rows if not form.only or row["label"] == form.only]
+    if not form.together:
+        return kept
+    stretches: dict[str, list[Mapping[str, str]]] = {}
+    for row in kept:
+        stretches.setdefault(cell(row[form.together]), []).append(row)
+    return [row for stretch in stretches.values() for row in stretch]
+
+
+def _cells(name: str, rows: Iterable[Mapping[str, str]], mark: str) -> Iterator[tuple[str, list[str]]]:
+    form = FORMS[name]
+    for row in rows:
+        where = row["language"], row["split"]
+        inputs = [cell(row[field]) for field in form.inputs]
+        if form.target:
+            yield file_name(name, *where, part=".src", mark=mark), inputs
+            yield file_name(name, *where, part=".tgt", mark=mark), [cell(row[form.target])]
+        elif row["split"] == TEST:
+            yield file_name(name, *where, mark=mark), inputs
+            yield file_name(name, *where, mark=mark, labels=True), [row["label"]]
+        else:
+            yield file_name(name, *where, mark=mark), [*inputs, row["label"]]
+
+
+def read(path: Path, columns: int) -> list[list[str]]:
+    """The rows of a file, as the published readers read it: tab, no quoting, utf-8-sig.
+
+    XglueError where it is not UTF-8, or a row has not as many cells.
+    """
+    rows = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for number, cells in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
+                found = cells or [""]
+                if len(found) != columns:
+                    raise XglueError(f"{path}, line {number:,} is of {len(found)} cells, not of {columns}.")
+                rows.append(found)
+    except OSError as error:
+        raise XglueError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise XglueError(f"{path} is not UTF-8; save it as UTF-8.") from error
+    except csv.Error as error:
+        raise XglueError(f"{path} cannot be read with tabs and without quotes: {error}.") from error
+    return rows

@@ -1,0 +1,198 @@
+import csv
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotate import xglue
+
+BREAKS = "\t\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+HARD = [
+    "she said \"yes\", and 'no'",
+    '"',
+    "a\tb",
+    "one\r\ntwo\rthree\nfour",
+    *(f"a{separator}b" for separator in BREAKS),
+    "שלום עולם \u200fאב",
+    "مرحبا بالعالم",
+    "👩‍👩‍👧‍👦 🇩🇪 👍🏽",
+    "\ufeffbegins with a mark",
+    " blanks around ",
+    "back\\slash \\n \\t",
+    "a,b;c|d",
+    "𐍈 beyond the first plane",
+    "#not a comment",
+    "NA",
+]
+
+
+def rows_of(values, language="en", split="train", label="Good"):
+    return [
+        {
+            "language": language,
+            "split": split,
+            "label": label,
+            "query": value,
+            "title": values[-1],
+            "description": value,
+        }
+        for value in values
+    ]
+
+
+def published_reader(path):
+    """As the readers of XGLUE's files do it."""
+    with path.open(encoding="utf-8-sig") as file:
+        return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def as_written(value):
+    value = value.replace("\r\n", " ")
+    for separator in BREAKS:
+        value = value.replace(separator, " ")
+    return value
+
+
+def test_hard_fields_are_read_back_row_for_row(tmp_path):
+    xglue.write(tmp_path, "qadsm", rows_of(HARD))
+    expected = [[as_written(value), "NA", as_written(value), "Good"] for value in HARD]
+    assert published_reader(tmp_path / "xglue.qadsm.en.train") == expected
+    assert xglue.read(tmp_path / "xglue.qadsm.en.train", 4) == expected
+
+
+@pytest.mark.parametrize("value", HARD)
+def test_whatever_stands_first_in_a_file_survives(tmp_path, value):
+    xglue.write(tmp_path, "qadsm", rows_of([value]))
+    assert published_reader(tmp_path / "xglue.qadsm.en.train")[0][0] == as_written(value)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.lists(
+            st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
+            min_size=3,
+            max_size=3,
+        ),
+        min_size=1,
+    )
+)
+def test_any_fields_are_read_back_row_for_row(tmp_path_factory, table):
+    folder = tmp_path_factory.mktemp("any")
+    rows = [
+        {"language": "en", "split": "dev", "label": "Bad", "query": query, "title": title, "description": description}
+        for query, title, description in table
+    ]
+    assert xglue.write(folder, "qadsm", rows) == {"xglue.qadsm.en.dev": len(rows)}
+    expected = [[*map(as_written, cells), "Bad"] for cells in table]
+    assert published_reader(folder / "xglue.qadsm.en.dev") == expected
+    assert xglue.read(folder / "xglue.qadsm.en.dev", 4) == expected
+    # Nor does a reader who splits lines as Python does see more rows than there are.
+    assert len((folder / "xglue.qadsm.en.dev").read_text(encoding="utf-8-sig").splitlines()) == len(rows)
+
+
+def test_no_byte_order_mark_is_written_where_no_field_begins_with_one(tmp_path):
+    xglue.write(tmp_path, "qadsm", rows_of(["plain", "\ufeffmarked"]))
+    assert (tmp_path / "xglue.qadsm.en.train").read_bytes().startswith(b"plain\t")
+
+
+def test_files_are_named_as_published_with_the_labels_of_test_beside_it(tmp_path):
+    rows = [
+        *rows_of(["a", "b"]),
+        *rows_of(["c"], split="dev"),
+        *rows_of(["d"], split="test", label="Bad"),
+        *rows_of(["e"], "de", "dev"),
+        *rows_of(["f"], "fr", "test"),
+    ]
+    assert xglue.write(tmp_path, "qadsm", rows) == {
+        "xglue.qadsm.en.train": 2,
+        "xglue.qadsm.en.dev": 1,
+        "xglue.qadsm.en.test": 1,
+        "xglue.qadsm.en.test.labels": 1,
+        "xglue.qadsm.de.dev": 1,
+        "xglue.qadsm.fr.test": 1,
+        "xglue.qadsm.fr.test.labels": 1,
+    }
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(xglue.write(tmp_path, "qadsm", rows))
+    assert (tmp_path / "xglue.qadsm.en.test").read_text() == "d\td\td\n"
+    assert (tmp_path / "xglue.qadsm.en.test.labels").read_text() == "Bad\n"
+    assert (tmp_path / "xglue.qadsm.de.dev").read_text() == "e\te\te\tGood\n"
+
+
+def test_files_of_what_is_not_finished_are_named_so(tmp_path):
+    assert set(xglue.write(tmp_path, "qam", [QA | {"split": "test"}], mark=".unfinished")) == {
+        "xglue.qam.en.unfinished.test",
+        "xglue.qam.en.unfinished.test.labels",
+        "xglue.qg.en.unfinished.src.test",
+        "xglue.qg.en.unfinished.tgt.test",
+    }
+
+
+QA = {"language": "en", "split": "train", "label": "1", "question": "who?", "passage": "She did."}
+
+
+def test_questions_to_be_generated_are_those_that_people_confirmed(tmp_path):
+    rows = [
+        QA,
+        QA | {"question": "when?", "label": "0"},
+        QA | {"question": "where\nto?", "passage": "To\tRome."},
+        QA | {"split": "dev", "language": "de", "question": "wer?"},
+        QA | {"split": "test", "language": "de", "question": "was?"},
+    ]
+    assert xglue.write(tmp_path, "qam", rows) == {
+        "xglue.qam.en.train": 3,
+        "xglue.qam.de.dev": 1,
+        "xglue.qam.de.test": 1,
+        "xglue.qam.de.test.labels": 1,
+        "xglue.qg.en.src.train": 2,
+        "xglue.qg.en.tgt.train": 2,
+        "xglue.qg.de.src.dev": 1,
+        "xglue.qg.de.tgt.dev": 1,
+        "xglue.qg.de.src.test": 1,
+        "xglue.qg.de.tgt.test": 1,
+    }
+    assert xglue.read(tmp_path / "xglue.qg.en.src.train", 1) == [["She did."], ["To Rome."]]
+    assert xglue.read(tmp_path / "xglue.qg.en.tgt.train", 1) == [["who?"], ["where to?"]]
+
+
+def test_the_pages_of_one_query_stand_together_where_its_first_one_stands(tmp_path):
+    def page(query, title, split="train"):
+        return {"language": "en", "split": split, "label": "4", "query": query, "title": title, "snippet": "s"}
+
+    rows = [page("b", "1"), page("a", "2"), page("b", "3"), page("c\td", "4"), page("a", "5"), page("c d", "6")]
+    xglue.write(tmp_path, "wpr", rows)
+    assert [cells[:2] for cells in xglue.read(tmp_path / "xglue.wpr.en.train", 4)] == [
+        ["b", "1"], ["b", "3"], ["a", "2"], ["a", "5"], ["c d", "4"], ["c d", "6"],
+    ]  # fmt: skip
+
+
+def test_a_cell_too_long_for_the_published_readers_is_refused_before_anything_is_written(tmp_path):
+    xglue.write(tmp_path, "qam", [QA | {"passage": "x" * xglue.LONGEST}])
+    assert len(published_reader(tmp_path / "xglue.qam.en.train")) == 1
+    with pytest.raises(xglue.XglueError) as refused:
+        xglue.write(tmp_path / "none", "qam", [QA, QA | {"passage": "x" * (xglue.LONGEST + 1)}])
+    assert str(refused.value) == (
+        "xglue.qam.en.train, line 2 would have a cell of 131,073 characters; the readers of these files take 131,072 "
+        "at most."
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"a\tb\n", "{path}, line 1 is of 2 cells, not of 3."),
+        (b"a\tb\tc\n\n", "{path}, line 2 is of 1 cells, not of 3."),
+        (b"a\tb\t\xff\n", "{path} is not UTF-8; save it as UTF-8."),
+    ],
+)
+def test_a_file_that_is_not_of_the_format_is_refused_with_its_line(tmp_path, content, sentence):
+    path = tmp_path / "xglue.qam.en.train"
+    path.write_bytes(content)
+    with pytest.raises(xglue.XglueError) as refused:
+        xglue.read(path, 3)
+    assert str(refused.value) == sentence.format(path=path)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(xglue.XglueError, match="cannot be read: No such file"):
+        xglue.read(tmp_path / "none", 3)
