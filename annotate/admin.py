@@ -24,6 +24,7 @@ from annotate.models import (
     Transition,
     Unit,
 )
+from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES, UND
 from corpora.models import Corpus, Draw
 from corpora.store import read_manifest
@@ -281,9 +282,14 @@ class TaskForm(forms.ModelForm):
 
 # Fixed when a task was opened; which of them say anything depends on its kind.
 FIXED = {
-    "language": ["redundancy", "least_letters", "never_agree", "audit_share", "audit_least", "audit_recheck"],
+    "language": [
+        *("redundancy", "overlap_share", "least_letters", "never_agree"),
+        *("audit_share", "audit_least", "audit_recheck"),
+    ],
     "verify": ["redundancy", "decoy_share"],
 }
+FIXED_OF_RECORDS = ["redundancy", "stop_early", "extra_answers", "aggregation", "gold_share"]
+TESTED = ["test_items", "pass_mark", "tries", "pause_below", "pause_confidence", "pause_least"]
 
 
 @admin.register(Task)
@@ -292,23 +298,26 @@ class TaskAdmin(admin.ModelAdmin):
     list_display = ["name", "title", "is_open", "posts", "queued", "adjudication", "unread"]
     readonly_fields = [
         *("name", "task_type", "draws_made", "created_at", "redundancy", "least_letters", "never_agree"),
-        *("audit_share", "audit_least", "audit_recheck", "decoy_share"),
+        *("audit_share", "audit_least", "audit_recheck", "decoy_share", "overlap_share"),
+        *FIXED_OF_RECORDS,
     ]
     change_form_template = "admin/annotate/task/change_form.html"
 
     def get_fieldsets(self, request, obj=None):
         verifies = obj.task_type == "verify"
-        limit = [] if verifies else ["audit_limit"]
+        limit = ["audit_limit"] if obj.task_type == "language" else []
         return [
             (None, {"fields": ["name", "title", "is_open", "task_type", "draws_made", "created_at"]}),
-            ("Question", {"fields": ["guidelines", "asks_about" if verifies else "labels"]}),
+            ("Question", {"fields": ["asks_about" if verifies else "labels"]}),
             ("Routing", {"fields": ["least_level", "rounds", "skip_limit", "lease_minutes", "on_conflict", *limit]}),
-            ("Fixed when it was opened", {"fields": FIXED[obj.task_type]}),
+            *([("Test and gold answers", {"fields": TESTED})] if TASK_TYPES[obj.task_type].records else []),
+            ("Fixed when it was opened", {"fields": FIXED.get(obj.task_type, FIXED_OF_RECORDS)}),
         ]
 
     def get_readonly_fields(self, request, obj=None):
-        # What is asked about was drawn for.
-        return [*self.readonly_fields, *(["labels", "asks_about"] if obj and obj.task_type == "verify" else [])]
+        # What is asked about was drawn for, and a record's labels are its task type's.
+        given = {"language": [], "verify": ["labels", "asks_about"]}
+        return [*self.readonly_fields, *(given.get(obj.task_type, ["labels"]) if obj else [])]
 
     def has_add_permission(self, request):
         return False  # open_task draws and opens in one go
@@ -318,10 +327,10 @@ class TaskAdmin(admin.ModelAdmin):
 
     def get_queryset(self, request):
         def at(stage):
-            return Count("units", filter=Q(units__stage=stage))
+            return Count("units", filter=Q(units__stage=stage, units__honeypot=False))
 
         counts = {
-            "unit_count": Count("units"),
+            "unit_count": Count("units", filter=Q(units__honeypot=False)),
             "queued_count": at("QUEUED"),
             "waiting_count": at("ADJUDICATION"),
         }

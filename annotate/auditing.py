@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from django.db.models import Count, Prefetch, Q, QuerySet
 
 from annotate.core import stages
+from annotate.core.aggregation import majority
 from annotate.core.audits import Audit, bounds, error, overall_error
 from annotate.models import Judgment, Task, Unit
 from annotate.routing import contest, contested_labels
-from annotate.task_types import TASK_TYPES
 
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
@@ -35,7 +35,7 @@ def _finding(unit: Unit) -> str:
     """What came of one audited post: unresolved; confirmed, unchecked or checked; or doubted; wrong where it was."""
     if unit.stage != stages.LABELLED:
         return "unresolved"
-    said = TASK_TYPES[unit.task.task_type].aggregate([judgment.label for judgment in unit.judgments.all()])
+    said = majority([judgment.label for judgment in unit.judgments.all()])
     wrong = "_wrong" if unit.label != unit.agreed_label else ""
     if said != unit.agreed_label:
         return f"doubted{wrong}"

@@ -25,6 +25,14 @@ class NotAllowed(Refusal):
     code = "not_allowed"
 
 
+class Paused(NotAllowed):
+    code = "paused"
+
+
+class NotQualified(NotAllowed):
+    code = "not_qualified"
+
+
 class InvalidAnswer(Refusal):
     status = 400
     code = "invalid_answer"

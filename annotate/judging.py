@@ -17,8 +17,9 @@ from annotate.errors import (
     WrongStage,
 )
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.pausing import after_answer, check_not_paused
 from annotate.queue import close_others, free_place, lease_locked, one_at_a_time
-from annotate.routing import after_judgment, move
+from annotate.routing import after_judgment, ask_again, move
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.task_type import Answer
 
@@ -59,12 +60,15 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
     unit_id = Lease.objects.filter(pk=lease_id, annotator=annotator).values_list("unit_id", flat=True).first()
     if unit_id is None:
         raise NotFound("You have not been given such a unit.")
+    # A person's answers one after another, so that none slips past a pause or a voiding.
+    one_at_a_time(annotator)
     # Everything that changes a unit or its leases happens under this lock. no_key: or else an extension that adds
     # copies of the unit would wait for it, and check_limit for the extension.
     unit = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task").get(pk=unit_id)
     lease = Lease.objects.get(pk=lease_id)
     if first := Judgment.objects.filter(lease=lease).first():
         return _retried(first, answer)
+    check_not_paused(annotator, unit.task)
     # The lease may have run out and been given to the same person again, in another tab.
     lease = unit.leases.filter(annotator=annotator, closed_at=None).first() or lease
     if live := unit.judgments.filter(annotator=annotator, voided_at=None).first():
@@ -102,12 +106,16 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
     )
     after_judgment(unit, judgment)
     check_limit(unit)
+    if unit.honeypot:
+        after_answer(judgment)
     return judgment
 
 
 def _retried(first: Judgment, answer: Answer | None) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
     said = f"answered {label_name(first.label)}" if first.label else "skipped"
+    if first.voided_by_id:
+        raise AlreadyAnswered("Your answers in this task were set aside by the manager, who can tell you why.")
     if first.voided_at:
         raise AlreadyAnswered(f"You {said} here and took that back since. Please answer the post that is open now.")
     if answer is None and first.kind == Judgment.SKIP:
@@ -133,6 +141,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     Possible until somebody else has been given the unit, or has judged it, since. The unit that was open goes back.
     """
     one_at_a_time(annotator)
+    check_not_paused(annotator, task)
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
@@ -155,6 +164,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     lease = judgment.lease
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
+    ask_again(unit)
     moved = unit.transitions.filter(judgment=judgment).first()
     if moved or unit.stage != stages.QUEUED:
         # Back to where the judgment found it, which may not be where it was leased: others may have moved it between.

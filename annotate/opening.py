@@ -1,6 +1,7 @@
 """Opening a task: draw, make its units, route them; and extending it by a larger draw. All of it or nothing."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from django.core.exceptions import ValidationError
@@ -10,13 +11,16 @@ from annotate.auditing import contest_all, locked
 from annotate.core.figures import percent
 from annotate.core.intervals import jeffreys
 from annotate.core.labels import negative
+from annotate.core.lots import lot
+from annotate.gold_answers import GoldRow, add_gold_answers, check_pool, without_twins
+from annotate.guidelines import add_first
 from annotate.known import decoys, known_units, mixed, reusable
 from annotate.models import LanguageRoute, Task
 from annotate.routing import add_units
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES
-from corpora.drawing import Sample, record, sample_precision, sample_recall, sample_uniform
-from corpora.models import Corpus
+from corpora.drawing import Sample, items_of, record, sample_precision, sample_recall, sample_records, sample_uniform
+from corpora.models import Corpus, Item
 
 # The designs that ask about one language at a time, each with a draw for each language.
 DESIGNS = {"recall": sample_recall, "precision": sample_precision}
@@ -55,14 +59,52 @@ def open_task(name: str, corpus: Corpus, size: int, seed: str, **fields) -> Open
 
     fields: those of Task that are to differ from the task type's and the model's defaults.
     """
-    task = _new_task(name, "language", fields)
+    task, guidelines = _new_task(name, "language", fields)
     # The files are read before the transaction, during which nobody else may write.
     sample = sample_uniform(corpus, size=size, seed=seed)
     with transaction.atomic():
         draw, items = record(sample)
         task.save()
+        add_first(task, guidelines)
         task.draws.add(draw)
         return Opened(task, add_units(task, items), [sample])
+
+
+def open_records(
+    name: str,
+    corpus: Corpus,
+    task_type: str,
+    languages: list[str] | None,
+    *,
+    size: int | None,
+    seed: str,
+    gold: list[GoldRow],
+    **fields,
+) -> Opened:
+    """Draw records of each language and have several people label each; hide gold answers among them.
+
+    languages: None for all of the corpus. size: records a language, or groups of them where the task type keeps
+    records together; None for all. gold: records whose answer is known, which are never work.
+    """
+    kind = TASK_TYPES[task_type]
+    task, guidelines = _new_task(name, task_type, fields)
+    samples = sample_records(
+        corpus, languages, size=size, seed=seed, together=kind.together, leave_out=frozenset(row.id for row in gold)
+    )
+    task.languages = [sample.language for sample in samples]
+    with transaction.atomic():
+        opened = Opened(task, Counter(), samples)
+        task.save()
+        add_first(task, guidelines)
+        drawn = []
+        for sample in samples:
+            draw, items = record(sample)
+            task.draws.add(draw)
+            drawn += items
+        add_gold_answers(task, gold, items_of(corpus, [row.id for row in gold]))
+        check_pool(task)
+        opened.stages = add_units(task, without_twins(task, _shuffled(drawn, kind.together, seed)))
+        return opened
 
 
 def open_verification(
@@ -82,7 +124,7 @@ def open_verification(
     languages: None for all of the corpus. options: those of the design. reuse: take the labels that posts have from
     other tasks of the corpus, instead of asking again.
     """
-    task = _new_task(name, "verify", fields | ({"labels": languages} if languages else {}))
+    task, guidelines = _new_task(name, "verify", fields | ({"labels": languages} if languages else {}))
     samples = DESIGNS[design](corpus, languages, size=size, seed=seed, **options)
     opened = Opened(task, Counter(), samples)
     if not any(sample.rows for sample in samples):
@@ -95,6 +137,7 @@ def open_verification(
         task.title = _title(task.labels)
     with transaction.atomic():
         task.save()
+        add_first(task, guidelines)
         known = known_units(corpus)
         for sample in samples:
             _add(opened, sample, known, reuse)
@@ -118,23 +161,41 @@ def _add(opened: Opened, sample: Sample, known, reuse: bool) -> None:
     opened.decoys[asked], opened.reused[asked] = len(hidden), len(labels)
 
 
-def _new_task(name: str, task_type: str, fields: dict) -> Task:
-    """A task that is not saved yet, its fields checked."""
+def _shuffled(items: list[Item], together: str, seed: str) -> list[Item]:
+    """In an order that tells nothing; what was drawn together stays together, as who reads it once judges it better."""
+
+    def place(item):
+        return lot(seed, "place", item.fields[together] if together else item.key), lot(seed, "place", item.key)
+
+    return sorted(items, key=place)
+
+
+def _new_task(name: str, task_type: str, fields: dict) -> tuple[Task, Mapping[str, str]]:
+    """A task that is not saved yet, its fields checked, and its guidelines by language."""
     if Task.objects.filter(name=name).exists():
         raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
     kind = TASK_TYPES[task_type]
-    defaults = {"title": kind.title, "labels": kind.labels, "guidelines": kind.guidelines, **kind.knobs}
-    task = Task(name=name, task_type=kind.slug, **{**defaults, **fields})
-    check_codes([*task.labels, *task.never_agree])
-    listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
-    task.labels, task.never_agree = sorted(set(task.labels)), sorted({*listed, *task.never_agree})
+    fields = {"title": kind.title, "labels": list(kind.labels), **kind.knobs, **fields}
+    guidelines = fields.pop("guidelines", None) or kind.guidelines
+    task = Task(name=name, task_type=kind.slug, **fields)
+    if not kind.records:
+        check_codes([*task.labels, *task.never_agree])
+        listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
+        task.labels, task.never_agree = sorted(set(task.labels)), sorted({*listed, *task.never_agree})
+    if task.aggregation == "median" and not kind.ordered:
+        raise TaskError(f"The labels of {kind.slug} are no grades, so they have no median. Leave --aggregation out.")
+    if kind.records and task.redundancy == 2:
+        raise TaskError(
+            "Of two answers that differ neither is a majority, so a redundancy of 2 loses every such unit. Ask 3 with "
+            "--redundancy 3; with --stop-early the third is asked only where the first two differ."
+        )
     _check_audit(task)
     try:
         task.full_clean()
     except ValidationError as error:
         faults = (f"{field.replace('_', '-')}: {' '.join(said)}" for field, said in error.message_dict.items())
         raise TaskError(" ".join(faults)) from error
-    return task
+    return task, guidelines
 
 
 def _check_audit(task: Task) -> None:

@@ -12,6 +12,7 @@ from annotate import adjudication
 from annotate.core import stages
 from annotate.core.labels import label_name, negative
 from annotate.errors import Refusal
+from annotate.guidelines import current
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.routing import Routes, is_audit, queues_of, read_in
 from annotate.task_types import TASK_TYPES
@@ -26,6 +27,12 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 def markdown(source: str) -> SafeString:
     return mark_safe(_MARKDOWN.render(source))  # noqa: S308 - rendered with HTML switched off
+
+
+def guidelines(task: Task, language: str = "") -> SafeString:
+    """The guidelines that hold, in the language of what is on the screen."""
+    found = current(task, language) if language else current(task)
+    return markdown(found.text if found else "")
 
 
 @dataclass(frozen=True)

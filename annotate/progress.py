@@ -7,9 +7,11 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from annotate.core import stages
+from annotate.honeypots import to_come
 from annotate.models import Annotator, Judgment, Lease, Task
-from annotate.queue import waiting, with_free_place
-from annotate.routing import Routes, lacking_readers, queues_of
+from annotate.pausing import PAUSED, running
+from annotate.queue import in_own_queues, waiting, with_free_place
+from annotate.routing import Routes, lacking_readers, queues_of, queues_read_by
 
 
 def today(annotator: Annotator, task: Task):
@@ -26,10 +28,12 @@ def today(annotator: Annotator, task: Task):
 def own_progress(annotator: Annotator, task: Task) -> dict[str, int]:
     """answered and skipped today, and how many posts wait in the annotator's queues."""
     kinds = Counter(today(annotator, task).values_list("kind", flat=True))
+    work = waiting(annotator, task)
+    count = work.count()
     return {
         "answered_today": kinds[Judgment.ANSWER],
         "skipped_today": kinds[Judgment.SKIP],
-        "waiting": waiting(annotator, task).count(),
+        "waiting": count + to_come(annotator, task, count, in_own_queues(annotator, task)),
     }
 
 
@@ -37,6 +41,10 @@ def why_empty(annotator: Annotator, task: Task) -> str:
     """Why there is no unit for this annotator now, in a sentence."""
     if not task.is_open:
         return "This task is closed."
+    if running(annotator, task):
+        return PAUSED
+    if queues_read_by(annotator, task, Routes.load()) and not queues_of(annotator, task, Routes.load()):
+        return "Before you begin, there is a short test. Read the guidelines and take it."
     if not queues_of(annotator, task, Routes.load()):
         return "You are not down as a reader of any language of this task. The manager can add your languages."
     own = waiting(annotator, task)
@@ -47,7 +55,7 @@ def why_empty(annotator: Annotator, task: Task) -> str:
             f"What is left in your languages ({held:,}) is open with other readers. "
             f"What they leave comes back within {task.lease_minutes} minutes."
         )
-    if task.units.filter(stage=stages.QUEUED).exists():
+    if task.units.filter(stage=stages.QUEUED, honeypot=False).exists():
         return (
             "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
         )
@@ -56,7 +64,7 @@ def why_empty(annotator: Annotator, task: Task) -> str:
 
 def stage_counts(task: Task) -> dict[str, int]:
     """Units at each stage, in the order of the machine."""
-    counts = dict(task.units.order_by().values_list("stage").annotate(Count("pk")))
+    counts = dict(task.units.filter(honeypot=False).order_by().values_list("stage").annotate(Count("pk")))
     return {stage: counts.get(stage, 0) for stage in stages.STAGES if stage != stages.NEW}
 
 
@@ -86,9 +94,10 @@ class QueueRow:
 def queue_table(task: Task) -> list[QueueRow]:
     """Every queue in which something waits or for which somebody reads, fullest first."""
     routes = Routes.load()
-    counts = dict(task.units.filter(stage=stages.QUEUED).order_by().values_list("language").annotate(Count("pk")))
-    running = Q(closed_at=None, expires_at__gt=timezone.now(), unit__stage=stages.QUEUED)
-    leased = Counter(Lease.objects.filter(running, unit__task=task).values_list("unit__language", flat=True))
+    queued = task.units.filter(stage=stages.QUEUED, honeypot=False)
+    counts = dict(queued.order_by().values_list("language").annotate(Count("pk")))
+    open_now = Q(closed_at=None, expires_at__gt=timezone.now(), unit__in=queued.order_by())
+    leased = Counter(Lease.objects.filter(open_now).values_list("unit__language", flat=True))
     readers = routes.readers(task)
     lacking = Counter(lacking_readers(task, readers).values())
     names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
+from itertools import count
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -10,8 +11,9 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.errors import NotFound
+from annotate.honeypots import due
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.routing import Routes, queues_of
+from annotate.routing import Routes, binding, queues_of
 
 
 def _open_leases(annotator: Annotator, task: Task, *, sheet: bool) -> QuerySet[Lease]:
@@ -33,10 +35,20 @@ def open_sheet(annotator: Annotator, task: Task) -> list[Lease]:
 
 
 def waiting(annotator: Annotator, task: Task) -> QuerySet[Unit]:
-    """Units in the annotator's queues that they have not judged, whether or not a place is free."""
-    judged = Judgment.objects.filter(unit=OuterRef("pk"), annotator=annotator, voided_at=None)
+    """Units in the annotator's queues that they have not judged, whether or not a place is free; no honeypots."""
+    return in_own_queues(annotator, task).filter(stage=stages.QUEUED, honeypot=False)
+
+
+def in_own_queues(annotator: Annotator, task: Task) -> QuerySet[Unit]:
+    """Units that the annotator may still judge, honeypots among them, whatever stage they are at."""
     queues = list(queues_of(annotator, task, Routes.load()))
-    return task.units.filter(~Exists(judged), stage=stages.QUEUED, language__in=queues)
+    return unjudged(annotator, task).filter(language__in=queues)
+
+
+def unjudged(annotator: Annotator, task: Task) -> QuerySet[Unit]:
+    """Units of the task that the annotator has not judged, whatever queue or stage they are in."""
+    judged = Judgment.objects.filter(binding(), unit=OuterRef("pk"), annotator=annotator)
+    return task.units.filter(~Exists(judged))
 
 
 def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
@@ -80,6 +92,8 @@ def _try(annotator: Annotator, task: Task, heads: list[int], *, wait: bool) -> L
         return lease
     units = with_free_place(waiting(annotator, task)).filter(pk__in=heads).order_by("position")
     unit = units.select_for_update(of=("self",), skip_locked=not wait).first()
+    if unit and (honeypot := due(annotator, task, unjudged(annotator, task).filter(language=unit.language))):
+        unit = honeypot
     lease = lease_locked(unit, annotator) if unit else None
     if lease:
         close_others([lease], annotator, task, "expired")
@@ -181,7 +195,8 @@ def free_place(unit: Unit) -> int | None:
     now = timezone.now()
     unit.leases.filter(closed_at=None, expires_at__lte=now).update(closed_at=now, place=None, outcome="expired")
     held = set(unit.leases.filter(place__isnull=False).values_list("place", flat=True))
-    return next((place for place in range(1, unit.redundancy + 1) if place not in held), None)
+    # Counted, since a unit whose answers were voided may have places beyond its redundancy held by others.
+    return next(place for place in count(1) if place not in held) if len(held) < unit.redundancy else None
 
 
 @transaction.atomic

@@ -13,7 +13,9 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from annotate.core import lots, stages
-from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
+from annotate.core.aggregation import at_first, outcome
+from annotate.guidelines import majors
+from annotate.models import Annotator, Judgment, LanguageRoute, Qualification, Task, Transition, Unit
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
@@ -39,8 +41,8 @@ class Routes:
         return self.queue_of(finer[0]) if finer else language
 
     def labels_of(self, queue: str, task: Task) -> list[str]:
-        """The labels that a queue stands for: its readers are the people who read one of them."""
-        return [label for label in task.labels if self.queue_of(label) == queue]
+        """The languages that a queue stands for: its readers are the people who read one of them."""
+        return [language for language in task.read_in if self.queue_of(language) == queue]
 
     def with_extras(self, candidates: Iterable[str]) -> list[str]:
         """Each candidate followed by those that are to be tried after it, each once."""
@@ -50,27 +52,59 @@ class Routes:
             widened.update(dict.fromkeys([code, *(route.extra_candidates if route else ())]))
         return list(widened)
 
-    def readers(self, task: Task):
-        """Queue -> ids of the active annotators who read one of its labels well enough for the task."""
+    def readers(self, task: Task, *, may_work: bool = True) -> dict[str, set[int]]:
+        """Queue -> ids of the active annotators who read one of its languages well enough for the task.
+
+        may_work: only those who are qualified for it, where a test is asked for, and are not paused.
+        """
         by_queue: dict[str, set[int]] = {}
         rows = Annotator.objects.filter(
             user__is_active=True, languages__level__gte=task.least_level, languages__language__in=read_in(task)
         ).values_list("languages__language", "pk")
         for language, annotator in rows:
             by_queue.setdefault(self.queue_of(language), set()).add(annotator)
+        if may_work:
+            paused = set(task.pauses.filter(lifted_at=None).values_list("annotator_id", flat=True))
+            by_queue = {queue: people - paused for queue, people in by_queue.items()}
+            if task.test_items:
+                able: dict[str, set[int]] = {}
+                for language, person in qualified(task).values_list("language", "annotator_id"):
+                    able.setdefault(self.queue_of(language), set()).add(person)
+                by_queue = {queue: people & able.get(queue, set()) for queue, people in by_queue.items()}
         return by_queue
 
 
+def qualified(task: Task) -> QuerySet[Qualification]:
+    """The qualifications that hold: those under the major version of the guidelines that holds in their language."""
+    holding = Q(pk=None)
+    for language, major in majors(task).items():
+        holding |= Q(language=language, major=major)
+    return task.qualifications.filter(holding).order_by()
+
+
 def read_in(task: Task) -> list[str]:
-    """The languages whose readers a task needs: its labels, and what a coarse one stands for."""
-    return [code for label in task.labels for code in (label, *(LANGUAGES[label].labels if label in LANGUAGES else ()))]
+    """The languages whose readers a task needs, and what a coarse one stands for."""
+    return [code for each in task.read_in for code in (each, *(LANGUAGES[each].labels if each in LANGUAGES else ()))]
 
 
-def queues_of(annotator: Annotator, task: Task, routes: Routes) -> dict[str, list[str]]:
-    """The queues whose readers the annotator belongs to, each with the labels it stands for; best-read first."""
+def queues_read_by(annotator: Annotator, task: Task, routes: Routes) -> dict[str, list[str]]:
+    """The queues whose languages the annotator reads, each with the languages it stands for; best-read first."""
     own = annotator.languages.filter(level__gte=task.least_level, language__in=read_in(task))
     queues = dict.fromkeys(routes.queue_of(row.language) for row in own.order_by("-level", "language"))
     return {queue: routes.labels_of(queue, task) for queue in queues}
+
+
+def queues_of(annotator: Annotator, task: Task, routes: Routes) -> dict[str, list[str]]:
+    """Those of them in which the annotator may work: qualified, where a test is asked for, and not paused."""
+    queues = queues_read_by(annotator, task, routes)
+    if not queues or annotator.pauses.filter(task=task, lifted_at=None).exists():
+        return {}
+    if not task.test_items:
+        return queues
+    able = {
+        routes.queue_of(code) for code in qualified(task).filter(annotator=annotator).values_list("language", flat=True)
+    }
+    return {queue: languages for queue, languages in queues.items() if queue in able}
 
 
 def move(unit: Unit, event: str, to_stage: str, *, by=None, judgment: Judgment | None = None, **changes) -> None:
@@ -109,6 +143,7 @@ def add_units(
     *,
     asked: str = "",
     gold_answers: Mapping[int, str] = MappingProxyType({}),
+    honeypots: bool = False,
     reuse: Mapping[int, tuple[Unit, str]] = MappingProxyType({}),
 ) -> Counter[str]:
     """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
@@ -122,16 +157,19 @@ def add_units(
     """
     task_type, routes = TASK_TYPES[task.task_type], Routes.load()
     originals = {
-        unit.item.text: unit
+        same(unit.item): unit
         for unit in task.units.filter(copy_of=None, asked=asked, gold_answer="").select_related("item")
     }
+    seed = task.draw.seed
     transitions: list[Transition] = []
     units: list[Unit] = []
     for position, item in enumerate(items, task.units.count() + 1):
-        unit = Unit(task=task, item=item, asked=asked, position=position, redundancy=task.redundancy)
+        unit = Unit(task=task, item=item, asked=asked, position=position, redundancy=_redundancy(task, item, seed))
         units.append(unit)
         unit.gold_answer = gold_answers.get(item.pk, "")
-        if not unit.gold_answer and (original := originals.setdefault(item.text, unit)) is not unit:
+        if honeypots:
+            unit.honeypot, unit.redundancy = True, EVERYBODY
+        if not unit.gold_answer and (original := originals.setdefault(same(item), unit)) is not unit:
             unit.copy_of, unit.agreed_label = original, original.agreed_label
             transitions.append(_apply(unit, "copied", stages.COPIED))
         elif item.pk in reuse:
@@ -141,9 +179,8 @@ def add_units(
             unit.agreed_label = label
             transitions.append(_apply(unit, "agreed", stages.AGREED, label=label))
         else:
-            transitions.append(_to_people(unit, "disputed", routes))
+            transitions.append(_to_people(unit, "asked" if task_type.records else "disputed", routes))
     earlier: list[int] = []
-    seed = task.draw.seed
     for unit in _choose_audits(task, units, seed):
         judged = unit.copy_of or unit
         if judged.stage == stages.AGREED and judged.pk is None:
@@ -156,6 +193,22 @@ def add_units(
     Transition.objects.bulk_create(transitions, batch_size=BATCH)
     _send_to_people(task.units.filter(pk__in=earlier), "audited", routes)
     return Counter(unit.stage for unit in units)
+
+
+# Places of a unit that everybody is asked for: the most that the column holds.
+EVERYBODY = 32767
+
+
+def same(item: Item) -> tuple:
+    """What two items have alike that are the same to a reader."""
+    return item.language, item.text, *sorted(item.fields.items())
+
+
+def _redundancy(task: Task, item: Item, seed: str) -> int:
+    """How many answers a new unit asks for: the task's number, or a second one for the overlap, chosen by lot."""
+    if task.redundancy == 1 and lots.hit(task.overlap_share, seed=seed, purpose="overlap", key=item.key):
+        return 2
+    return at_first(task.redundancy, stop_early=task.stop_early)
 
 
 def audit_counts(task: Task) -> dict[str, tuple[int, int]]:
@@ -233,36 +286,83 @@ def contest(task: Task, label: str, by=None) -> int:
 
 def after_judgment(unit: Unit, judgment: Judgment) -> None:
     """Route a unit on after an answer or a skip: to its label, its next round, an adjudicator, or nowhere yet."""
+    if unit.honeypot:
+        return  # the next person is asked for it too
     task, by = unit.task, judgment.annotator.user
     live = unit.judgments.filter(voided_at=None)
     answers = list(live.filter(kind=Judgment.ANSWER).values_list("label", flat=True))
     if len(answers) >= unit.redundancy:
-        label = TASK_TYPES[task.task_type].aggregate(answers)
-        if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
-            move(unit, "doubted", stages.ADJUDICATION, by=by, judgment=judgment)
-        elif label is None:
-            to_stage = stages.DISCARDED if unit.gold_answer else task.on_conflict
-            move(unit, "conflicted", to_stage, by=by, judgment=judgment)
-        else:
-            move(unit, "answered", stages.LABELLED, by=by, judgment=judgment, label=label)
+        decide(unit, answers, by=by, judgment=judgment)
         return
     routes = Routes.load()
-    readers = routes.readers(task)
+    records = TASK_TYPES[task.task_type].records
     skips = live.filter(kind=Judgment.SKIP, lease__round=unit.round).count()
-    if skips >= task.skip_limit or not _enough_readers(unit, readers, len(answers)):
-        if (queue := _next_queue(unit, routes, readers)) and unit.round < task.rounds:
-            move(
-                unit,
-                "skipped",
-                stages.QUEUED,
-                by=by,
-                judgment=judgment,
-                round=unit.round + 1,
-                language=queue,
-                visited=[*unit.visited, queue],
-            )
-        else:
-            move(unit, "exhausted", _when_exhausted(unit), by=by, judgment=judgment)
+    # Those who may label records come and go with the test: too few of them now is no reason to give up.
+    if skips < task.skip_limit and (records or _enough_readers(unit, routes.readers(task), len(answers))):
+        return
+    if len(answers) >= task.redundancy and not records and not task.stop_early:
+        # The second opinion of the overlap is not to be had: the first stands alone.
+        unit.redundancy = len(answers)
+        unit.save(update_fields=["redundancy"])
+        decide(unit, answers, by=by, judgment=judgment)
+    elif (queue := _next_queue(unit, routes, routes.readers(task))) and unit.round < task.rounds:
+        move(
+            unit,
+            "skipped",
+            stages.QUEUED,
+            by=by,
+            judgment=judgment,
+            round=unit.round + 1,
+            language=queue,
+            visited=[*unit.visited, queue],
+        )
+    else:
+        move(unit, "exhausted", _when_exhausted(unit), by=by, judgment=judgment)
+
+
+def decide(unit: Unit, answers: list[str], *, by=None, judgment: Judgment | None = None) -> None:
+    """Give a unit that has all its answers the label that they come to, or ask one person more, or send it on."""
+    task = unit.task
+    adaptive = task.stop_early or task.extra_answers
+    came_to = outcome(
+        answers,
+        aggregation=task.aggregation,
+        order=task.labels,
+        asked=task.redundancy if adaptive else len(answers),
+        extra=task.extra_answers,
+    )
+    if isinstance(came_to, int):
+        unit.redundancy = came_to
+        unit.save(update_fields=["redundancy"])
+    elif is_audit(unit) and (unit.recheck or came_to != unit.agreed_label):
+        move(unit, "doubted", stages.ADJUDICATION, by=by, judgment=judgment)
+    elif came_to is None:
+        to_stage = stages.DISCARDED if unit.gold_answer else task.on_conflict
+        move(unit, "conflicted", to_stage, by=by, judgment=judgment)
+    else:
+        move(unit, "answered", stages.LABELLED, by=by, judgment=judgment, label=came_to)
+
+
+def ask_again(unit: Unit) -> None:
+    """Set the redundancy of a unit that has lost answers: those who were asked since these differed are not needed."""
+    answers = unit.judgments.filter(voided_at=None, kind=Judgment.ANSWER).count()
+    asked = max(answers + 1, at_first(unit.task.redundancy, stop_early=unit.task.stop_early))
+    if asked < unit.redundancy and (unit.task.stop_early or unit.task.extra_answers) and not unit.honeypot:
+        unit.redundancy = asked
+        unit.save(update_fields=["redundancy"])
+
+
+def reopen(unit: Unit, by=None) -> None:
+    """Ask anew after answers were voided: the unit goes back to the queue it was in last, if it is not there.
+
+    What an adjudicator decided stands, since it does not rest on the answers. The caller has the unit locked.
+    """
+    decided = unit.judgments.filter(voided_at=None, kind__in=[Judgment.SETTLE, Judgment.DISCARD])
+    if unit.honeypot or decided.exists():
+        return
+    ask_again(unit)
+    if unit.stage != stages.QUEUED:
+        move(unit, "reopened", stages.QUEUED, by=by)
 
 
 def is_audit(unit: Unit) -> bool:
@@ -271,11 +371,18 @@ def is_audit(unit: Unit) -> bool:
 
 
 def _when_exhausted(unit: Unit) -> str:
+    if TASK_TYPES[unit.task.task_type].records:
+        return unit.task.on_conflict
     return stages.DISCARDED if unit.gold_answer else stages.ADJUDICATION
 
 
+def binding() -> Q:
+    """Judgments after which a person is not asked again: those that stand, and those that a manager voided."""
+    return Q(voided_at=None) | Q(voided_by__isnull=False)
+
+
 def _judged_by(unit: Unit) -> set[int]:
-    return set(unit.judgments.filter(voided_at=None).values_list("annotator_id", flat=True))
+    return set(unit.judgments.filter(binding()).values_list("annotator_id", flat=True))
 
 
 def _enough_readers(unit: Unit, readers: dict[str, set[int]], answers: int) -> bool:
@@ -297,11 +404,15 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
     """Queued units that fewer people may still judge than answers are missing: id -> queue, in order of id."""
     judged: dict[int, set[int]] = {}
     answers: Counter[int] = Counter()
-    live = Judgment.objects.filter(unit__task=task, unit__stage=stages.QUEUED, voided_at=None).order_by()
-    for unit, annotator, kind in live.values_list("unit_id", "annotator_id", "kind"):
+    live = Judgment.objects.filter(binding(), unit__task=task, unit__stage=stages.QUEUED).order_by()
+    for unit, annotator, kind, voided in live.values_list("unit_id", "annotator_id", "kind", "voided_at"):
         judged.setdefault(unit, set()).add(annotator)
-        answers[unit] += kind == Judgment.ANSWER
-    queued = task.units.filter(stage=stages.QUEUED).order_by("pk").values_list("pk", "language", "redundancy")
+        answers[unit] += kind == Judgment.ANSWER and voided is None
+    queued = (
+        task.units.filter(stage=stages.QUEUED, honeypot=False)
+        .order_by("pk")
+        .values_list("pk", "language", "redundancy")
+    )
     return {
         unit: queue
         for unit, queue, redundancy in queued

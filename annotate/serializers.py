@@ -2,9 +2,9 @@
 
 from rest_framework import serializers
 
+from annotate.guidelines import current
 from annotate.models import Judgment
 from annotate.task_types import TASK_TYPES
-from corpora.core.languages import UND
 
 
 class ProgressSerializer(serializers.Serializer):
@@ -31,7 +31,7 @@ class TaskSerializer(serializers.Serializer):
             "title": task.title,
             "type": task.task_type,
             "labels": task.labels,
-            "guidelines": task.guidelines,
+            "guidelines": found.text if (found := current(task)) else "",
             "progress": progress,
         }
 
@@ -49,7 +49,7 @@ class LeaseSerializer(serializers.Serializer):
 
     def get_answers(self, lease) -> list[str]:
         unit = lease.unit
-        return [*TASK_TYPES[unit.task.task_type].offered(unit), UND]
+        return list(TASK_TYPES[unit.task.task_type].offered(unit))
 
 
 class NextSerializer(serializers.Serializer):

@@ -68,7 +68,8 @@ def _work(request, annotator, task, leases, *, on_sheet=False, status=200, **ext
         context["changed"] = bool(asked and last and last.unit.asked != asked)
         context |= presenting.sheet(leases) if on_sheet else presenting.question(leases[0], annotator)
     if not request.htmx:
-        context["guidelines"] = presenting.markdown(task.guidelines)
+        language = leases[0].unit.item.language if leases else ""
+        context["guidelines"] = presenting.guidelines(task, language)
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
 
@@ -231,7 +232,7 @@ def guidelines(request, annotator, task):
     return render(
         request,
         "annotate/guidelines.html",
-        {"task": task, "guidelines": presenting.markdown(task.guidelines)},
+        {"task": task, "guidelines": presenting.guidelines(task)},
     )
 
 

@@ -1,16 +1,58 @@
-"""From several people's answers on one unit to its label."""
+"""From several people's answers on one unit to its label, or to how many more people are to be asked."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
-def majority(answers: Sequence[str]) -> str | None:
-    """The answer that more than half gave, or None.
+def needed(asked: int) -> int:
+    """How many of `asked` people must agree: more than half of them, so two of three."""
+    return asked // 2 + 1
 
-    answers: one label per annotator, in any order. One answer is its own majority; of three, two must agree (the
-    rule of XGLUE, Liang et al. 2020, section 2); an even split is no label.
+
+def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+    """The answer that was given most often, by more than half of the people asked, or None.
+
+    answers: one label per annotator, in any sequence. asked: how many people were asked at first; by default as many
+    as answered. One answer is its own majority; of three, two must agree ("We only keep the samples with two or three
+    labeler have same label", XGLUE, Liang et al. 2020). Where others were asked since all three differed, two still
+    suffice, unless as many agree on something else. `order` is that of the grades, and plays no part.
     """
-    if not answers:
+    counts = Counter(answers).most_common(2)
+    if not counts:
         return None
-    label, count = Counter(answers).most_common(1)[0]
-    return label if 2 * count > len(answers) else None
+    label, count = counts[0]
+    tied = len(counts) > 1 and counts[1][1] == count
+    return label if not tied and count >= needed(asked or len(answers)) else None
+
+
+def median(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
+    """The grade in the middle, the worse of the two where their number is even; None where there is no answer.
+
+    order: all grades, best first. ValueError for an answer that is no grade.
+    """
+    places = sorted(order.index(answer) for answer in answers)
+    return order[places[len(places) // 2]] if places else None
+
+
+Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
+AGGREGATIONS: dict[str, Aggregation] = {"majority": majority, "median": median}
+
+
+def at_first(asked: int, *, stop_early: bool) -> int:
+    """How many people are asked at once: as many as can settle it, if those who agree are to be enough."""
+    return needed(asked) if stop_early else asked
+
+
+def outcome(
+    answers: Sequence[str], *, aggregation: str, order: Sequence[str], asked: int, extra: int = 0
+) -> str | int | None:
+    """What a unit's answers come to, once as many as its redundancy are there.
+
+    The label; or the redundancy it is to have now, one more, where the answers do not settle it and further people may
+    be asked (up to `asked`, or `extra` beyond that); or None where they give no label.
+    """
+    given = len(answers)
+    if given < asked:
+        return majority(answers, order, asked) or given + 1
+    label = AGGREGATIONS[aggregation](answers, order, asked)
+    return label or (given + 1 if given < asked + extra else None)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from annotate.core.aggregation import majority
 from annotate.errors import InvalidAnswer
 from annotate.task_types.task_type import Answer, TaskType
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
@@ -36,7 +35,7 @@ def agreed(item, task):
 
 
 def offered(unit):
-    return unit.task.labels
+    return [*unit.task.labels, UND]
 
 
 def check_reason(answer: Answer, reasons) -> None:
@@ -59,7 +58,7 @@ TASK_TYPE = TaskType(
     title="Which language is this post in?",
     template="annotate/language.html",
     sheet="",
-    guidelines=Path(__file__).with_name("language.md").read_text(encoding="utf-8"),
+    guidelines={"en": Path(__file__).with_name("language.md").read_text(encoding="utf-8")},
     labels=ARTICLE_LABELS,
     knobs={},
     candidates=candidates,
@@ -67,5 +66,4 @@ TASK_TYPE = TaskType(
     offered=offered,
     reasons=UNDEFINED_REASONS,
     check=check,
-    aggregate=majority,
 )

@@ -1,7 +1,7 @@
 """What a kind of question consists of."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,23 +23,34 @@ class TaskType:
     slug: str
     title: str
     # Template of the question, the one of a sheet of units (empty: they come one by one only), and the Markdown that a
-    # new task's guidelines begin with.
+    # new task's guidelines begin with, by language.
     template: str
     sheet: str
-    guidelines: str
+    guidelines: Mapping[str, str]
     # The labels of a task that names none.
     labels: Sequence[str]
     # Fields of Task whose defaults differ.
-    knobs: Mapping[str, int]
+    knobs: Mapping[str, object]
     # Unit -> languages whose readers may be asked, most likely first.
     candidates: Callable[["Unit"], list[str]]
     # Item -> the label on which machines agree under the task's policy, or None.
     agreed: Callable[["Item", "Task"], str | None]
-    # Unit -> the labels that may be given to it, besides und.
+    # Unit -> the labels that may be given to it.
     offered: Callable[["Unit"], Sequence[str]]
     # Why a post may be undefined: what is sent, and the words on its button.
     reasons: Mapping[str, str]
     # Raises InvalidAnswer.
     check: Callable[[Answer, "Unit"], None]
-    # Answers of one unit -> label, or None where they give none.
-    aggregate: Callable[[Sequence[str]], str | None]
+    # Whether it is about records, which have a language already, and whose labels are no languages.
+    records: bool = False
+    # The fields of its records, in the order in which they are shown and exported; none where posts are asked about.
+    fields: Sequence[str] = ()
+    # Label -> what it is called, and what it means, where the labels are not languages.
+    answers: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    # Whether the labels are grades, best first: then a median is one, and near misses are nearer.
+    ordered: bool = False
+    # The field whose records are drawn all together, and those of which equal values never part in a split.
+    together: str = ""
+    apart: Sequence[str] = ()
+    # What XGLUE calls it in the names of its files; empty where it publishes no such files.
+    published: str = ""

@@ -5,7 +5,6 @@ The labels of a unit that is asked about German are de, not-de and und.
 
 from pathlib import Path
 
-from annotate.core.aggregation import majority
 from annotate.core.labels import negative
 from annotate.errors import InvalidAnswer
 from annotate.task_types.language import UNDEFINED_REASONS, UNLISTED, check_reason
@@ -25,12 +24,12 @@ def agreed(item, task):
 
 
 def offered(unit):
-    return [unit.asked, negative(unit.asked)]
+    return [unit.asked, negative(unit.asked), UND]
 
 
 def check(answer: Answer, unit) -> None:
-    if answer.label not in (*offered(unit), UND):
-        raise InvalidAnswer(f"{answer.label!r} is no answer here; it is {', '.join(offered(unit))} or {UND}.")
+    if answer.label not in offered(unit):
+        raise InvalidAnswer(f"{answer.label!r} is no answer here; it is {', '.join(offered(unit)[:-1])} or {UND}.")
     check_reason(answer, REASONS)
 
 
@@ -39,7 +38,7 @@ TASK_TYPE = TaskType(
     title="Is this post in the language?",
     template="annotate/verify.html",
     sheet="annotate/sheet.html",
-    guidelines=Path(__file__).with_name("verify.md").read_text(encoding="utf-8"),
+    guidelines={"en": Path(__file__).with_name("verify.md").read_text(encoding="utf-8")},
     labels=ARTICLE_LABELS,
     # One language is asked about, so there is one queue: a second reader of it rather than a second language.
     knobs={"rounds": 1, "skip_limit": 2},
@@ -48,5 +47,4 @@ TASK_TYPE = TaskType(
     offered=offered,
     reasons=REASONS,
     check=check,
-    aggregate=majority,
 )

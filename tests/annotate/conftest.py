@@ -8,6 +8,8 @@ from django.utils import timezone
 
 from annotate import opening
 from annotate.core.labels import negative
+from annotate.gold_answers import GoldRow, add_gold_answers
+from annotate.guidelines import add_first
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.routing import add_units
 from annotate.task_types import TASK_TYPES
@@ -90,10 +92,70 @@ def make_task(db):
             **(TASK_TYPES["verify"].knobs if asked else {}),
         } | knobs
         task_type = "verify" if asked else "language"
-        task = Task.objects.create(name=name, title="Which language?", task_type=task_type, guidelines="Read.", **knobs)
+        task = Task.objects.create(name=name, title="Which language?", task_type=task_type, **knobs)
+        add_first(task, {"en": "Read."})
         task.draws.add(draw)
         hidden = {item.pk: negative(asked) for item in items[len(items) - decoys :]}
         add_units(task, items, asked=asked, gold_answers=hidden)
+        return task
+
+    return make
+
+
+@pytest.fixture
+def make_records_task(db):
+    """make_records_task("qa_match", 4, gold={"queue": ["1", "0"]}) opens a task with so many records a language.
+
+    gold: purpose -> labels, one gold answer each, in every language. The text of a record tells its number.
+    """
+    numbers = itertools.count(1)
+
+    def make(task_type="qa_match", count=2, *, languages=("en",), gold=None, name="crowd", **knobs):
+        kind = TASK_TYPES[task_type]
+        corpus, _ = Corpus.objects.get_or_create(name="records")
+        task = Task(
+            name=name,
+            title=kind.title,
+            task_type=task_type,
+            labels=list(kind.labels),
+            languages=list(languages),
+            **(kind.knobs | {"test_items": 0, "gold_share": 0} | knobs),
+        )
+        task.full_clean()
+        task.save()
+        add_first(task, {"en": "Read."})
+
+        def item(language):
+            key = f"{language}-{next(numbers)}"
+            fields = {field: f"the {field} of {key}" for field in kind.fields}
+            text = "\n".join(fields.values())
+            return Item.objects.create(
+                corpus=corpus, key=key, language=language, fields=fields, text=text, votes={}, letters=0
+            )
+
+        for language in languages:
+            task.draws.add(
+                Draw.objects.create(
+                    corpus=corpus,
+                    design="records",
+                    language=language,
+                    seed="1",
+                    size=count,
+                    asked=count,
+                    parts=1,
+                    frame_size=2 * count,
+                    frame_digest="0" * 64,
+                )
+            )
+        known = [
+            (item(language), label, purpose)
+            for language in languages
+            for purpose, labels in (gold or {}).items()
+            for label in labels
+        ]
+        rows = [GoldRow(gold.key, label, purpose, f"Because of {label}.") for gold, label, purpose in known]
+        add_gold_answers(task, rows, [gold for gold, _, _ in known])
+        add_units(task, [item(language) for language in languages for _ in range(count)])
         return task
 
     return make

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.core import stages
+from annotate.guidelines import current
 from annotate.judging import judge, skip
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.people import add_annotators, read_table
@@ -82,7 +83,8 @@ def test_without_options_the_task_is_the_articles(open_task):
     task = Task.objects.get()
     assert task.labels == sorted(TASK_TYPE.labels)
     assert len(task.labels) == 70
-    assert (task.title, task.guidelines) == (TASK_TYPE.title, TASK_TYPE.guidelines)
+    assert (task.title, current(task).text) == (TASK_TYPE.title, TASK_TYPE.guidelines["en"])
+    assert current(task).version == "1.0"
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (1, 2, 1, 4, 20)
     assert task.never_agree == ["bs", "hr", "sr"]
     assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.02, 30, 0.2, 0.1)
@@ -103,7 +105,7 @@ def test_every_knob_can_be_set(open_task, tmp_path):
     open_task("t", 20, *numbers, *texts, *audit, audit=True)
     task = Task.objects.get()
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (3, 4, 2, 3, 30)
-    assert (task.labels, task.title, task.guidelines) == (["de", "es", "pt"], "Which?", "# Só isto\n")
+    assert (task.labels, task.title, current(task).text) == (["de", "es", "pt"], "Which?", "# Só isto\n")
     assert "pt" in task.never_agree
     assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.125, 2, 0.25, 0.7)
     assert set(task.units.values_list("redundancy", flat=True)) == {3}

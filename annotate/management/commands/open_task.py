@@ -4,16 +4,30 @@ from fractions import Fraction
 from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Count
 
 from annotate import findings
 from annotate.core import stages
+from annotate.gold_answers import FIELDS as GOLD_FIELDS
+from annotate.gold_answers import GoldAnswerError, read_gold
 from annotate.models import Task
-from annotate.opening import DESIGNS, Opened, TaskError, extend_task, open_task, open_verification
+from annotate.opening import (
+    DESIGNS,
+    Opened,
+    TaskError,
+    extend_task,
+    open_records,
+    open_task,
+    open_verification,
+)
 from annotate.progress import queue_table
+from annotate.task_types import TASK_TYPES
+from corpora.core.languages import LANGUAGES
 from corpora.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.errors import CorpusError
 from corpora.models import Corpus
 from corpora.predictors import find_predictor
+from corpora.readers import named_columns
 
 SIZES = {"recall": RECALL_SIZE, "precision": PRECISION_SIZE}
 
@@ -53,7 +67,7 @@ def shown(window: tuple[datetime, datetime]) -> str:
 FIELDS = {
     "title": (str, "what annotators see as the task's name"),
     "labels": (codes, "uniform: codes to offer (default: the 70 of the article)"),
-    "guidelines": (Path, "a Markdown file (default: the article's instructions)"),
+    "guidelines": (Path, "Markdown files, such as ads.fr.md for French (default: those of the task type, in English)"),
     "least_letters": (int, "texts with fewer letters go to people even where the detectors agree (default 20)"),
     "never_agree": (codes, "languages on which agreement counts for nothing, besides those marked so in the admin"),
     "audit_share": (share, "uniform: of the posts on which the detectors agree, how many people check (default 0.02)"),
@@ -61,14 +75,36 @@ FIELDS = {
     "audit_recheck": (share, "of those confirmed by the reader, how many an adjudicator checks (default 0.2)"),
     "audit_limit": (share, "error of agreement that a language may have, upper end of 95%% (default 0.1)"),
     "decoy_share": (share, "recall, precision: decoys for each post to verify (default 0.05)"),
-    "redundancy": (int, "answers asked for each post (default 1)"),
+    "overlap_share": (share, "of the posts that one person reads, how many a second one reads too (default 0)"),
+    "redundancy": (int, "answers asked for each post (default 1; records: 3)"),
+    "on_conflict": (str, "ADJUDICATION or DISCARDED: where units go whose answers give no label (records: DISCARDED)"),
     "rounds": (int, "languages tried before adjudication (default 2)"),
     "skip_limit": (int, "skips that end a round (default 1; recall, precision: 2)"),
     "least_level": (int, "reading level asked for, 0 to 5 (default 4)"),
 }
+RECORD_TYPES = [slug for slug, kind in TASK_TYPES.items() if kind.records and kind.template]
+# Those of tasks about records.
+OF_RECORDS = {
+    "stop_early": (bool, "ask only as many people as can settle a unit, and the others where they do not agree"),
+    "extra_answers": (int, "0 to 2: answers asked for where none prevails (default 0)"),
+    "aggregation": (str, "majority, or for grades median (default majority)"),
+    "test_items": (int, "questions of the qualification test; 0: nobody is tested (default 8)"),
+    "pass_mark": (share, "share of them to be answered rightly (default 0.75)"),
+    "tries": (int, "tests that one person may take (default 3)"),
+    "gold_share": (share, "of what a person is given, how much has a known answer (default 0.1)"),
+    "pause_below": (share, "pause who answers less than this share of those rightly (default 0.7; 0: nobody)"),
+    "pause_confidence": (share, "once it is so certain (default 0.95)"),
+    "pause_least": (int, "and they have answered so many (default 8)"),
+}
+
+# Options of tasks about posts alone.
+OF_POSTS = [
+    *("labels", "least_letters", "never_agree", "overlap_share"),
+    *("audit_share", "audit_least", "audit_recheck", "audit_limit", "decoy_share"),
+]
 # Options of the designs: which designs take them, how they are read, what they say.
 DESIGN_OPTIONS = {
-    "languages": (("recall", "precision"), codes, "codes to draw for, or `all` that the predictor finds in the corpus"),
+    "languages": (("recall", "precision", "records"), codes, "codes to draw for, or `all` that there are"),
     "predictor": (("recall", "precision"), str, "langid, cld2, fasttext, majority, or NAME@VERSION that was imported"),
     "history": (("recall",), days, f"days in which authors are chosen (default {shown(HISTORY)})"),
     "window": (
@@ -85,12 +121,39 @@ def option(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 
+def guidelines(paths: list[Path]) -> dict[str, str]:
+    """Language -> Markdown; the language stands in the file's name, and where none does it is English."""
+    texts = {}
+    for path in paths:
+        code = path.stem.rpartition(".")[2]
+        try:
+            texts[code if code in LANGUAGES and "." in path.stem else "en"] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"The guidelines cannot be read: {error}") from error
+    return texts
+
+
+def purposes(task: Task):
+    return task.gold_answers.order_by("purpose").values_list("purpose").annotate(Count("pk"))
+
+
 class Command(BaseCommand):
     help = "Draw posts from a corpus and open them as a task; or, with --extend, enlarge a uniform task's draw."
 
     def add_arguments(self, parser):
         parser.add_argument("name", help="the task's short name: letters, digits and hyphens")
         parser.add_argument("--corpus", help="where to draw from")
+        parser.add_argument("--type", choices=RECORD_TYPES, help="what is asked of records; posts are what is left out")
+        parser.add_argument(
+            "--gold", type=Path, nargs="+", metavar="FILE", help="records: gold answers, by id of the record"
+        )
+        parser.add_argument(
+            "--gold-column",
+            action="append",
+            default=[],
+            metavar="FIELD=COLUMN",
+            help=f"which column of those files is which field ({', '.join(GOLD_FIELDS)})",
+        )
         parser.add_argument(
             "--design",
             choices=["uniform", *DESIGNS],
@@ -109,25 +172,28 @@ class Command(BaseCommand):
         )
         for field, (_, kind, text) in DESIGN_OPTIONS.items():
             parser.add_argument(option(field), type=kind, help=text)
-        for field, (kind, text) in FIELDS.items():
-            parser.add_argument(option(field), type=kind, help=text)
+        for field, (kind, text) in (FIELDS | OF_RECORDS).items():
+            how = {"action": "store_const", "const": True} if kind is bool else {"type": kind}
+            parser.add_argument(option(field), help=text, **how, **({"nargs": "+"} if kind is Path else {}))
 
     def handle(self, *, name, size, extend, **options):
-        fields = {field: options[field] for field in FIELDS if options[field] is not None}
-        design = options["design"] or "uniform"
+        fields = {field: options[field] for field in (*FIELDS, *OF_RECORDS) if options[field] is not None}
+        design = "records" if options["type"] else options["design"] or "uniform"
         size = size or (None if extend else SIZES.get(design))
-        if size is None or size < 1:
+        if (size is None and design != "records") or (size is not None and size < 1):
             raise CommandError("--size must be given, and be 1 or more.")
         try:
             if extend:
                 opened = self.extend(name, size, options, fields)
             else:
                 opened = self.open(name, size, design, options, fields)
-        except (TaskError, CorpusError) as error:
+        except (TaskError, GoldAnswerError, CorpusError) as error:
             raise CommandError(str(error)) from error
         self.warn(opened.task)
         if design == "uniform":
             self.tell_uniform(opened, size, extend)
+        elif design == "records":
+            self.tell_records(opened)
         else:
             self.tell_verification(opened)
 
@@ -173,22 +239,46 @@ class Command(BaseCommand):
             f"{opened.stages[stages.COPIED]:,} copies of others, {opened.reused.total():,} labels reused."
         )
 
+    def tell_records(self, opened: Opened) -> None:
+        task = opened.task
+        drawn = ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in opened.samples)
+        golds = ", ".join(f"{count:,} for {purpose}" for purpose, count in purposes(task))
+        self.stdout.write(
+            f"Task {task.name}: {opened.stages[stages.QUEUED]:,} records queued ({drawn}), each for {task.redundancy} "
+            f"people; {opened.stages[stages.COPIED]:,} copies of others; gold answers: {golds or 'none'}."
+        )
+
     def open(self, name, size, design, options, fields) -> Opened:
         for needed in ("corpus", "seed", *(("predictor", "languages") if design in DESIGNS else ())):
             if not options[needed]:
                 raise CommandError(f"--{needed} is needed to open a {design} task.")
         given = {field for field in DESIGN_OPTIONS if options[field] is not None}
-        if strange := [option(field) for field in sorted(given) if design not in DESIGN_OPTIONS[field][0]]:
-            raise CommandError(f"{', '.join(strange)}: not an option of the {design} design. Leave it out.")
+        strange = [option(field) for field in sorted(given) if design not in DESIGN_OPTIONS[field][0]]
+        strange += [option(field) for field in (OF_POSTS if design == "records" else OF_RECORDS) if field in fields]
+        if design == "records":
+            strange += [option(name) for name in ("design", "reuse") if options[name]]
+        elif options["gold"]:
+            strange.append("--gold")
+        if strange:
+            of = "tasks about records" if design == "records" else f"the {design} design"
+            raise CommandError(f"{', '.join(strange)}: not an option of {of}. Leave it out.")
         corpus = Corpus.objects.filter(name=options["corpus"]).first()
         if corpus is None:
             there = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
             raise CommandError(f"There is no corpus {options['corpus']!r}; there is: {there}. See import_corpus.")
         if "guidelines" in fields:
-            try:
-                fields["guidelines"] = fields["guidelines"].read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise CommandError(f"The guidelines cannot be read: {error}") from error
+            fields["guidelines"] = guidelines(fields["guidelines"])
+        if design == "records":
+            return open_records(
+                name,
+                corpus,
+                options["type"],
+                None if options["languages"] in (None, ["all"]) else options["languages"],
+                size=size,
+                seed=options["seed"],
+                gold=read_gold(options["gold"] or [], named_columns(options["gold_column"], GOLD_FIELDS)),
+                **fields,
+            )
         if design == "uniform":
             if options["reuse"]:
                 raise CommandError("--reuse: not an option of the uniform design. Leave it out.")

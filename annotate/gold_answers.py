@@ -1,0 +1,114 @@
+"""Records whose answer is known: read from a file, checked, and put to their use in a task.
+
+Each serves one purpose, so that nobody meets in the queue what was explained to them: practice, the test, or the queue,
+where it is hidden among the work (honeypots.py). None is ever work or exported, nor is a record that says the same.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotate.models import GoldAnswer, Task
+from annotate.routing import add_units, same
+from corpora.ingest import MAX_LINE, check_file
+from corpora.models import Item
+from corpora.readers import Columns, Fault, format_of, read_rows
+
+FIELDS = ("id", "label", "purpose", "explanation")
+PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
+# Of the hidden answers in a language, the most that may be one label: who always gives it would never be found out.
+MOST_ALIKE = 0.7
+LEAST_HIDDEN = 8
+
+
+class GoldAnswerError(Exception):
+    """Gold answers that cannot be used; says why and what to do. Nothing was changed."""
+
+
+@dataclass(frozen=True)
+class GoldRow:
+    id: str
+    label: str
+    purpose: str
+    explanation: str = ""
+
+
+def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -> list[GoldRow]:
+    """The rows of files of gold answers; those without a purpose are none, so that a file of all records will do."""
+    named = {field: field for field in FIELDS} | dict(columns or {})
+    rows: dict[str, GoldRow] = {}
+    for path in paths:
+        check_file(path, None)
+        wanted = Columns(named, needed=("id", "label", "purpose"))
+        for line, raw in read_rows(path, format_of(path) or "", wanted, MAX_LINE, lambda count: None):
+            if isinstance(raw, Fault):
+                raise GoldAnswerError(f"{path}, line {line:,}: {raw.reason}")
+            row = GoldRow(**{field: str(raw.get(field) or "").strip() for field in FIELDS})
+            if not row.purpose:
+                continue
+            if row.purpose not in PURPOSES:
+                raise GoldAnswerError(
+                    f"{path}, line {line:,}: the purpose is {row.purpose!r}; it is one of {', '.join(PURPOSES)}, or "
+                    "empty for a record that is no gold answer."
+                )
+            if not row.id or not row.label:
+                raise GoldAnswerError(f"{path}, line {line:,}: a gold answer needs an id and a label.")
+            if row.id in rows:
+                raise GoldAnswerError(f"{path}, line {line:,}: {row.id} is there twice; each serves one purpose.")
+            rows[row.id] = row
+    return list(rows.values())
+
+
+def add_gold_answers(task: Task, rows: list[GoldRow], items: list[Item]) -> None:
+    """Put the answers to their use. items: those of the rows, in their order. The caller has a transaction."""
+    labels = set(task.labels)
+    for row, item in zip(rows, items, strict=True):
+        if row.label not in labels:
+            raise GoldAnswerError(
+                f"The gold answer of {row.id} is {row.label!r}; the labels of the task are {', '.join(task.labels)}."
+            )
+        if item.language not in task.languages:
+            raise GoldAnswerError(f"The gold answer {row.id} is in {item.language}, which is no language of the task.")
+    GoldAnswer.objects.bulk_create(
+        GoldAnswer(task=task, item=item, purpose=row.purpose, label=row.label, explanation=row.explanation)
+        for row, item in zip(rows, items, strict=True)
+    )
+    hidden = {item.pk: row.label for row, item in zip(rows, items, strict=True) if row.purpose == GoldAnswer.QUEUE}
+    pots = [item for item in items if item.pk in hidden]
+    add_units(task, pots, gold_answers=hidden, honeypots=True)
+
+
+def without_twins(task: Task, items: list[Item]) -> list[Item]:
+    """The items that are to be work: none that says the same as a gold answer of the task."""
+    known = {same(gold.item) for gold in task.gold_answers.select_related("item")}
+    return [item for item in items if same(item) not in known]
+
+
+def check_pool(task: Task) -> None:
+    """GoldAnswerError where a language has too few gold answers for the task's test, or for its queue."""
+    rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
+    for language in task.languages:
+        pool = {
+            purpose: Counter({label: n for (code, use, label), n in rows.items() if (code, use) == (language, purpose)})
+            for purpose in PURPOSES
+        }
+        tests, hidden = pool[GoldAnswer.TEST], pool[GoldAnswer.QUEUE]
+        least = 2 * task.test_items if task.tries > 1 else task.test_items
+        if tests.total() < least:
+            raise GoldAnswerError(
+                f"The test in {language} asks {task.test_items} questions, drawn at random, and needs a pool of "
+                f"{least} gold answers of the purpose test, so that a second try is another test; there are "
+                f"{tests.total()}. Add some, or set --test-items lower (0: nobody is tested)."
+            )
+        if task.gold_share and hidden.total() < LEAST_HIDDEN:
+            raise GoldAnswerError(
+                f"In {language} there are {hidden.total()} gold answers of the purpose queue to be hidden among the "
+                f"work; {LEAST_HIDDEN} are the fewest that tell anything. Add some, or set --gold-share 0."
+            )
+        if task.gold_share and max(hidden.values()) > MOST_ALIKE * hidden.total():
+            label, count = hidden.most_common(1)[0]
+            raise GoldAnswerError(
+                f"In {language} {count} of the {hidden.total()} gold answers of the purpose queue are {label}: who "
+                "always answers that would never be found out. Add some with other labels."
+            )
