@@ -4,6 +4,7 @@ Each serves one purpose, so that nobody meets in the queue what was explained to
 where it is hidden among the work (honeypots.py). None is ever work or exported, nor is a record that says the same.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -61,22 +62,22 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
 
 
 def add_gold_answers(task: Task, rows: list[GoldRow], items: list[Item]) -> None:
-    """Put the answers to their use. items: those of the rows, in their order. The caller has a transaction."""
-    labels = set(task.labels)
-    for row, item in zip(rows, items, strict=True):
-        if row.label not in labels:
+    """Put the answers in the task's languages to their use. items: those of the rows, in their order.
+
+    The caller has a transaction.
+    """
+    both = [(row, item) for row, item in zip(rows, items, strict=True) if item.language in task.languages]
+    for row, _ in both:
+        if row.label not in task.labels:
             raise GoldAnswerError(
                 f"The gold answer of {row.id} is {row.label!r}; the labels of the task are {', '.join(task.labels)}."
             )
-        if item.language not in task.languages:
-            raise GoldAnswerError(f"The gold answer {row.id} is in {item.language}, which is no language of the task.")
     GoldAnswer.objects.bulk_create(
         GoldAnswer(task=task, item=item, purpose=row.purpose, label=row.label, explanation=row.explanation)
-        for row, item in zip(rows, items, strict=True)
+        for row, item in both
     )
-    hidden = {item.pk: row.label for row, item in zip(rows, items, strict=True) if row.purpose == GoldAnswer.QUEUE}
-    pots = [item for item in items if item.pk in hidden]
-    add_units(task, pots, gold_answers=hidden, honeypots=True)
+    hidden = {item: row.label for row, item in both if row.purpose == GoldAnswer.QUEUE}
+    add_units(task, list(hidden), gold_answers={item.pk: label for item, label in hidden.items()}, honeypots=True)
 
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
@@ -94,7 +95,7 @@ def check_pool(task: Task) -> None:
             for purpose in PURPOSES
         }
         tests, hidden = pool[GoldAnswer.TEST], pool[GoldAnswer.QUEUE]
-        least = 2 * task.test_items if task.tries > 1 else task.test_items
+        least = task.test_items if task.tries == 1 else math.ceil(1.5 * task.test_items)
         if tests.total() < least:
             raise GoldAnswerError(
                 f"The test in {language} asks {task.test_items} questions, drawn at random, and needs a pool of "

@@ -4,6 +4,7 @@ and whoever cannot tell skips.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from annotate.errors import InvalidAnswer
 from annotate.task_types.task_type import Answer, TaskType
@@ -60,6 +61,7 @@ def record_type(
     together: str = "",
     apart: Sequence[str] = (),
     published: str = "",
+    knobs: Mapping[str, object] = MappingProxyType({}),
 ) -> TaskType:
     """A kind of question about records: answers are label -> (its name, what it means), best first if `ordered`."""
     return TaskType(
@@ -69,7 +71,7 @@ def record_type(
         sheet="",
         guidelines=guidelines(slug),
         labels=list(answers),
-        knobs=KNOBS,
+        knobs={**KNOBS, **knobs},
         candidates=candidates,
         agreed=agreed,
         offered=offered,

@@ -18,4 +18,6 @@ TASK_TYPE = record_type(
     together="query",
     apart=("query",),
     published="wpr",
+    # People who are good at it still differ by one grade on every third page.
+    knobs={"pass_mark": 0.6, "pause_below": 0.5},
 )

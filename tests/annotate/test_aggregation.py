@@ -1,0 +1,79 @@
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.aggregation import at_first, majority, median, outcome
+
+GRADES = ["4", "3", "2", "1", "0"]
+ANSWERS = st.lists(st.sampled_from("abc"), min_size=1, max_size=7)
+
+
+@pytest.mark.parametrize(
+    ("answers", "label"),
+    [("a", "a"), ("aa", "a"), ("ab", None), ("aab", "a"), ("abc", None), ("aabb", None), ("aaab", "a"), ("", None)],
+)
+def test_a_label_is_what_more_than_half_answered(answers, label):
+    assert majority(list(answers)) == label
+
+
+@pytest.mark.parametrize(
+    ("answers", "label"), [("abca", "a"), ("abcab", None), ("abcac", None), ("abcaa", "a"), ("abcd", None)]
+)
+def test_of_more_answers_than_three_two_suffice_unless_as_many_agree_on_something_else(answers, label):
+    assert majority(list(answers), asked=3) == label
+
+
+@given(ANSWERS)
+def test_the_order_of_the_answers_plays_no_part(answers):
+    assert len({majority(list(order)) for order in permutations(answers[:5])}) == 1
+
+
+@pytest.mark.parametrize(("answers", "label"), [("321", "2"), ("400", "0"), ("443", "4"), ("31", "1"), ("", None)])
+def test_the_median_is_the_grade_in_the_middle_or_the_worse_of_two(answers, label):
+    assert median(list(answers), GRADES) == label
+
+
+def run(answers, **options):
+    """What a unit comes to, and how many of the answers it took."""
+    options = {"aggregation": "majority", "order": GRADES, "asked": 3, "extra": 0} | options
+    redundancy = at_first(options["asked"], stop_early=options.pop("stop_early", False))
+    while isinstance(came_to := outcome(answers[:redundancy], **options), int):
+        assert came_to == redundancy + 1
+        redundancy = came_to
+    return came_to, redundancy
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "label", "took"),
+    [
+        ("aab", {}, "a", 3),
+        ("abc", {}, None, 3),
+        ("aab", {"stop_early": True}, "a", 2),
+        ("aba", {"stop_early": True}, "a", 3),
+        ("abc", {"stop_early": True}, None, 3),
+        ("abca", {"extra": 1}, "a", 4),
+        ("abcd", {"extra": 1}, None, 4),
+        ("abcda", {"extra": 2}, "a", 5),
+        ("aabbb", {"asked": 5, "stop_early": True}, "b", 5),
+        ("aaabb", {"asked": 5, "stop_early": True}, "a", 3),
+        ("420", {"aggregation": "median"}, "2", 3),
+        ("420", {"aggregation": "median", "stop_early": True}, "2", 3),
+        ("440", {"aggregation": "median", "stop_early": True}, "4", 2),
+    ],
+)
+def test_so_many_people_are_asked_as_it_takes(answers, options, label, took):
+    assert run(list(answers), **options) == (label, took)
+
+
+@given(st.lists(st.sampled_from("ab"), min_size=9, max_size=9), st.sampled_from([1, 3, 5, 7, 9]))
+def test_stopping_early_never_changes_the_label_of_two(answers, asked):
+    assert run(answers, asked=asked, stop_early=True)[0] == run(answers, asked=asked)[0]
+
+
+@given(st.lists(st.sampled_from(GRADES), min_size=9, max_size=9), st.sampled_from([1, 3, 5, 7, 9]))
+def test_nor_a_majority_of_grades_nor_their_median(answers, asked):
+    for aggregation in ("majority", "median"):
+        options = {"asked": asked, "aggregation": aggregation}
+        assert run(answers, stop_early=True, **options)[0] == run(answers, **options)[0]

@@ -1,0 +1,149 @@
+"""Opening a task about records: what is drawn, what is hidden, and what is refused."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.guidelines import current
+from annotate.models import Task
+from corpora.models import Item
+
+PURPOSES = ["practice"] * 2 + ["test"] * 12 + ["queue"] * 8
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A corpus `pairs` of 40 English and 30 German records, and its gold answers in a file, 22 a language."""
+    rows, gold = [], []
+    for language, count in (("en", 40), ("de", 30)):
+        for n in range(count):
+            row = {"id": f"{language}{n}", "language": language, "question": f"q{n}?", "passage": f"{language} {n}"}
+            rows.append(row)
+            if n < len(PURPOSES):
+                gold.append({"id": row["id"], "label": str(n % 2), "purpose": PURPOSES[n], "explanation": "So."})
+    write(tmp_path / "pairs.jsonl", rows)
+    write(tmp_path / "gold.jsonl", gold)
+    call_command(
+        "import_corpus",
+        "pairs",
+        str(tmp_path / "pairs.jsonl"),
+        fields="question passage",
+        licence="CC0-1.0",
+        verbosity=0,
+    )
+    return tmp_path
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def open_task(folder, *more, name="t", gold="gold.jsonl"):
+    options = ["--type", "qa_match", "--corpus", "pairs", "--seed", "1"]
+    call_command("open_task", name, *options, *(["--gold", str(folder / gold)] if gold else []), *more)
+    return Task.objects.get(name=name)
+
+
+def work(task):
+    return task.units.filter(honeypot=False)
+
+
+@pytest.mark.django_db
+def test_gold_answers_are_never_work(corpus, capsys):
+    task = open_task(corpus)
+    keys = set(work(task).values_list("item__key", flat=True))
+    assert keys == {f"en{n}" for n in range(22, 40)} | {f"de{n}" for n in range(22, 30)}
+    assert task.units.filter(honeypot=True).count() == 16
+    assert task.gold_answers.count() == 44
+    assert "26 records queued (de 8, en 18), each for 3 people" in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_nor_is_a_record_that_says_the_same_as_one(corpus):
+    twin = {"id": "twin", "language": "en", "question": "q0?", "passage": "en 0"}
+    other = {"id": "other", "language": "de", "question": "q0?", "passage": "en 0"}
+    write(corpus / "more.jsonl", [twin, other])
+    call_command("import_corpus", "pairs", str(corpus / "more.jsonl"), licence="CC0-1.0")
+    task = open_task(corpus)
+    assert set(work(task).filter(item__key__in=["twin", "other"]).values_list("item__key", flat=True)) == {"other"}
+
+
+@pytest.mark.django_db
+def test_every_answer_of_the_draw_is_wanted_from_three_people_who_passed_a_test(corpus):
+    task = open_task(corpus, "--languages", "en")
+    assert (task.languages, task.labels, task.redundancy, task.test_items) == (["en"], ["1", "0"], 3, 8)
+    assert set(work(task).values_list("redundancy", flat=True)) == {3}
+    assert set(task.guidelines.values_list("language", flat=True)) == {"de", "en", "fr"}
+    assert current(task, "es").language == "en"
+
+
+@pytest.mark.django_db
+def test_guidelines_of_ones_own_say_their_language_in_their_names(corpus):
+    for name in ("ours.md", "ours.fr.md"):
+        (corpus / name).write_text(name, encoding="utf-8")
+    task = open_task(corpus, "--guidelines", str(corpus / "ours.md"), str(corpus / "ours.fr.md"))
+    assert dict(task.guidelines.values_list("language", "text")) == {"en": "ours.md", "fr": "ours.fr.md"}
+
+
+@pytest.mark.django_db
+def test_the_same_seed_gives_the_same_units_in_the_same_order(corpus):
+    orders = [
+        list(work(open_task(corpus, "--size", "5", name=name)).values_list("item__key", flat=True)) for name in "ab"
+    ]
+    assert orders[0] == orders[1]
+    assert len(orders[0]) == 10
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("change", "options", "sentence"),
+    [
+        (lambda g: g[:13], [], "The test in de asks 8 questions, drawn at random, and needs a pool of 12"),
+        (lambda g: g, ["--test-items", "9"], "needs a pool of 14 gold answers of the purpose test"),
+        (lambda g: g[:18] + g[22:], [], "In en there are 4 gold answers of the purpose queue"),
+        (
+            lambda g: [row | ({"label": "1"} if row["purpose"] == "queue" else {}) for row in g],
+            [],
+            "In de 8 of the 8 gold answers of the purpose queue are 1: who always answers that",
+        ),
+        (lambda g: [*g, g[0]], [], "line 45: en0 is there twice; each serves one purpose."),
+        (lambda g: [*g, g[0] | {"id": "none"}], [], "none"),
+        (
+            lambda g: [g[0] | {"label": "2"}, *g[1:]],
+            [],
+            "The gold answer of en0 is '2'; the labels of the task are 1, 0.",
+        ),
+        (lambda g: [g[0] | {"purpose": "exam"}, *g[1:]], [], "line 1: the purpose is 'exam'; it is one of practice"),
+        (lambda g: [g[0] | {"label": ""}, *g[1:]], [], "line 1: a gold answer needs an id and a label."),
+        (lambda g: g, ["--languages", "en"], "The gold answer de0 is in de, which is no language of the task."),
+        (lambda g: g, ["--redundancy", "2"], "Of two answers that differ neither is a majority"),
+        (lambda g: g, ["--aggregation", "median"], "The labels of qa_match are no grades, so they have no median."),
+        (lambda g: g, ["--aggregation", "mean"], "aggregation: Value 'mean' is not a valid choice."),
+        (lambda g: g, ["--extra-answers", "3"], "extra-answers: Ensure this value is less than or equal to 2."),
+        (lambda g: g, ["--audit-share", "0.1"], "--audit-share: not an option of tasks about records."),
+        (lambda g: g, ["--design", "recall"], "--design: not an option of tasks about records."),
+        (lambda g: g, ["--languages", "xx"], "xx"),
+    ],
+)
+def test_what_cannot_work_is_refused_and_nothing_is_left(corpus, change, options, sentence):
+    rows = [json.loads(line) for line in (corpus / "gold.jsonl").read_text().splitlines()]
+    write(corpus / "changed.jsonl", change(rows))
+    with pytest.raises(CommandError, match=r".") as refused:
+        open_task(corpus, *options, gold="changed.jsonl")
+    assert sentence in str(refused.value)
+    assert not Task.objects.exists()
+    assert not Item.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_task_without_test_and_hidden_answers_needs_no_gold(corpus):
+    task = open_task(corpus, "--test-items", "0", "--gold-share", "0", gold=None)
+    assert work(task).count() == 70
+    assert not task.gold_answers.exists()
+
+
+@pytest.mark.django_db
+def test_options_of_records_are_none_of_posts(corpus):
+    with pytest.raises(CommandError, match="--stop-early: not an option of the uniform design"):
+        call_command("open_task", "t", "--corpus", "pairs", "--size", "3", "--seed", "1", "--stop-early")

@@ -1,0 +1,217 @@
+"""Records: several people a unit, adaptive redundancy, who may work, and what becomes of skips and differences."""
+
+import pytest
+from django.utils import timezone
+
+from annotate import judging
+from annotate.core import stages
+from annotate.errors import WrongStage
+from annotate.judging import undo
+from annotate.models import Qualification
+from annotate.progress import why_empty
+from annotate.queue import take
+from annotate.routing import Routes, queues_of
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import DISPUTED
+
+
+@pytest.fixture
+def crowd(person):
+    """crowd(3) are three people who read English."""
+    return lambda count, languages="en": [person(f"p{n}", languages) for n in range(count)]
+
+
+def answer(annotator, task, label):
+    return judging.judge(annotator, take(annotator, task).pk, Answer(label))
+
+
+def skip(annotator, task):
+    return judging.skip(annotator, take(annotator, task).pk)
+
+
+def the_unit(task):
+    return task.units.get(honeypot=False)
+
+
+def test_a_record_waits_for_the_readers_of_its_language(make_records_task, person):
+    task = make_records_task(count=1, languages=["de", "en"])
+    hanna, emma = person("hanna", "de"), person("emma", "en")
+    assert take(hanna, task).unit.item.language == "de"
+    assert take(emma, task).unit.item.language == "en"
+
+
+def test_three_people_answer_and_two_of_them_decide(make_records_task, crowd):
+    task = make_records_task(count=1)
+    for annotator, label in zip(crowd(3), ["1", "0", "1"], strict=True):
+        answer(annotator, task, label)
+    unit = the_unit(task)
+    assert (unit.stage, unit.label, unit.judgments.count()) == (stages.LABELLED, "1", 3)
+
+
+def test_a_fourth_person_is_given_nothing(make_records_task, crowd):
+    task = make_records_task(count=1)
+    *three, fourth = crowd(4)
+    leases = [take(annotator, task) for annotator in three]
+    assert None not in leases
+    assert take(fourth, task) is None
+
+
+def test_where_all_differ_the_unit_is_dropped(make_records_task, crowd):
+    task = make_records_task("web_ranking", 1)
+    for annotator, label in zip(crowd(3), "420", strict=True):
+        answer(annotator, task, label)
+    assert the_unit(task).stage == stages.DISCARDED
+
+
+def test_or_adjudicated_as_the_task_says(make_records_task, crowd):
+    task = make_records_task("web_ranking", 1, on_conflict=stages.ADJUDICATION)
+    for annotator, label in zip(crowd(3), "420", strict=True):
+        answer(annotator, task, label)
+    assert the_unit(task).stage == stages.ADJUDICATION
+
+
+def test_or_given_the_grade_in_the_middle(make_records_task, crowd):
+    task = make_records_task("web_ranking", 1, aggregation="median")
+    for annotator, label in zip(crowd(3), "420", strict=True):
+        answer(annotator, task, label)
+    assert the_unit(task).label == "2"
+
+
+def test_where_two_agree_early_the_third_is_not_asked(make_records_task, crowd):
+    task = make_records_task(count=1, stop_early=True)
+    first, second, third = crowd(3)
+    for annotator in (first, second):
+        answer(annotator, task, "1")
+    assert (the_unit(task).label, take(third, task)) == ("1", None)
+
+
+def test_and_where_they_differ_the_third_decides(make_records_task, crowd):
+    task = make_records_task(count=1, stop_early=True)
+    first, second, third = crowd(3)
+    answer(first, task, "1")
+    held = take(second, task)
+    assert take(third, task) is None  # two are asked at first, and nobody's work is wasted
+    judging.judge(second, held.pk, Answer("0"))
+    answer(third, task, "0")
+    assert (the_unit(task).label, the_unit(task).redundancy) == ("0", 3)
+
+
+def test_where_all_differ_others_may_be_asked(make_records_task, crowd):
+    task = make_records_task("web_ranking", 1, extra_answers=2)
+    for annotator, label in zip(crowd(5), "42104", strict=False):
+        answer(annotator, task, label)
+    assert (the_unit(task).label, the_unit(task).judgments.count()) == ("4", 5)
+
+
+def test_an_answer_that_is_taken_back_takes_back_the_asking_of_others(make_records_task, crowd):
+    task = make_records_task(count=1, stop_early=True)
+    first, second, third = crowd(3)
+    answer(first, task, "1")
+    answer(second, task, "0")
+    undo(second, task)
+    assert the_unit(task).redundancy == 2
+    assert take(third, task) is None
+    answer(second, task, "1")
+    assert the_unit(task).label == "1"
+
+
+def test_a_skip_gives_the_place_to_another_person(make_records_task, crowd):
+    task = make_records_task(count=1)
+    first, *three = crowd(4)
+    skip(first, task)
+    assert take(first, task) is None
+    for annotator in three:
+        answer(annotator, task, "1")
+    assert the_unit(task).label == "1"
+
+
+def test_too_many_skips_drop_the_unit(make_records_task, crowd):
+    task = make_records_task(count=1, skip_limit=2)
+    for annotator in crowd(2):
+        skip(annotator, task)
+    assert the_unit(task).stage == stages.DISCARDED
+    assert the_unit(task).transitions.last().event == "exhausted"
+
+
+def test_that_too_few_people_are_there_yet_drops_nothing(make_records_task, crowd):
+    task = make_records_task(count=1)
+    (only,) = crowd(1)
+    answer(only, task, "1")
+    assert the_unit(task).stage == stages.QUEUED
+
+
+def test_who_has_not_passed_the_test_is_given_nothing(make_records_task, crowd, manager):
+    task = make_records_task(count=1, languages=["de", "en"], test_items=2)
+    (ann,) = crowd(1, "en de")
+    assert take(ann, task) is None
+    assert "test" in why_empty(ann, task)
+    Qualification.objects.create(
+        annotator=ann, task=task, language="de", major=1, granted_by=manager, at=timezone.now()
+    )
+    assert list(queues_of(ann, task, Routes.load())) == ["de"]
+    assert take(ann, task).unit.language == "de"
+
+
+def test_nor_who_passed_it_under_earlier_guidelines(make_records_task, crowd, manager):
+    task = make_records_task(count=1, test_items=2)
+    (ann,) = crowd(1)
+    Qualification.objects.create(
+        annotator=ann, task=task, language="en", major=1, granted_by=manager, at=timezone.now()
+    )
+    task.guidelines.create(language="en", major=1, minor=1, text="Better said.")
+    assert take(ann, task)
+    task.guidelines.create(language="en", major=2, minor=0, text="Otherwise.")
+    other = make_records_task(count=1, name="other")
+    assert queues_of(ann, task, Routes.load()) == {}
+    assert queues_of(ann, other, Routes.load()) == {"en": ["en"]}
+
+
+def test_an_answer_after_the_unit_has_gone_on_is_refused_and_changes_nothing(make_records_task, crowd):
+    task = make_records_task(count=1, skip_limit=1)
+    first, second = crowd(2)
+    held = take(first, task)
+    skip(second, task)
+    with pytest.raises(WrongStage):
+        judging.judge(first, held.pk, Answer("1"))
+    assert the_unit(task).stage == stages.DISCARDED
+
+
+def test_two_records_that_say_the_same_are_judged_once_but_not_in_two_languages(make_records_task):
+    task = make_records_task(count=1, languages=["de", "en"])
+    german, english = task.units.order_by("language")
+    assert german.copy_of is None
+    assert english.copy_of is None
+
+
+def test_a_share_of_the_posts_is_read_by_two(make_task, crowd):
+    task = make_task([DISPUTED] * 40, overlap_share=0.5)
+    doubled = [unit for unit in task.units.all() if unit.redundancy == 2]
+    assert 5 < len(doubled) < 35
+    again = make_task([DISPUTED] * 2, overlap_share=0.0, name="again")
+    assert {unit.redundancy for unit in again.units.all()} == {1}
+
+
+def test_where_no_second_reader_is_to_be_had_the_first_stands_alone(make_task, person):
+    task = make_task([DISPUTED], overlap_share=1.0)
+    ann = person("ann", "de")
+    answer(ann, task, "de")
+    unit = task.units.get()
+    assert (unit.stage, unit.label, unit.redundancy) == (stages.LABELLED, "de", 1)
+
+
+def test_where_the_two_differ_an_adjudicator_decides(make_task, person):
+    task = make_task([DISPUTED], overlap_share=1.0)
+    ann, ben = person("ann", "de"), person("ben", "de")
+    answer(ann, task, "de")
+    answer(ben, task, "en")
+    assert task.units.get().stage == stages.ADJUDICATION
+
+
+def test_a_unit_whose_redundancy_is_its_own_is_decided_by_it(make_task, person):
+    task = make_task([DISPUTED], redundancy=3)
+    task.redundancy = 5
+    task.save()
+    people = [person(name, "de") for name in "abc"]
+    for annotator in people:
+        answer(annotator, task, "de")
+    assert task.units.get().label == "de"
