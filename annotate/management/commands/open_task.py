@@ -200,10 +200,9 @@ class Command(BaseCommand):
     def warn(self, task: Task) -> None:
         if lacking := [row for row in queue_table(task) if row.lacking]:
             queues = ", ".join(f"{row.queue} ({row.lacking:,})" for row in lacking)
-            self.stderr.write(
-                f"Warning: units in these queues lack readers: {queues}. "
-                "Invite readers, or send the units on with `reroute`."
-            )
+            records = TASK_TYPES[task.task_type].records
+            then = "they take the test first" if records else "or send the units on with `reroute`"
+            self.stderr.write(f"Warning: units in these queues lack readers: {queues}. Invite some; {then}.")
 
     def tell_uniform(self, opened: Opened, size: int, extend: bool) -> None:
         counts, total = opened.stages, opened.stages.total()
