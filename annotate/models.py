@@ -237,6 +237,7 @@ class Unit(models.Model):
         ordering = ["position"]
         indexes = [
             models.Index(fields=["task", "stage", "language", "position"], name="queue"),
+            models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["task", "item", "asked"], name="item_asked_once_in_task"),
