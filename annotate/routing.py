@@ -322,25 +322,49 @@ def after_judgment(unit: Unit, judgment: Judgment) -> None:
 
 def decide(unit: Unit, answers: list[str], *, by=None, judgment: Judgment | None = None) -> None:
     """Give a unit that has all its answers the label that they come to, or ask one person more, or send it on."""
+    came_to = _came_to(unit, answers)
+    if isinstance(came_to, int):
+        unit.redundancy = came_to
+        unit.save(update_fields=["redundancy"])
+    else:
+        event, to_stage, label = came_to
+        move(unit, event, to_stage, by=by, judgment=judgment, label=label)
+
+
+def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=None) -> None:
+    """The same of many units at once, whose rows the caller has locked. judgments: unit -> its answers, in order."""
+    transitions = []
+    for unit in units:
+        answers = judgments[unit.pk]
+        came_to = _came_to(unit, [judgment.label for judgment in answers])
+        if isinstance(came_to, int):
+            unit.redundancy = came_to
+        else:
+            event, to_stage, label = came_to
+            transitions.append(_apply(unit, event, to_stage, by=by, judgment=answers[-1], label=label))
+    fields = ["stage", "label", "redundancy"]
+    Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
+    Transition.objects.bulk_create(transitions, batch_size=BATCH)
+
+
+def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
+    """What a unit's answers come to: event, stage and label; or how many are to be asked for now."""
     task = unit.task
     adaptive = task.stop_early or task.extra_answers
-    came_to = outcome(
+    label = outcome(
         answers,
         aggregation=task.aggregation,
         order=task.labels,
         asked=task.redundancy if adaptive else len(answers),
         extra=task.extra_answers,
     )
-    if isinstance(came_to, int):
-        unit.redundancy = came_to
-        unit.save(update_fields=["redundancy"])
-    elif is_audit(unit) and (unit.recheck or came_to != unit.agreed_label):
-        move(unit, "doubted", stages.ADJUDICATION, by=by, judgment=judgment)
-    elif came_to is None:
-        to_stage = stages.DISCARDED if unit.gold_answer else task.on_conflict
-        move(unit, "conflicted", to_stage, by=by, judgment=judgment)
-    else:
-        move(unit, "answered", stages.LABELLED, by=by, judgment=judgment, label=came_to)
+    if isinstance(label, int):
+        return label
+    if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
+        return "doubted", stages.ADJUDICATION, ""
+    if label is None:
+        return "conflicted", stages.DISCARDED if unit.gold_answer else task.on_conflict, ""
+    return "answered", stages.LABELLED, label
 
 
 def ask_again(unit: Unit) -> None:

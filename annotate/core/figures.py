@@ -26,9 +26,19 @@ def span(low: float, high: float) -> str:
     return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def with_interval(value: float | None, low: float, high: float) -> str:
-    """97.1% [95.8, 98.2]; where there is no value, the interval says nothing either."""
-    return NOT_MEASURED if value is None else f"{percent(value)} {span(low, high)}"
+def with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """97.1% [95.8, 98.2]; where there is no value, the interval says nothing either, and there may be none."""
+    if value is None or low is None or high is None:
+        return percent(value)
+    return f"{percent(value)} {span(low, high)}"
+
+
+def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
+    """0.158 [0.140, 0.173], of a measure as core/agreement.py makes it; there may be no interval, or no value."""
+    if made is None or made["value"] is None:
+        return NOT_MEASURED
+    interval = "" if made["low"] is None else f" [{made['low']:.{digits}f}, {made['high']:.{digits}f}]"
+    return f"{made['value']:.{digits}f}{interval}"
 
 
 def estimate(made: Mapping[str, Any] | None) -> str:

@@ -1,0 +1,133 @@
+"""Files of judgments and of true labels: which rows can be taken, and where those that cannot are listed.
+
+What becomes of the rows is judgment_import.py's matter, and agreeing.py's.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpora.core.languages import LANGUAGES
+from corpora.core.records import MAX_ID
+from corpora.ingest import MAX_LINE, check_file
+from corpora.readers import Columns, Fault, format_of, read_rows
+from corpora.staging import RejectLog
+
+COLUMNS = ("task", "worker", "label", "language")
+NEEDED = COLUMNS[:3]
+GOLD_COLUMNS = ("task", "label")
+LONGEST = {"task": MAX_ID, "worker": 70, "label": 64, "language": 16}
+
+Progress = Callable[[int], object]
+Rejects = dict[int, str]  # line -> why
+
+
+class JudgmentFileError(Exception):
+    """A file that cannot be used; says why and what to do. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One judgment. task: the id of the item that it is about; language: that of the item, if the file says it."""
+
+    line: int
+    task: str
+    worker: str
+    label: str
+    language: str
+
+
+def read_judgments(
+    path: Path, columns: Mapping[str, str], format: str, rejects: Rejects, progress: Progress
+) -> Iterator[Row]:
+    """The rows that are judgments; the others are put with the rejects."""
+    wanted = Columns({column: column for column in COLUMNS} | dict(columns), NEEDED)
+    for line, raw in read_rows(path, format, wanted, MAX_LINE, progress):
+        if isinstance(raw, Fault):
+            rejects[line] = raw.reason
+            continue
+        try:
+            values = {column: _value(raw, column) for column in NEEDED}
+            language = _value(raw, "language") if raw.get("language") else ""
+            if language and language not in LANGUAGES:
+                raise ValueError(f"The language {language!r} is no code known here, such as de, zh-CN or hi-Latn.")
+        except ValueError as error:
+            rejects[line] = str(error)
+        else:
+            yield Row(line, **values, language=language)
+
+
+def read_gold(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
+    """Item -> true label, from a file with the columns task and label. JudgmentFileError or CorpusError."""
+    check_file(path, None)
+    wanted = Columns({column: column for column in GOLD_COLUMNS} | dict(columns), GOLD_COLUMNS)
+    gold: dict[str, str] = {}
+    for line, raw in read_rows(path, format_of(path) or "", wanted, MAX_LINE, lambda count: None):
+        if isinstance(raw, Fault):
+            raise JudgmentFileError(f"{path}, line {line:,}: {raw.reason}")
+        try:
+            key, label = (_value(raw, column) for column in GOLD_COLUMNS)
+        except ValueError as error:
+            raise JudgmentFileError(f"{path}, line {line:,}: {error}") from error
+        if gold.setdefault(key, label) != label:
+            raise JudgmentFileError(f"{path}, line {line:,}: {key} is {label} here and {gold[key]} before; keep one.")
+    return gold
+
+
+def _value(raw: Mapping[str, object], column: str) -> str:
+    value = raw.get(column)
+    if value is None:
+        raise ValueError(f"The {column} is missing.")
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"The {column} is neither a string nor a whole number.")
+    text = str(value).strip()
+    if not text:
+        raise ValueError(f"The {column} is empty.")
+    if len(text) > LONGEST[column]:
+        raise ValueError(f"The {column} has {len(text):,} characters; {LONGEST[column]} are the most.")
+    if not text.isprintable():
+        raise ValueError(f"The {column} holds a tab, a newline or another character that cannot be seen.")
+    return text
+
+
+def in_order(labels: Iterable[str]) -> list[str]:
+    """Numbers by their size, and words after them."""
+    return sorted(labels, key=lambda label: (0, int(label), label) if label.isdecimal() else (1, 0, label))
+
+
+def of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> list[Row]:
+    """The rows whose label is one of these; the others are put with the rejects."""
+    known = set(labels)
+    rejects |= {
+        row.line: f"The label {row.label!r} is none of the task's: {' '.join(labels)}."
+        for row in rows
+        if row.label not in known
+    }
+    return [row for row in rows if row.label in known]
+
+
+def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
+    """Write the list of rejects, or take away that of an earlier run."""
+    if not rejects:
+        listed.unlink(missing_ok=True)
+        return
+    listed.parent.mkdir(parents=True, exist_ok=True)
+    draft = listed.with_suffix(".new")
+    with draft.open("w", encoding="utf-8") as file:
+        log = RejectLog(path.name, file)
+        for line, reason in sorted(rejects.items()):
+            log.add(line, reason)
+    os.replace(draft, listed)
+
+
+def nothing_accepted(path: Path, rejects: Rejects, listed: Path) -> str:
+    if not rejects:
+        return f"{path} holds no rows."
+    line, reason = min(rejects.items())
+    many = (
+        f"all of its {len(rejects):,} rows were rejected, the first"
+        if len(rejects) > 1
+        else "its only row was rejected,"
+    )
+    return f"Nothing was accepted of {path}: {many} at line {line:,}: {reason} What was rejected is listed in {listed}."
