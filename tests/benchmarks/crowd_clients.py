@@ -1,0 +1,116 @@
+"""The crowd at the server: all work over the API. Plain HTTP, no Django."""
+
+import json
+import random
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from tests.benchmarks.clients import ApiClient, Log, Shift
+from tests.benchmarks.crowd_world import Labeler, World
+from tests.benchmarks.place import BenchmarkFailed
+
+# The share of answers of which the reply is lost, so that they are sent again, and of units opened in a second tab.
+AGAIN = 0.02
+
+
+@dataclass
+class Told:
+    """What the server has acknowledged, and what it refused; shared by threads."""
+
+    # (name, question, kind, label)
+    judgments: list[tuple[str, str, str, str]] = field(default_factory=list)
+    # name -> judgments made when the pause was told
+    paused: dict[str, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class CrowdClient(ApiClient):
+    """One labeler's program."""
+
+    def __init__(self, address: str, log: Log, token: str, task: str, labeler: Labeler, world: World) -> None:
+        super().__init__(address, log, token)
+        self.task, self.labeler, self.world = task, labeler, world
+        self.chance = random.Random(f"{world.seed} {task} {labeler.name}")
+
+    def try_post(self, path: str, **body: object) -> tuple[int, dict]:
+        status, _, text = self.ask("POST", f"/api/v1/{path}", json.dumps(body), self.headers)
+        return status, json.loads(text) if text else {}
+
+    def next(self) -> dict:
+        found = self.post(f"tasks/{self.task}/next/")
+        if found["lease"] and self.chance.random() < AGAIN:
+            again = self.post(f"tasks/{self.task}/next/")
+            if not again["lease"] or again["lease"]["id"] != found["lease"]["id"]:
+                raise BenchmarkFailed(f"{self.labeler.name} was given another unit in a second tab.")
+        return found
+
+    def judge(self, lease: dict, label: str) -> dict:
+        path, said = f"leases/{lease['id']}/judge/", {"label": label, "active_seconds": 3.5}
+        judgment = self.post(path, **said)
+        if self.chance.random() < AGAIN and self.post(path, **said)["id"] != judgment["id"]:
+            raise BenchmarkFailed(f"An answer of {self.labeler.name} that was sent twice was counted twice.")
+        return judgment
+
+
+def question_of(lease: Mapping) -> str:
+    """A record's text is its fields, one a line."""
+    return lease["text"].split("\n")[0]
+
+
+def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None:
+    """Take, look, answer or skip, until there is nothing for anybody."""
+    labeler, world, made = client.labeler, client.world, 0
+    while not shift.over:
+        seen = shift.skips
+        found = client.next()
+        lease = found["lease"]
+        if lease is None:
+            if "paused" in found["why"]:
+                with told.lock:
+                    told.paused.setdefault(labeler.name, made)
+            if shift.wait(seen):
+                time.sleep(pause)
+            continue
+        question = question_of(lease)
+        if world.skips(labeler, question):
+            judgment = client.post(f"leases/{lease['id']}/skip/", active_seconds=1.5)
+            shift.skipped()
+        else:
+            judgment = client.judge(lease, world.says(labeler, question))
+        made += 1
+        with told.lock:
+            told.judgments.append((labeler.name, question, judgment["kind"], judgment["label"]))
+
+
+def let_loose(
+    address: str,
+    task: str,
+    tokens: Mapping[Labeler, str],
+    world: World,
+    told: Told,
+    log: Log,
+    *,
+    pause: float = 0.5,
+) -> None:
+    """All of them at once, each with their own connection and token, until nothing is left for anybody."""
+    shift = Shift(len(tokens))
+
+    def live(labeler: Labeler, token: str) -> None:
+        client = CrowdClient(address, log, token, task, labeler, world)
+        try:
+            work_on(client, told, shift, pause)
+        except BaseException:
+            shift.stop()
+            raise
+        finally:
+            client.close()
+
+    start = time.monotonic()
+    with ThreadPoolExecutor(len(tokens)) as pool:
+        done = [pool.submit(live, labeler, token) for labeler, token in tokens.items()]
+    log.seconds += time.monotonic() - start
+    for future in done:
+        future.result()

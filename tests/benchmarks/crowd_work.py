@@ -1,0 +1,100 @@
+"""The manager's part in the crowd, and what the database says of a task afterwards; as a program it prints JSON.
+
+Arguments: void TASK, or facts TASK. Voiding is by the operation that the manager's page calls.
+"""
+
+import json
+import sys
+from collections import Counter
+
+import django
+
+django.setup()
+
+from django.contrib.auth.models import User  # noqa: E402
+
+from annotate import honeypots, pausing  # noqa: E402
+from annotate.core import stages  # noqa: E402
+from annotate.models import Judgment, Lease, Task  # noqa: E402
+
+MANAGER = "manager"
+REASON = "paused for too many wrong known answers"
+
+
+def void_paused(task: Task) -> dict[str, int]:
+    """Void all answers of whoever is paused and has answers that stand; by name, how many units were reopened."""
+    manager, _ = User.objects.get_or_create(username=MANAGER, defaults={"is_staff": True})
+    found = {}
+    for pause in task.pauses.filter(lifted_at=None).select_related("annotator__user").order_by("pk"):
+        if Judgment.objects.filter(unit__task=task, annotator=pause.annotator, voided_at=None).exists():
+            name = pause.annotator.user.username
+            found[name] = pausing.void(pause.annotator, task, by=manager, reason=REASON)
+    return found
+
+
+def facts(task: Task) -> dict:
+    """What the task has come to, in JSON's terms."""
+    work = task.units.filter(honeypot=False)
+    live = Judgment.objects.filter(unit__task=task, unit__honeypot=False, kind=Judgment.ANSWER, voided_at=None)
+    judgments = Judgment.objects.filter(unit__task=task)
+    said = judgments.values_list("annotator__user__username", "unit__item__fields", "kind", "label")
+    known = honeypots.answers(task).values_list("annotator__user__username", "right")
+    asked, right = Counter(name for name, _ in known), Counter(name for name, hit in known if hit)
+    return {
+        "stages": Counter(work.values_list("stage", flat=True)),
+        "answers": Counter(Counter(live.values_list("unit", flat=True)).values()),
+        "labels": dict(work.exclude(label="").values_list("item__key", "label")),
+        "faults": faults(task),
+        "judgments": sorted([name, fields["question"], kind, label] for name, fields, kind, label in said),
+        "voided": judgments.filter(voided_by__isnull=False, unit__honeypot=False, kind=Judgment.ANSWER).count(),
+        "known": {name: [right[name], asked[name]] for name in sorted(asked)},
+        "paused": {
+            pause.annotator.user.username: {
+                "right": pause.right,
+                "asked": pause.asked,
+                "units": judgments.filter(
+                    annotator=pause.annotator, answered_at__lte=pause.at, unit__honeypot=False, kind=Judgment.ANSWER
+                ).count(),
+            }
+            for pause in task.pauses.filter(lifted_at=None).select_related("annotator__user").order_by("at")
+        },
+    }
+
+
+def faults(task: Task) -> list[str]:
+    """What must never be, a sentence each: units with more or fewer answers than they ask for, or a wrong majority."""
+    found = []
+    answers: dict[int, list[str]] = {}
+    live = Judgment.objects.filter(unit__task=task, kind=Judgment.ANSWER, voided_at=None)
+    for unit, label in live.values_list("unit_id", "label"):
+        answers.setdefault(unit, []).append(label)
+    kept = Lease.objects.filter(unit__task=task, place__isnull=False, closed_at__isnull=False)
+    places = Counter(kept.values_list("unit", flat=True))
+    for unit in task.units.filter(honeypot=False):
+        own = answers.get(unit.pk, [])
+        if len(own) > unit.redundancy:
+            found.append(f"{unit} has {len(own)} answers of {unit.redundancy}.")
+        if unit.stage == stages.QUEUED and len(own) >= unit.redundancy:
+            found.append(f"{unit} has all its answers and is still in the queue.")
+        if unit.stage == stages.LABELLED:
+            if len(own) != task.redundancy:
+                found.append(f"{unit} is labelled with {len(own)} answers of {task.redundancy}.")
+            if own and unit.label != Counter(own).most_common(1)[0][0]:
+                found.append(f"{unit} is labelled {unit.label}, but the answers are {', '.join(own)}.")
+        if places[unit.pk] != len(own):
+            found.append(f"{unit} has {places[unit.pk]} places kept for {len(own)} answers.")
+    for unit in task.units.filter(honeypot=True).exclude(stage=stages.QUEUED):
+        found.append(f"{unit} is a gold answer, and left the queue for {unit.stage}.")
+    voided = Judgment.objects.filter(unit__task=task, voided_by__isnull=False).values("annotator")
+    if left := Judgment.objects.filter(unit__task=task, voided_at=None, annotator__in=voided, lease__isnull=False):
+        found.append(f"{len(left)} judgments stand of people whose answers were voided.")
+    return found
+
+
+def main(arguments: list[str]) -> None:
+    operation, name = arguments
+    print(json.dumps({"void": void_paused, "facts": facts}[operation](Task.objects.get(name=name))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

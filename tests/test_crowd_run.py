@@ -1,0 +1,103 @@
+"""A crowd with a spammer at a real server, small: the benchmark `crowd` does this with more people, units and seeds."""
+
+import io
+import json
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from knox.models import AuthToken
+
+from annotate.core.pausing import DEFAULT, Rule
+from annotate.models import Judgment, Task
+from annotate.people import Row, add_annotators
+from tests.benchmarks import crowd as benchmark
+from tests.benchmarks.clients import Log
+from tests.benchmarks.crowd_clients import Told, let_loose
+from tests.benchmarks.crowd_seeds import EntryTest, Guard, exactly, paused_by, run
+from tests.benchmarks.crowd_work import facts, void_paused
+from tests.benchmarks.crowd_world import LANGUAGE, PRACTICE, QUEUE, TEST, WORK, Labeler, World, crowd, records
+
+SEED = "2015"
+UNITS = 60
+NAME = benchmark.NAME
+# So much worse than at random that nobody has to be lucky for a test to pass.
+SPAMMER = Labeler("spammer", accuracy=0.1, tested=1.0, spams=True)
+LABELERS = [*crowd(8, 0, low=0.88, high=0.96), SPAMMER]
+GUARD = Guard(None, Rule(0.5, 0.9, 4), gold_share=0.3, gold_pool=20)
+
+
+@pytest.fixture
+def world(tmp_path, django_db_serialized_rollback, transactional_db):
+    """A task of qa_match that guards itself in every way, from files by the commands."""
+    made = World(records({WORK: UNITS, PRACTICE: 2, TEST: 12, QUEUE: GUARD.gold_pool}, SEED), SEED)
+    corpus, gold = benchmark.write_records(made, tmp_path)
+    quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    call_command("import_corpus", NAME, str(corpus), "--fields=question passage", "--licence=CC0-1.0", **quiet)
+    options = [f"--{option}={value}" for option, value in benchmark.task_options(GUARD).items()]
+    call_command(
+        *("open_task", NAME, "--type=qa_match", f"--corpus={NAME}", f"--gold={gold}", f"--languages={LANGUAGE}"),
+        *(f"--seed={SEED}", *options),
+        **quiet,
+    )
+    return made
+
+
+@pytest.fixture
+def tokens(world):
+    add_annotators([Row(each.name, "", {LANGUAGE: 5}) for each in LABELERS])
+    return {each: AuthToken.objects.create(User.objects.get(username=each.name))[1] for each in LABELERS}
+
+
+def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spammers(live_server, world, tokens):
+    told, log = Told(), Log()
+    task = Task.objects.get(name=NAME)
+    let_loose(live_server.url, NAME, tokens, world, told, log, pause=0.1)
+    first = json.loads(json.dumps(facts(task)))
+
+    # the spammer was found by the gold answers among the work
+    assert SPAMMER.name in first["paused"]
+    assert SPAMMER.name in told.paused
+    # with what was answered before, each unit has its three answers
+    assert not first["faults"]
+    assert first["stages"] == {"LABELLED": UNITS}
+    assert first["answers"] == {"3": UNITS}
+
+    while reopened := void_paused(task):
+        assert sum(reopened.values()) > 0
+        assert Counter(task.units.filter(honeypot=False).values_list("stage", flat=True))["QUEUED"] > 0
+        let_loose(live_server.url, NAME, tokens, world, told, log, pause=0.1)
+
+    then = json.loads(json.dumps(facts(task)))
+    assert benchmark.wrong(benchmark.Outcome(told, log, then, []), UNITS) == []
+    assert then["voided"] > 0
+    assert not Judgment.objects.filter(annotator__user__username=SPAMMER.name, unit__task=task, voided_at=None).exists()
+    assert benchmark.right_share(then["labels"], world) >= 0.9
+    # no gold answer is work
+    assert not set(then["labels"]) - {record.id for record in world.records.values() if record.purpose == WORK}
+    assert set(log.statuses) == {200}
+
+
+def test_runs_without_a_server_show_what_the_exact_table_says():
+    guard = Guard(EntryTest(10, 0.8, 2), DEFAULT, gold_share=0.15, gold_pool=60)
+    runs = [run(crowd(30, 3), guard, units=600, redundancy=3, seed=f"{SEED}-{number}") for number in range(30)]
+    spammers = [person for made in runs for person in made.work if person.labeler.spams and person.admitted]
+    assert len(spammers) > 80
+    # 4 standard errors of a share among so many
+    assert paused_by(spammers, 8) == pytest.approx(exactly(spammers, 8, DEFAULT), abs=0.21)
+    for made in runs:
+        assert made.units == 600
+        assert made.answers - made.voided == 3 * 600
+
+
+def test_each_guard_makes_the_labels_better():
+    def mean_accuracy(guard):
+        made = [run(crowd(30, 3), guard, units=1000, redundancy=3, seed=f"{SEED}-{number}") for number in range(20)]
+        return sum(each.accuracy for each in made) / len(made)
+
+    test, rule = EntryTest(10, 0.8, 2), DEFAULT
+    ordered = [Guard(None, None), Guard(test, None), Guard(test, rule, 0.3, 100)]
+    accuracies = [mean_accuracy(guard) for guard in ordered]
+    assert all(better > worse + 0.01 for worse, better in pairwise(accuracies))
