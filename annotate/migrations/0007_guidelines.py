@@ -10,13 +10,6 @@ def fill(apps, schema_editor):
     )
 
 
-def empty(apps, schema_editor):
-    task, guidelines = apps.get_model("annotate", "Task"), apps.get_model("annotate", "Guidelines")
-    for each in guidelines.objects.filter(language="en").order_by("major", "minor"):
-        task.objects.filter(pk=each.task_id).update(guidelines=each.text)
-    guidelines.objects.all().delete()
-
-
 class Migration(migrations.Migration):
     dependencies = [("annotate", "0006_crowd")]
-    operations = [migrations.RunPython(fill, empty)]
+    operations = [migrations.RunPython(fill, migrations.RunPython.noop)]
