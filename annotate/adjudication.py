@@ -45,7 +45,7 @@ def adjudicated(task: Task):
 def decisions(annotator: Annotator, task: Task):
     """What this adjudicator has decided and not taken back, the latest first."""
     own = Judgment.objects.filter(annotator=annotator, unit__task=task, lease=None, voided_at=None)
-    return own.select_related("unit__item").order_by("-pk")
+    return own.select_related("unit__item", "unit__task").order_by("-pk")
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:

@@ -5,7 +5,6 @@ from django.utils import timezone
 
 from annotate.auditing import check_limit
 from annotate.core import stages
-from annotate.core.labels import label_name
 from annotate.errors import (
     AlreadyAnswered,
     InvalidAnswer,
@@ -20,7 +19,7 @@ from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.pausing import after_answer, check_not_paused
 from annotate.queue import close_others, free_place, lease_locked, one_at_a_time
 from annotate.routing import after_judgment, ask_again, move
-from annotate.task_types import TASK_TYPES
+from annotate.task_types import TASK_TYPES, name_of
 from annotate.task_types.task_type import Answer
 
 
@@ -113,7 +112,7 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
 
 def _retried(first: Judgment, answer: Answer | None) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
-    said = f"answered {label_name(first.label)}" if first.label else "skipped"
+    said = f"answered {name_of(first.label, first.unit.task)}" if first.label else "skipped"
     if first.voided_by_id:
         raise AlreadyAnswered("Your answers in this task were set aside by the manager, who can tell you why.")
     if first.voided_at:

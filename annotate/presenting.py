@@ -15,10 +15,12 @@ from annotate.errors import Refusal
 from annotate.guidelines import current
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.routing import Routes, is_audit, queues_of, read_in
-from annotate.task_types import TASK_TYPES
+from annotate.task_types import TASK_TYPES, name_of
 from annotate.task_types.language import UNDEFINED_REASONS
+from annotate.task_types.task_type import TaskType
 from corpora.core.languages import LANGUAGES, UND
 from corpora.errors import CorpusError
+from corpora.models import Item
 from corpora.store import posts_by_author
 
 # HTML in the source is shown as text, so a manager's Markdown cannot carry a script.
@@ -72,14 +74,54 @@ def by_name(task: Task) -> list[Choice]:
     return sorted((Choice(code) for code in task.labels), key=lambda choice: choice.name)
 
 
+@dataclass(frozen=True)
+class Option:
+    """An answer about a record: its label, what it is called and means, and the physical key, or empty."""
+
+    label: str
+    name: str
+    meaning: str = ""
+    key: str = ""
+
+    @property
+    def cap(self) -> str:
+        return self.key.removeprefix("Digit")
+
+
+def options(task: Task) -> list[Option]:
+    """The answers in the task's order, best first: the first has the key 1, so that keys lie as the buttons do."""
+    meanings = {label: meaning for label, (_, meaning) in TASK_TYPES[task.task_type].answers.items()}
+    return [
+        Option(label, name_of(label, task), meanings.get(label, ""), f"Digit{n}" if n <= 9 else "")
+        for n, label in enumerate(task.labels, 1)
+    ]
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    paragraphs: list[str]
+    language: str
+
+
+def record(item: Item, task_type: TaskType) -> dict:
+    """What _record.html shows: a record's fields in the order of the task type, or a post's paragraphs."""
+    if not task_type.fields:
+        return {"paragraphs": item.text.splitlines()}
+    fields = {name: Field(name, item.fields[name].splitlines(), item.language) for name in task_type.fields}
+    return {"record": task_type.template, "fields": fields}
+
+
 def question(lease: Lease, annotator: Annotator) -> dict:
     """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people."""
     unit, task = lease.unit, lease.unit.task
     task_type = TASK_TYPES[task.task_type]
+    shown = {"lease": lease, **record(unit.item, task_type)}
+    if task_type.records:
+        return {**shown, "question": "annotate/_question.html", "options": options(task)}
     return {
-        "lease": lease,
+        **shown,
         "question": task_type.template,
-        "paragraphs": unit.item.text.splitlines(),
         "und": UND,
         "reasons": [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(task_type.reasons.items(), 1)],
         **(about(unit) if unit.asked else {"choices": own_choices(annotator, task), "everything": by_name(task)}),
@@ -172,7 +214,7 @@ def said(judgment: Judgment | None) -> str:
     """What an annotator's judgment was, in a word or two."""
     if judgment is None:
         return ""
-    return Choice(judgment.label).name if judgment.label else "Skipped"
+    return name_of(judgment.label, judgment.unit.task) if judgment.label else "Skipped"
 
 
 def reason(judgment: Judgment) -> str:
@@ -183,7 +225,7 @@ def reason(judgment: Judgment) -> str:
 def decision(judgment: Judgment) -> str:
     if judgment.kind == Judgment.DISCARD:
         return "Discarded."
-    return f"Settled as {Choice(judgment.label).name}."
+    return f"Settled as {name_of(judgment.label, judgment.unit.task)}."
 
 
 def next_to_adjudicate(annotator: Annotator, task: Task, language: str, decided: Judgment) -> str:

@@ -20,7 +20,7 @@ def today(annotator: Annotator, task: Task):
     return (
         Judgment.objects.filter(annotator=annotator, unit__task=task, answered_at__gte=midnight)
         .filter(lease__isnull=False, voided_at=None)
-        .select_related("unit__item")
+        .select_related("unit__item", "unit__task")
         .order_by("-answered_at", "-pk")
     )
 
@@ -55,11 +55,14 @@ def why_empty(annotator: Annotator, task: Task) -> str:
             f"What is left in your languages ({held:,}) is open with other readers. "
             f"What they leave comes back within {task.lease_minutes} minutes."
         )
-    if task.units.filter(stage=stages.QUEUED, honeypot=False).exists():
+    queued = task.units.filter(stage=stages.QUEUED, honeypot=False)
+    if queued.filter(language__in=queues_of(annotator, task, Routes.load())).exists():
+        return "You have been through all that waits in your languages. Others still have answers to give there."
+    if queued.exists():
         return (
             "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
         )
-    return "All done. Every post of this task has been read."
+    return "All done. Everything in this task has been read."
 
 
 def stage_counts(task: Task) -> dict[str, int]:

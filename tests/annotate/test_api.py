@@ -81,7 +81,7 @@ def test_the_whole_way(make_task, program):
         program.post(f"leases/{program.next()['id']}/judge/", label="en")
     assert program.post("tasks/task/next/").json() == {
         "lease": None,
-        "why": "All done. Every post of this task has been read.",
+        "why": "All done. Everything in this task has been read.",
     }
     labels = list(task.units.values_list("stage", "label"))
     assert labels == [

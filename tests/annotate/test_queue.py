@@ -240,7 +240,7 @@ def test_why_empty_others_are_still_at_work_in_their_languages(make_task, person
 def test_why_empty_all_done(make_task, person):
     task, ann = make_task([DISPUTED, AGREED]), person("ann", "de")
     judge(ann, take(ann, task).pk, GERMAN)
-    assert why_empty(ann, task) == "All done. Every post of this task has been read."
+    assert why_empty(ann, task) == "All done. Everything in this task has been read."
 
 
 def test_progress_counts_what_was_said_today_and_what_waits(make_task, person):

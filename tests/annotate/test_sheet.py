@@ -206,7 +206,7 @@ def test_an_empty_sheet_says_why(make_task, as_ann, ann):
     task = make_task([DISPUTED] * 2, asked="de")
     start(as_ann)
     page = send(as_ann, form(task, ann), headers=HTMX).text
-    assert "All done. Every post of this task has been read." in page
+    assert "All done. Everything in this task has been read." in page
     assert "2 answers saved." in page
     assert "All done" in as_ann.get(SHEET).text
 
