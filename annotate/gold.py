@@ -1,14 +1,14 @@
-"""From a task to files that can be published: rows, manifest and card. Reads only; the same database, the same bytes.
+"""The rows of a task of posts, for files that can be published. Reads only; the same database, the same rows.
 
-The rows are put together here; annotate/gold_files.py writes them.
+Those of records are put together in annotate/gold_records.py; annotate/gold_files.py writes both.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from django.db import connection, transaction
-from django.db.models import Prefetch
+from django.db.models import Prefetch, QuerySet
 
 from annotate.core import stages
 from annotate.models import Judgment, Task, Transition, Unit
@@ -45,17 +45,8 @@ def rows(task: Task, *, with_text: bool) -> Iterator[dict]:
     hidden among the work, whose answer was known, are not there. Without the right to the text, neither it is in the
     row nor what leads to it (author, url) or may quote it (comments).
     """
-    judgments = Judgment.objects.select_related("annotator", "lease").order_by("pk")
-    transitions = Transition.objects.select_related("by__annotator").order_by("pk")
-    units = task.units.filter(gold_answer="").order_by("position")
-    units = units.select_related("item", "copy_of__item", "reused_from__task", "copy_of__reused_from__task")
-    units = units.prefetch_related(
-        *(
-            Prefetch(f"{unit}{related}", queryset=queryset)
-            for unit in ("", "copy_of__")
-            for related, queryset in (("judgments", judgments), ("transitions", transitions))
-        )
-    )
+    units = work_of(task).select_related("item", "copy_of__item", "reused_from__task", "copy_of__reused_from__task")
+    units = with_history(units)
     chances = {draw.language: draw.chance for draw in task.draws.all()}
     audit_chances = {label: chosen / posts for label, (posts, chosen) in audit_counts(task).items()}
     contested = contested_labels(task)
@@ -65,6 +56,32 @@ def rows(task: Task, *, with_text: bool) -> Iterator[dict]:
         row["chance"] = chances[unit.asked]
         row["audit_chance"] = audit_chances[unit.agreed_label] if row["stratum"] in ("agreed", "audited") else 1.0
         yield row
+
+
+def work_of(task: Task) -> QuerySet[Unit]:
+    """The units that are exported, in the order of the draw: no hidden answers, which nobody is asked to find out."""
+    return task.units.filter(gold_answer="").order_by("position")
+
+
+def with_history(units: QuerySet[Unit]) -> QuerySet[Unit]:
+    """With the judgments and transitions of each unit, and of the unit that it is a copy of."""
+    judgments = Judgment.objects.select_related("annotator", "lease").order_by("pk")
+    transitions = Transition.objects.select_related("by__annotator").order_by("pk")
+    return units.prefetch_related(
+        *(
+            Prefetch(f"{unit}{related}", queryset=queryset)
+            for unit in ("", "copy_of__")
+            for related, queryset in (("judgments", judgments), ("transitions", transitions))
+        )
+    )
+
+
+def history(judged: Unit, with_text: bool) -> dict:
+    """What people did with a unit, the same in every kind of row."""
+    return {
+        "judgments": [_judgment(judgment, with_text) for judgment in judged.judgments.all()],
+        "transitions": [_transition(transition) for transition in judged.transitions.all()],
+    }
 
 
 def _row(unit: Unit, with_text: bool) -> dict:
@@ -94,8 +111,7 @@ def _row(unit: Unit, with_text: bool) -> dict:
             for rank, (language, score) in enumerate(item.votes.get(detector, ()), 1)
         ],
         "candidates": judged.candidates,
-        "judgments": [_judgment(judgment, with_text) for judgment in judged.judgments.all()],
-        "transitions": [_transition(transition) for transition in judged.transitions.all()],
+        **history(judged, with_text),
     }
     if not with_text:
         for field in ("text", "author", "url"):
@@ -138,6 +154,8 @@ def _judgment(judgment: Judgment, with_text: bool) -> dict:
         "answered_at": judgment.answered_at,
         "active_seconds": judgment.active_seconds,
         "voided_at": judgment.voided_at,
+        # Who takes an answer back themselves is not named.
+        "voided_by": "manager" if judgment.voided_by_id else None,
     }
 
 
@@ -156,25 +174,30 @@ def _transition(transition: Transition) -> dict:
 
 
 class Counts:
-    """Counts of the rows that pass through, for the manifest and the card."""
+    """Counts of the rows that pass through, for the manifest and the card.
 
-    def __init__(self):
+    noun: what the rows are. tallies: name -> what is counted by it, of the rows in the set; None counts nowhere.
+    """
+
+    def __init__(self, noun: str, tallies: Mapping[str, Callable[[dict], str | None]]):
+        self.noun, self.tallies = noun, tallies
         self.by_stage: Counter[str] = Counter()
         self.by_label: Counter[str] = Counter()
-        self.by_stratum: Counter[str] = Counter()
-        self.reused: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.tallied: dict[str, Counter[str]] = {name: Counter() for name in tallies}
         self.copies = 0
 
-    def take(self, row: dict, kept: bool) -> None:
-        """kept: whether the row is in the gold set, and not left out."""
+    def take(self, row: dict, left_out: str | None) -> None:
+        """left_out: why the row is not in the gold set; None where it is."""
         self.by_stage[row["stage"]] += 1
         self.copies += row["judged_as"] is not None
-        if kept:
-            self.by_label[row["label"]] += 1
-            if row["stratum"]:
-                self.by_stratum[row["stratum"]] += 1
-            if row["reused_from"]:
-                self.reused[row["reused_from"]] += 1
+        if left_out is not None:
+            self.left_out[left_out] += 1
+            return
+        self.by_label[row["label"]] += 1
+        for name, key in self.tallies.items():
+            if counted := key(row):
+                self.tallied[name][counted] += 1
 
     @property
     def total(self) -> int:
@@ -189,13 +212,11 @@ class Counts:
         return sum(count for stage, count in self.by_stage.items() if stage not in stages.FINISHED)
 
     def as_dict(self) -> dict:
+        counted = {"left_out": self.left_out, **self.tallied, "by_stage": self.by_stage, "by_label": self.by_label}
         return {
-            "posts": self.total,
+            self.noun: self.total,
             "labelled": self.labelled,
             "unfinished": self.unfinished,
             "copies": self.copies,
-            "reused": dict(sorted(self.reused.items())),
-            "by_stage": dict(sorted(self.by_stage.items())),
-            "by_stratum": dict(sorted(self.by_stratum.items())),
-            "by_label": dict(sorted(self.by_label.items())),
+            **{name: dict(sorted(counts.items())) for name, counts in counted.items()},
         }

@@ -1,36 +1,35 @@
-"""The files of a gold set: published TSV, JSONL, Parquet, what was left out, manifest.json, and README.md as its card.
+"""The files of a gold set: published ones, JSONL, Parquet, what was left out, manifest.json, and README.md as its card.
 
-They are written into a folder beside the wanted one, which takes its place when everything is there.
+They are written into a folder beside the wanted one, which takes its place when everything is there. A set is of posts
+or of records; what differs between the two is one table, KINDS.
 """
 
 import contextlib
 import json
 import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from annotate import auditing, findings, folders, gold, known
+from annotate import auditing, folders, gold, gold_card, gold_columns, gold_records, known
 from annotate.core import stages
-from annotate.core.labels import label_name
+from annotate.core.splits import SplitError, ratios
 from annotate.gold_sets import DIGESTS, write_digests, write_manifest
 from annotate.models import Task
-from annotate.report_sections import NUMBER, Table
+from annotate.task_types import TASK_TYPES
 from corpora import store
-from corpora.core.languages import LANGUAGES, UND
-from corpora.ingest import licence_key
 
 BATCH = 2000
-# What of a task decides how its labels come about.
-KNOBS = (
-    *("least_letters", "never_agree", "redundancy", "rounds", "skip_limit", "least_level", "on_conflict"),
-    *("audit_share", "audit_least", "audit_recheck", "audit_limit", "decoy_share"),
-)
+SPLITS = "train=0.8,dev=0.1,test=0.1"
 # Design of the draws -> name of the published file.
 PUBLISHED = {"uniform": "uniformly_sampled", "recall": "recall_oriented", "precision": "precision_oriented"}
 # What of a draw says how it came about.
@@ -40,125 +39,187 @@ DRAW = (
 )
 with (Path(settings.BASE_DIR) / "pyproject.toml").open("rb") as _project:
     ASSAY = tomllib.load(_project)["project"]["version"]
-_TIME = pa.timestamp("us", tz="UTC")
-_TEXT = pa.string()
-
-JUDGMENT = pa.struct(
-    [(name, _TEXT) for name in ("annotator", "kind", "label", "reason", "comment")]
-    + [("round", pa.int32()), ("queue", _TEXT), ("shown_at", _TIME), ("answered_at", _TIME)]
-    + [("active_seconds", pa.float64()), ("voided_at", _TIME)]
-)
-TRANSITION = pa.struct(
-    [(name, _TEXT) for name in ("event", "from_stage", "to_stage")]
-    + [("round", pa.int32()), ("queue", _TEXT), ("label", _TEXT), ("by", _TEXT), ("at", _TIME)]
-)
-VOTE = pa.struct([("detector", _TEXT), ("rank", pa.int32()), ("language", _TEXT), ("score", pa.float64())])
-FIELDS = [
-    ("id", _TEXT),
-    ("label", _TEXT),
-    ("asked", _TEXT),
-    ("text", _TEXT),
-    ("stage", _TEXT),
-    ("stratum", _TEXT),
-    ("agreed", _TEXT),
-    ("chance", pa.float64()),
-    ("audit_chance", pa.float64()),
-    ("round", pa.int32()),
-    ("judged_as", _TEXT),
-    ("reused_from", _TEXT),
-    ("posted_at", _TIME),
-    ("author", _TEXT),
-    ("url", _TEXT),
-    ("letters", pa.int32()),
-    ("votes", pa.list_(VOTE)),
-    ("candidates", pa.list_(_TEXT)),
-    ("judgments", pa.list_(JUDGMENT)),
-    ("transitions", pa.list_(TRANSITION)),
-]
-WITH_TEXT_ONLY = ("text", "author", "url")
-
-# Licences whose identifier on Hugging Face's cards is their name in lower case, and those where it is another.
-_SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
-    ODC-BY ODBL PDDL"""
-CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
-    "CC0": "cc0-1.0",
-    "ODC-BY-1.0": "odc-by",
-    "ODBL-1.0": "odbl",
-    "PDDL-1.0": "pddl",
-    "PUBLIC-DOMAIN": "unknown",
-}
-SIZES = (
-    (10**3, "n<1K"),
-    (10**4, "1K<n<10K"),
-    (10**5, "10K<n<100K"),
-    (10**6, "100K<n<1M"),
-    (10**7, "1M<n<10M"),
-    (10**8, "10M<n<100M"),
-)
 
 
 class ExportError(Exception):
     """The gold set cannot be written; says why. The folder is as it was."""
 
 
-def export(task: Task, out: Path) -> dict:
-    """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced."""
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be written. fields: of the records; splits, shares, seed: of their splits, as the option and as it is
+    read; mark: in the names of what is unfinished."""
+
+    task: Task
+    design: str
+    with_text: bool
+    fields: tuple[str, ...]
+    splits: str
+    shares: Mapping[str, Fraction]
+    seed: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What differs between sets of posts and sets of records.
+
+    noun: what the rows are called. knobs: what of a task decides how its labels come about. tallies: what the rows in
+    the set are counted by. columns: those of the Parquet files. parts: of those files, and which split each is.
+    left_out: why a row is not in the set, or None. remembered: what `publish` needs of the rows in
+    the set, when all are there; it returns what the manifest says of it. about: what else the manifest says.
+    """
+
+    noun: str
+    knobs: tuple[str, ...]
+    tallies: Mapping[str, Callable[[dict], str | None]]
+    columns: Callable[[Wanted], list[gold_columns.Column]]
+    parts: Callable[[Wanted], dict[str, str]]
+    part_of: Callable[[dict], str]
+    rows: Callable[[Wanted], Iterator[dict]]
+    left_out: Callable[[dict, Wanted], str | None]
+    remembered: Callable[[dict, Wanted], Any]
+    publish: Callable[[Path, list, Wanted], dict]
+    about: Callable[[Wanted], dict]
+    card: Callable[[dict, dict], tuple[str, dict]]
+
+
+# --- posts
+
+
+def _post_left_out(row: dict, wanted: Wanted) -> str | None:
+    if row["label"] is None:
+        return "without_label"
+    return "other_label" if wanted.design == "recall" and row["label"] != row["asked"] else None
+
+
+def _labels_and_ids(folder: Path, pairs: list[tuple[str, str]], wanted: Wanted) -> dict:
+    """The published file of 2015. By label, then by id; numeric ids as numbers."""
+    pairs.sort(key=lambda pair: (pair[0], len(pair[1]) if pair[1].isdigit() else 0, pair[1]))
+    lines = (f"{label}\t{key}\n" for label, key in pairs)
+    with open(folder / f"{PUBLISHED[wanted.design]}{wanted.mark}.tsv", "w", encoding="utf-8", newline="\n") as tsv:
+        tsv.writelines(lines)
+    return {}
+
+
+def _about_posts(wanted: Wanted) -> dict:
+    uniform = wanted.design == "uniform"
+    return {
+        "audit": auditing.report(wanted.task) if uniform else None,
+        "decoys": known.report(wanted.task) if not uniform else None,
+    }
+
+
+# --- records
+
+
+def _about_records(wanted: Wanted) -> dict:
+    return {"splits": {"seed": wanted.seed, "shares": wanted.splits}, **gold_records.about(wanted.task)}
+
+
+KINDS = {
+    "posts": Kind(
+        noun="posts",
+        knobs=(
+            *("least_letters", "never_agree", "redundancy", "rounds", "skip_limit", "least_level", "on_conflict"),
+            *("audit_share", "audit_least", "audit_recheck", "audit_limit", "decoy_share", "overlap_share"),
+        ),
+        tallies={"reused": lambda row: row["reused_from"], "by_stratum": lambda row: row["stratum"]},
+        columns=lambda wanted: gold_columns.of_posts(with_text=wanted.with_text),
+        parts=lambda wanted: {"": "test"},
+        part_of=lambda row: "",
+        rows=lambda wanted: gold.rows(wanted.task, with_text=wanted.with_text),
+        left_out=_post_left_out,
+        remembered=lambda row, wanted: (row["label"], row["id"]),
+        publish=_labels_and_ids,
+        about=_about_posts,
+        card=gold_card.of_posts,
+    ),
+    "records": Kind(
+        noun="records",
+        knobs=(
+            *("languages", "redundancy", "stop_early", "extra_answers", "aggregation", "skip_limit", "least_level"),
+            *("on_conflict", "test_items", "pass_mark", "tries", "gold_share"),
+            *("pause_below", "pause_confidence", "pause_least"),
+        ),
+        tallies={"by_language": lambda row: row["language"], "by_split": gold_records.split_name},
+        columns=lambda wanted: gold_columns.of_records(wanted.fields, with_text=wanted.with_text),
+        # The names that readers of cards know.
+        parts=lambda wanted: {
+            f".{split}": {"dev": "validation"}.get(split, split) for split, share in wanted.shares.items() if share
+        },
+        part_of=lambda row: f".{row['split']}",
+        rows=lambda wanted: gold_records.rows(
+            wanted.task, wanted.fields, wanted.shares, wanted.seed, with_text=wanted.with_text
+        ),
+        left_out=lambda row, wanted: row.get("left_out"),
+        remembered=lambda row, wanted: gold_records.remembered(row, wanted.fields),
+        publish=lambda folder, rows, wanted: {
+            "published": gold_records.publish(folder, wanted.task, rows, with_text=wanted.with_text, mark=wanted.mark)
+        },
+        about=_about_records,
+        card=gold_card.of_records,
+    ),
+}
+
+
+def export(task: Task, out: Path, *, splits: str = "", seed: str = "") -> dict:
+    """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced.
+
+    splits, seed: of records; by default eight, one and one tenth, by the seed of the draw.
+    """
+    kind = kind_of(task)
+    if kind is KINDS["posts"] and (splits or seed):
+        raise ExportError("--splits and --seed are for sets of records; one of posts is all for measuring.")
     try:
         with folders.replacing(out.resolve(), "export", task.name) as folder, gold.one_moment():
-            return _write(Task.objects.get(pk=task.pk), folder)
-    except folders.FolderError as error:
+            return _write(kind, _wanted(kind, Task.objects.get(pk=task.pk), splits or SPLITS, seed), folder)
+    except (folders.FolderError, SplitError) as error:
         raise ExportError(str(error)) from error
 
 
-def _write(task: Task, folder: Path) -> dict:
+def kind_of(task: Task) -> Kind:
+    return KINDS["records" if TASK_TYPES[task.task_type].records else "posts"]
+
+
+def _wanted(kind: Kind, task: Task, splits: str, seed: str) -> Wanted:
     draw = task.draw
     corpus = store.manifest_of(draw.corpus.name)
-    with_text = corpus.text_may_leave
-    schema = pa.schema([field for field in FIELDS if with_text or field[0] not in WITH_TEXT_ONLY])
-    # Who answers a post that is hidden among the work adds nothing to the set.
-    unfinished = task.units.filter(gold_answer="").exclude(stage__in=stages.FINISHED).exists()
-    mark = ".unfinished" if unfinished else ""
+    unfinished = gold.work_of(task).exclude(stage__in=stages.FINISHED).exists()
+    return Wanted(
+        task=task,
+        design=draw.design,
+        with_text=corpus.text_may_leave,
+        fields=_fields(kind, task, corpus.fields),
+        splits=splits,
+        shares=ratios(splits),
+        seed=seed or draw.seed,
+        mark=".unfinished" if unfinished else "",
+    )
+
+
+def _write(kind: Kind, wanted: Wanted, folder: Path) -> dict:
+    task, draw = wanted.task, wanted.task.draw
+    corpus = store.manifest_of(draw.corpus.name)
     names = {
-        "tsv": f"{PUBLISHED[draw.design]}{mark}.tsv",
-        "jsonl": f"gold{mark}.jsonl",
-        "parquet": f"gold{mark}.parquet",
-        "left_out": f"left_out{mark}.jsonl",
-        "digests": f"gold{mark}{DIGESTS}",
+        "jsonl": f"gold{wanted.mark}.jsonl",
+        "left_out": f"left_out{wanted.mark}.jsonl",
+        "digests": f"gold{wanted.mark}{DIGESTS}",
+        "parquet": {part: f"gold{part}{wanted.mark}.parquet" for part in kind.parts(wanted)},
+        "tsv": f"{PUBLISHED.get(draw.design, '')}{wanted.mark}.tsv",
     }
-    counts, pairs, batch = gold.Counts(), [], []
-    with contextlib.ExitStack() as files:
-        jsonl = files.enter_context(open(folder / names["jsonl"], "w", encoding="utf-8", newline="\n"))
-        left_out = files.enter_context(open(folder / names["left_out"], "w", encoding="utf-8", newline="\n"))
-        parquet = files.enter_context(pq.ParquetWriter(folder / names["parquet"], schema, compression="zstd"))
-        for row in gold.rows(task, with_text=with_text):
-            kept = row["label"] is not None and (draw.design != "recall" or row["label"] == row["asked"])
-            counts.take(row, kept)
-            if not kept:
-                left_out.write(_json(row) + "\n")
-                continue
-            pairs.append((row["label"], row["id"]))
-            jsonl.write(_json(row) + "\n")
-            batch.append(row)
-            if len(batch) == BATCH:
-                parquet.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
-                batch.clear()
-        parquet.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+    counts, kept = _write_rows(kind, wanted, folder, names)
     write_digests(folder / names["jsonl"], folder / names["digests"])
-    # The order of the published files: by label, then by id; numeric ids as numbers.
-    pairs.sort(key=lambda pair: (pair[0], len(pair[1]) if pair[1].isdigit() else 0, pair[1]))
-    lines = (f"{label}\t{key}\n" for label, key in pairs)
-    with open(folder / names["tsv"], "w", encoding="utf-8", newline="\n") as tsv:
-        tsv.writelines(lines)
     manifest = {
         "format": 2,
         "design": draw.design,
-        "finished": not unfinished,
+        "finished": not wanted.mark,
         "task": {
             "name": task.name,
             "title": task.title,
             "type": task.task_type,
             "labels": task.labels,
-            **{knob: getattr(task, knob) for knob in KNOBS},
+            **{knob: getattr(task, knob) for knob in kind.knobs},
         },
         "draws": [{field: getattr(each, field) for field in DRAW} for each in task.draws.order_by("language", "pk")],
         "corpus": {
@@ -168,21 +229,64 @@ def _write(task: Task, folder: Path) -> dict:
             "text_may_leave": corpus.text_may_leave,
         },
         "detectors": draw.detectors,
-        "audit": auditing.report(task) if draw.design == "uniform" else None,
-        "decoys": known.report(task) if draw.design != "uniform" else None,
+        **kind.about(wanted),
+        **kind.publish(folder, kept, wanted),
         "counts": counts.as_dict(),
         "versions": {"assay": ASSAY} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
         "files": {},
     }
-    card = render_to_string("annotate/card.md", _card(manifest, names))
-    (folder / "README.md").write_text(card, encoding="utf-8")
+    parts = {split: names["parquet"][part] for part, split in kind.parts(wanted).items()}
+    template, context = kind.card(manifest, names | {"splits": parts})
+    (folder / "README.md").write_text(render_to_string(template, context), encoding="utf-8")
     for path in sorted(folder.iterdir()):
         manifest["files"][path.name] = store.digest_of(path)
     write_manifest(folder, manifest)
     return manifest
 
 
-def _json(value) -> str:
+def _fields(kind: Kind, task: Task, of_corpus: tuple[str, ...]) -> tuple[str, ...]:
+    if kind is KINDS["posts"]:
+        return ()
+    fields = gold_records.fields_of(task, of_corpus)
+    if taken := sorted(set(fields) & gold_columns.TAKEN):
+        raise ExportError(
+            f"A field of the records is called {taken[0]!r}, as is a column of every export; import the corpus with "
+            "another name for it."
+        )
+    return fields
+
+
+def _write_rows(kind: Kind, wanted: Wanted, folder: Path, names: dict) -> tuple[gold.Counts, list]:
+    """gold.jsonl, what is left out, and the Parquet files; returns what was counted and remembered of the rows."""
+    schema = pa.schema(kind.columns(wanted))
+    counts, kept = gold.Counts(kind.noun, kind.tallies), []
+    batches: dict[str, list[dict]] = {part: [] for part in names["parquet"]}
+    with contextlib.ExitStack() as files:
+        jsonl = files.enter_context(open(folder / names["jsonl"], "w", encoding="utf-8", newline="\n"))
+        left_out = files.enter_context(open(folder / names["left_out"], "w", encoding="utf-8", newline="\n"))
+        parquet = {
+            part: files.enter_context(pq.ParquetWriter(folder / name, schema, compression="zstd"))
+            for part, name in names["parquet"].items()
+        }
+        for row in kind.rows(wanted):
+            reason = kind.left_out(row, wanted)
+            counts.take(row, reason)
+            if reason is not None:
+                left_out.write(as_json(row) + "\n")
+                continue
+            kept.append(kind.remembered(row, wanted))
+            jsonl.write(as_json(row) + "\n")
+            part = kind.part_of(row)
+            batches[part].append(row)
+            if len(batches[part]) == BATCH:
+                parquet[part].write_batch(pa.RecordBatch.from_pylist(batches[part], schema=schema))
+                batches[part].clear()
+        for part, batch in batches.items():
+            parquet[part].write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+    return counts, kept
+
+
+def as_json(value) -> str:
     return json.dumps(value, ensure_ascii=False, default=_iso)
 
 
@@ -190,67 +294,3 @@ def _iso(value) -> str:
     if isinstance(value, datetime):
         return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
     raise TypeError(f"{type(value)} in an exported row")
-
-
-def _card(manifest: dict, names: dict) -> dict:
-    licence = manifest["corpus"]["licence"]
-    counts, draws = manifest["counts"], manifest["draws"]
-    by_label, by_stratum = counts["by_label"], counts["by_stratum"]
-    asked = [draw["language"] for draw in draws if draw["language"]]
-    codes = asked or [label for label in by_label if label != UND]
-    context = {
-        "manifest": manifest,
-        "names": names,
-        "licence": CARD_LICENCES.get(licence_key(licence)),
-        # A JSON string is one of YAML too.
-        "quoted": {"title": _json(manifest["task"]["title"]), "licence": _json(licence)},
-        "languages": sorted({code.split("-")[0] for code in codes}),
-        "size": next((name for limit, name in SIZES if counts["labelled"] < limit), "100M<n<1B"),
-        "by_machine": by_stratum.get("agreed", 0),
-        "by_people": counts["labelled"] - by_stratum.get("agreed", 0),
-        "labels": [(label, label_name(label), count) for label, count in by_label.items()],
-        "reused": counts["reused"],
-        "reused_total": sum(counts["reused"].values()),
-        "draw": draws[0],
-    }
-    if audit := manifest["audit"]:
-        shares = {
-            knob: findings.whole_percent(manifest["task"][knob])
-            for knob in ("audit_share", "audit_recheck", "audit_limit")
-        }
-        contested = [row["language"] for row in audit["languages"] if row["contested"]]
-        context |= {
-            "shares": shares,
-            "contested": contested,
-            "found": _table(findings.audit_table(audit)),
-            "found_words": findings.audit_words(audit),
-        }
-    if decoys := manifest["decoys"]:
-        context |= {
-            "told": [(key.replace("_", " "), _told(value)) for key, value in _shared(draws).items()],
-            "drawn": [(draw, LANGUAGES[draw["language"]].name, by_label.get(draw["language"], 0)) for draw in draws],
-            "fewer": [draw["language"] for draw in draws if draw["size"] < draw["asked"]],
-            "found": _table(findings.decoy_table(decoys)),
-            "found_words": findings.decoy_words(decoys),
-        }
-    return context
-
-
-def _shared(draws: list[dict]) -> dict:
-    """The parameters that all draws of a set have alike, and not those that say what each of them found."""
-    first, *others = (draw["parameters"] for draw in draws)
-    return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
-
-
-def _told(value) -> str:
-    """A parameter of a draw; a window as two moments, midnights as days."""
-    ends = [str(end).removesuffix("T00:00:00+00:00") for end in value] if isinstance(value, list) else [str(value)]
-    return " to ".join(ends)
-
-
-def _table(table: Table) -> dict:
-    return {
-        "heads": [heading for heading, _ in table.columns],
-        "rules": ["---:" if kind == NUMBER else "---" for _, kind in table.columns],
-        "rows": table.rows,
-    }

@@ -17,7 +17,8 @@ from django.template.loader import render_to_string
 
 from annotate import folders
 from annotate.core.labels import is_negative, negative
-from annotate.gold_files import ASSAY, CARD_LICENCES, PUBLISHED
+from annotate.gold_card import CARD_LICENCES
+from annotate.gold_files import ASSAY, PUBLISHED
 from annotate.gold_sets import FORMAT, GoldSetError, write_digests, write_manifest
 from corpora import store
 from corpora.core.languages import LANGUAGES, UND

@@ -87,7 +87,7 @@ def write(folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, ma
         with (folder / file).open("w", encoding="utf-8", newline="\n") as out:
             out.write(start)
             out.writelines("\t".join(cells) + "\n" for cells in lines)
-    return {file: len(lines) for file, lines in files.items()}
+    return {file: len(files[file]) for file in sorted(files)}
 
 
 def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:

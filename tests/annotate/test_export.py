@@ -21,7 +21,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from annotate import auditing, gold, gold_files
+from annotate import auditing, gold, gold_columns, gold_files
 from annotate.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.core import stages
 from annotate.gold_files import ExportError, export
@@ -214,7 +214,7 @@ def test_jsonl_and_parquet_say_the_same_row_for_row_in_the_order_of_the_draw(fin
         assert [places[row["id"]] for row in told] == sorted(places[row["id"]] for row in told)
     assert all(row["label"] for row in rows)
     assert {(row["label"], row["stage"]) for row in left_out} == {(None, "DISCARDED")}
-    assert list(rows[0]) == list(left_out[0]) == [name for name, _ in gold_files.FIELDS]
+    assert list(rows[0]) == list(left_out[0]) == [name for name, _ in gold_columns.FIELDS]
 
 
 def test_texts_come_out_as_they_went_in(finished, out):

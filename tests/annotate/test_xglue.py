@@ -113,7 +113,7 @@ def test_files_are_named_as_published_with_the_labels_of_test_beside_it(tmp_path
         "xglue.qadsm.fr.test": 1,
         "xglue.qadsm.fr.test.labels": 1,
     }
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(xglue.write(tmp_path, "qadsm", rows))
+    assert sorted(path.name for path in tmp_path.glob("xglue.*")) == sorted(xglue.write(tmp_path, "qadsm", rows))
     assert (tmp_path / "xglue.qadsm.en.test").read_text() == "d\td\td\n"
     assert (tmp_path / "xglue.qadsm.en.test.labels").read_text() == "Bad\n"
     assert (tmp_path / "xglue.qadsm.de.dev").read_text() == "e\te\te\tGood\n"

@@ -1,0 +1,159 @@
+"""The dataset card of an exported set: what its template is given. Counts nothing: all is in the manifest."""
+
+import json
+
+from annotate import findings
+from annotate.core.aggregation import needed
+from annotate.core.figures import coefficient, count, estimate
+from annotate.core.labels import label_name
+from annotate.core.splits import SPLITS
+from annotate.gold_records import REASONS
+from annotate.report_sections import LANGUAGE, NUMBER, Table, name_of
+from annotate.task_types import TASK_TYPES
+from corpora.core.languages import LANGUAGES, UND
+from corpora.ingest import licence_key
+
+# Licences whose identifier on Hugging Face's cards is their name in lower case, and those where it is another.
+_SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
+    ODC-BY ODBL PDDL"""
+CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
+    "CC0": "cc0-1.0",
+    "ODC-BY-1.0": "odc-by",
+    "ODBL-1.0": "odbl",
+    "PDDL-1.0": "pddl",
+    "PUBLIC-DOMAIN": "unknown",
+}
+SIZES = (
+    (10**3, "n<1K"),
+    (10**4, "1K<n<10K"),
+    (10**5, "10K<n<100K"),
+    (10**6, "100K<n<1M"),
+    (10**7, "1M<n<10M"),
+    (10**8, "10M<n<100M"),
+)
+
+
+def _of_any(manifest: dict, names: dict, codes: list[str]) -> dict:
+    """What every card says. codes: of the languages."""
+    licence = manifest["corpus"]["licence"]
+    return {
+        "manifest": manifest,
+        "names": names,
+        "licence": CARD_LICENCES.get(licence_key(licence)),
+        # A JSON string is one of YAML too.
+        "quoted": {"title": _quoted(manifest["task"]["title"]), "licence": _quoted(licence)},
+        "languages": sorted({code.split("-")[0] for code in codes}),
+        "size": next((name for limit, name in SIZES if manifest["counts"]["labelled"] < limit), "100M<n<1B"),
+        "draw": manifest["draws"][0],
+    }
+
+
+def _quoted(words: str) -> str:
+    return json.dumps(words, ensure_ascii=False)
+
+
+# --- posts
+
+
+def of_posts(manifest: dict, names: dict) -> tuple[str, dict]:
+    """The template of a set of posts, and its context."""
+    counts, draws = manifest["counts"], manifest["draws"]
+    by_label, by_stratum = counts["by_label"], counts["by_stratum"]
+    asked = [draw["language"] for draw in draws if draw["language"]]
+    context = _of_any(manifest, names, asked or [label for label in by_label if label != UND]) | {
+        "noun": "posts",
+        "people": "expert-generated",
+        "total": counts["posts"],
+        "by_machine": by_stratum.get("agreed", 0),
+        "by_people": counts["labelled"] - by_stratum.get("agreed", 0),
+        "labels": [(label, label_name(label), count) for label, count in by_label.items()],
+        "reused": counts["reused"],
+        "reused_total": sum(counts["reused"].values()),
+    }
+    if audit := manifest["audit"]:
+        shares = {
+            knob: findings.whole_percent(manifest["task"][knob])
+            for knob in ("audit_share", "audit_recheck", "audit_limit")
+        }
+        contested = [row["language"] for row in audit["languages"] if row["contested"]]
+        context |= {
+            "shares": shares,
+            "contested": contested,
+            "found": _table(findings.audit_table(audit)),
+            "found_words": findings.audit_words(audit),
+        }
+    if decoys := manifest["decoys"]:
+        context |= {
+            "told": [(key.replace("_", " "), _told(value)) for key, value in _shared(draws).items()],
+            "drawn": [(draw, LANGUAGES[draw["language"]].name, by_label.get(draw["language"], 0)) for draw in draws],
+            "fewer": [draw["language"] for draw in draws if draw["size"] < draw["asked"]],
+            "found": _table(findings.decoy_table(decoys)),
+            "found_words": findings.decoy_words(decoys),
+        }
+    return "annotate/card_posts.md", context
+
+
+def _shared(draws: list[dict]) -> dict:
+    """The parameters that all draws of a set have alike, and not those that say what each of them found."""
+    first, *others = (draw["parameters"] for draw in draws)
+    return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+
+
+def _told(value) -> str:
+    """A parameter of a draw; a window as two moments, midnights as days."""
+    ends = [str(end).removesuffix("T00:00:00+00:00") for end in value] if isinstance(value, list) else [str(value)]
+    return " to ".join(ends)
+
+
+# --- records
+
+
+def of_records(manifest: dict, names: dict) -> tuple[str, dict]:
+    """The template of a set of records, and its context."""
+    counts, task, crowd = manifest["counts"], manifest["task"], manifest["people"]
+    kind = TASK_TYPES[task["type"]]
+    pots = manifest["honeypots"]
+    context = _of_any(manifest, names, task["languages"]) | {
+        "noun": "records",
+        "people": "crowdsourced",
+        "total": counts["records"],
+        "by_machine": 0,
+        "by_people": counts["labelled"],
+        "labels": [
+            (label, *kind.answers.get(label, ("", "")), counts["by_label"].get(label, 0)) for label in task["labels"]
+        ],
+        "splits": [_split_row(code, counts["by_split"]) for code in counts["by_language"]],
+        "apart": kind.apart,
+        "needed": needed(task["redundancy"]),
+        "numbers": {knob: findings.whole_percent(task[knob]) for knob in ("pass_mark", "gold_share")},
+        "crowd": crowd,
+        "right": estimate(pots["accuracy"]) if pots["asked"] else "",
+        "left_out": [(REASONS[reason], count) for reason, count in counts["left_out"].items()],
+        "found": _table(agreement_table(manifest["agreement"])) if manifest["agreement"] else None,
+    }
+    return "annotate/card_records.md", context
+
+
+def _split_row(code: str, by_split: dict) -> tuple:
+    return (code, name_of(code), *(by_split.get(f"{code}.{split}", 0) for split in SPLITS))
+
+
+def agreement_table(found: dict) -> Table:
+    """A row a language, and one of all where there are several."""
+    measures = [("observed", "observed agreement"), ("nominal", "alpha")]
+    measures += [("ordinal", "alpha of the grades")] if found["ordered"] else []
+    sections = found["languages"] | ({"all": found["all"]} if len(found["languages"]) != 1 else {})
+    rows = [
+        (code, name_of(code), count(part["units_of_two"]), *(coefficient(part[key]) for key, _ in measures))
+        for code, part in sections.items()
+    ]
+    columns = (*LANGUAGE, ("records", NUMBER), *((words, NUMBER) for _, words in measures))
+    return Table("agreement by language", columns, rows)
+
+
+def _table(table: Table) -> dict:
+    return {
+        "heads": [heading for heading, _ in table.columns],
+        "rules": ["---:" if kind == NUMBER else "---" for _, kind in table.columns],
+        "rows": table.rows,
+    }

@@ -1,0 +1,218 @@
+"""What is particular to the exported set of a task of records: its rows, their splits, and what is told of the people.
+
+A row has the label that most gave, and beside it what Dawid and Skene's model says. Which split it is in is drawn over
+the rows that are kept. gold_files.py writes the rows, xglue.py the published files.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from django.db.models import F
+
+from annotate import agreeing, gold, honeypots, xglue
+from annotate.core import stages
+from annotate.core.answers import SLACK
+from annotate.core.estimation import proportion
+from annotate.core.splits import Row, split
+from annotate.models import GoldAnswer, Judgment, Task, Trial, Unit
+from annotate.routing import qualified, same
+from annotate.task_types import TASK_TYPES
+from corpora.models import Item
+
+# Why a record is not in the set.
+EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
+REASONS = {
+    "no_majority": "the answers give no label",
+    "skipped": "too many people could not tell",
+    "adjudicator": "an adjudicator could not tell either",
+    GOLD_ANSWER: "says the same as a gold answer of the task",
+    EXAMPLE: "is an example of the guidelines",
+    UNFINISHED: "waits for people",
+}
+# The move by which a unit was discarded -> why.
+DISCARDED_BY = {"conflicted": "no_majority", "exhausted": "skipped", "discarded": "adjudicator"}
+# Of what agreeing.py reports, what is published: nothing about single people.
+AGREEMENT = ("units", "units_of_two", "annotators", "judgments", "observed", "nominal", "ordinal")
+
+
+def fields_of(task: Task, of_corpus: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields of a task's records in order; imported judgments may be of any, or of posts, which have a text."""
+    return tuple(TASK_TYPES[task.task_type].fields) or of_corpus or ("text",)
+
+
+def rows(task: Task, fields: tuple[str, ...], shares: Mapping, seed: str, *, with_text: bool) -> Iterator[dict]:
+    """One row a record, in the order of the draw. left_out: why it is not in the set; without the key if it is.
+
+    shares, seed: of the splits. A copy has the label and the judgments of the unit that says the same, which
+    `judged_as` names. Without the right to the text there are neither the fields nor what leads to them, nor what may
+    quote them. Hidden gold answers are not there, nor is anything that was answered to one.
+    """
+    known = _known(task)
+    opinions = agreeing.second_opinions(task)
+    chances = {draw.language: draw.chance for draw in task.draws.all()}
+    units = gold.work_of(task).select_related("item", "copy_of__item")
+    apart = TASK_TYPES[task.task_type].apart
+    splits = split(
+        (
+            Row(unit.item.key, unit.item.language, [_value(unit.item, field) for field in apart])
+            for unit in units.iterator(chunk_size=gold.CHUNK)
+            if (unit.copy_of or unit).label and not known(unit.item)
+        ),
+        shares,
+        seed=seed,
+    )
+    for unit in gold.with_history(units).iterator(chunk_size=gold.CHUNK):
+        judged, item = unit.copy_of or unit, unit.item
+        left_out = known(item) or _left_out(judged)
+        row = {
+            "id": item.key,
+            "language": item.language or None,
+            "split": None if left_out else splits[item.key],
+            **({field: _value(item, field) for field in fields} if with_text else {}),
+            "label": judged.label or None,
+            **_opinion(opinions.get(judged.pk)),
+            "stage": judged.stage,
+            "chance": chances.get(item.language) or chances.get(""),
+            "judged_as": judged.item.key if unit.copy_of else None,
+            "posted_at": item.posted_at,
+            "author": item.author or None,
+            "url": item.url or None,
+            **gold.history(judged, with_text),
+        }
+        if not with_text:
+            del row["author"], row["url"]
+        yield row | ({"left_out": left_out, "left_out_why": _why(judged, with_text)} if left_out else {})
+
+
+def _value(item: Item, field: str) -> str:
+    return item.fields.get(field, item.text if field == "text" else "")
+
+
+def _opinion(posterior: Mapping[str, float] | None) -> dict:
+    """The model's label, None where it is undecided, and the posterior of what it finds the likeliest."""
+    if not posterior:
+        return {"dawid_skene": None, "posterior": None}
+    best = max(posterior.values())
+    likeliest = [label for label, share in posterior.items() if share >= best - SLACK]
+    # Sums of floats may differ in the last digits on another machine.
+    return {"dawid_skene": likeliest[0] if len(likeliest) == 1 else None, "posterior": round(best, 6)}
+
+
+# --- what is left out
+
+
+def _left_out(judged: Unit) -> str:
+    """Why a unit is not in the set by what people did; empty where it is."""
+    if judged.label:
+        return ""
+    if judged.stage != stages.DISCARDED:
+        return UNFINISHED
+    *_, last = judged.transitions.all()
+    return DISCARDED_BY[last.event]
+
+
+def _why(judged: Unit, with_text: bool) -> str | None:
+    """An adjudicator's words, which may quote the record."""
+    said = [j.reason for j in judged.judgments.all() if j.kind == Judgment.DISCARD and j.voided_at is None]
+    return said[-1] if said and with_text else None
+
+
+def _known(task: Task) -> Callable[[Item], str]:
+    """Whether an item's label was told to somebody: which of the reasons, or none.
+
+    The opening of a task takes care of its gold answers; these may have been added since, and guidelines change.
+    """
+    answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
+    texts = [_words(text) for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
+
+    def reason(item: Item) -> str:
+        if same(item) in answers:
+            return GOLD_ANSWER
+        values = [_words(value) for value in (item.fields.values() or [item.text])]
+        told = any(values) and any(all(value in text for value in values) for text in texts)
+        return EXAMPLE if told else ""
+
+    return reason
+
+
+def _words(text: str) -> str:
+    """Letters and digits alone: Markdown marks, quotes and breaks of lines are no part of an example."""
+    return re.sub(r"[\W_]+", " ", text.casefold()).strip()
+
+
+# --- for the manifest
+
+
+def about(task: Task) -> dict:
+    """Who labelled, how they were chosen and watched, and how far they agree; nothing by which one could be known."""
+    answered = Judgment.objects.filter(unit__in=gold.work_of(task).order_by(), kind=Judgment.ANSWER)
+    pools = dict.fromkeys((GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE), 0)
+    for purpose in task.gold_answers.values_list("purpose", flat=True):
+        pools[purpose] += 1
+    asked = honeypots.answers(task)
+    right, of = asked.filter(label=F("unit__gold_answer")).count(), asked.count()
+    tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
+    return {
+        "people": {
+            "annotators": answered.filter(voided_at=None).values("annotator").distinct().count(),
+            "answers": answered.filter(voided_at=None).count(),
+            "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
+            "qualified": qualified(task).values("annotator").distinct().count(),
+            "tests": {"taken": tests.count(), "passed": tests.filter(passed=True).count()},
+            "paused": task.pauses.values("annotator").distinct().count(),
+        },
+        "gold_answers": pools,
+        "honeypots": {"asked": of, "right": right, "accuracy": proportion(right, of).as_dict()},
+        "agreement": _agreement(task),
+    }
+
+
+def _agreement(task: Task) -> dict | None:
+    if not agreeing.answers(task):
+        return None
+    found = agreeing.report(task)
+    if not found["all"]["units_of_two"]:
+        return None
+
+    def published(section: dict) -> dict:
+        return {key: section[key] for key in AGREEMENT} | {"differs": len(section["dawid_skene"]["differs"])}
+
+    return {
+        "ordered": found["ordered"],
+        "all": published(found["all"]),
+        "languages": {code: published(section) for code, section in found["languages"].items()},
+    }
+
+
+# --- the published files
+
+
+def publish(folder: Path, task: Task, kept: list[dict], *, with_text: bool, mark: str) -> dict | None:
+    """Write XGLUE's files, and say for the manifest which and of what; None of a task type that has none.
+
+    refused: why there are no files, in a sentence.
+    """
+    name = TASK_TYPES[task.task_type].published
+    if not name:
+        return None
+    found = {"format": "XGLUE", "tasks": list(xglue.forms_of(name)), "files": {}, "refused": ""}
+    if not with_text:
+        found["refused"] = (
+            "XGLUE's files are the texts of the records, which the licence keeps here, so they are not written."
+        )
+        return found
+    try:
+        found["files"] = xglue.write(folder, name, kept, mark=mark)
+    except xglue.XglueError as error:
+        found["refused"] = f"XGLUE's files are not written: {error}"
+    return found
+
+
+def remembered(row: dict, fields: tuple[str, ...]) -> dict:
+    """What publish() needs of a row."""
+    return {key: row[key] for key in ("language", "split", "label", *fields) if key in row}
+
+
+def split_name(row: dict) -> str:
+    return f"{row['language']}.{row['split']}"
