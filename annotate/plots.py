@@ -7,24 +7,23 @@ their size on a phone; a narrow page hides what has the class `plot-wide`. Nothi
 the order in which they come.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from annotate.core.figures import count, percent, span
+from annotate.svg import ACCENT, LINE, ON_ACCENT, PAPER, QUIET, element, escaped, picture, text
 from corpora.core.languages import UND
 
 Cell = tuple[str, str, float]  # gold label, predicted label, posts (estimated numbers of them are fractional)
 Axis = tuple[int, int]  # start and end, in percent
 
-ACCENT, ON_ACCENT = "var(--accent, #24557f)", "var(--on-accent, #ffffff)"
-QUIET, LINE, PAPER = "var(--quiet, #64605a)", "var(--line, #dcd8d0)", "var(--paper, #fbfaf7)"
 FILLS = (ACCENT, PAPER)  # of the first and the second series: a full and a hollow dot, told apart without colour
+
+INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # a limit
 
 # Of a plot of rows, in percent of its width: where the plot begins, its width, and where the counts end.
 PLOT, PLOT_WIDTH, COUNTS = 21, 46, 78
@@ -90,15 +89,17 @@ def forest(
     series: Sequence[str] = (),
     axis: Axis | None = None,
     counted: str = "posts",
+    limit: tuple[float, str] | None = None,
 ) -> SafeString:
     """A dot and an interval for each mark, its numbers at the right.
 
     series: the names of the marks where a row has two. axis: for several plots that are to share one; without it
-    `axis_of` chooses. An axis that is not the whole one says so. counted: what the marks' counts are.
+    `axis_of` chooses. An axis that is not the whole one says so. counted: what the marks' counts are. limit: a share
+    that is drawn as a line through all rows, and what it is; it should lie on the axis.
     """
     axis = axis or axis_of(rows)
     height = ROW if len(series) < 2 else PAIR
-    return _plot(rows, _forest_row, title, description, series, axis, height, (counted, "95% interval"))
+    return _plot(rows, _forest_row, title, description, series, axis, height, (counted, "95% interval"), limit)
 
 
 def bars(
@@ -109,30 +110,37 @@ def bars(
     return _plot(rows, _bar_row, title, description, (), axis, ROW, (counted, "share"))
 
 
-def _plot(rows, draw, title, description, series, axis, height, columns) -> SafeString:
+def _plot(rows, draw, title, description, series, axis, height, columns, limit=None) -> SafeString:
     """The frame around rows: legend, a word on a zoomed axis, names of columns and ticks, lines."""
     start, end = axis
     head, parts = 0, []
     for name, fill in zip(series, FILLS, strict=False) if len(series) > 1 else ():
-        dot = _element("circle", cx=5, cy=head + 9, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)
-        parts.append(_element("svg", dot, _words(name, 16, head + 13), x=f"{PLOT}%", overflow="visible"))
+        dot = element("circle", cx=5, cy=head + 9, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)
+        parts.append(element("svg", dot, text(name, 16, head + 13), x=f"{PLOT}%", overflow="visible"))
         head += LINE_HEIGHT
     if axis != (0, 100):
         said = f"The axis starts at {start}%, not at 0." if start else f"The axis ends at {end}%, not at 100%."
-        parts.append(_words(said, f"{PLOT}%", head + 13, fill=QUIET))
+        parts.append(text(said, f"{PLOT}%", head + 13, fill=QUIET))
+        head += LINE_HEIGHT
+    if limit:
+        stroke = element("line", x1=0, x2=12, y1=head + 9, y2=head + 9, stroke=INK, **DASHED)
+        parts.append(element("svg", stroke, text(limit[1], 18, head + 13), x=f"{PLOT}%", overflow="visible"))
         head += LINE_HEIGHT
     counted, said = columns
-    parts.append(_words(counted, f"{COUNTS}%", head + 13, fill=QUIET, text_anchor="end", class_="plot-wide"))
-    parts.append(_words(said, "100%", head + 13, fill=QUIET, text_anchor="end"))
+    parts.append(text(counted, f"{COUNTS}%", head + 13, fill=QUIET, text_anchor="end", class_="plot-wide"))
+    parts.append(text(said, "100%", head + 13, fill=QUIET, text_anchor="end"))
     head += LINE_HEIGHT + 4
     bottom = head + height * len(rows)
     for tick in range(start, end + 1, TICKS.get(end - start, 25)):
         x = f"{PLOT + PLOT_WIDTH * (tick - start) / (end - start):g}%"
-        parts.append(_words(f"{tick}%", x, head - 9, fill=QUIET, text_anchor="middle"))
-        parts.append(_element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=LINE))
+        parts.append(text(f"{tick}%", x, head - 9, fill=QUIET, text_anchor="middle"))
+        parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=LINE))
     parts.extend(draw(row, top, height, axis) for top, row in zip(range(head, bottom, height), rows, strict=True))
-    parts.append(_element("line", x1=0, x2="100%", y1=bottom, y2=bottom, stroke=LINE, stroke_opacity=0.5))
-    return _picture(title, description, parts, width="100%", height=bottom + 1, font_size=12)
+    if limit:
+        x = f"{PLOT + PLOT_WIDTH * (100 * limit[0] - start) / (end - start):g}%"
+        parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=INK, **DASHED))
+    parts.append(element("line", x1=0, x2="100%", y1=bottom, y2=bottom, stroke=LINE, stroke_opacity=0.5))
+    return picture(title, description, parts, width="100%", height=bottom + 1, font_size=12)
 
 
 def _forest_row(row: Row, top: int, height: int, axis: Axis) -> SafeString:
@@ -145,27 +153,27 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis) -> SafeString:
         marks += _dot_and_interval(mark, y, axis, FILLS[number])
         # The axis says that these are percents.
         numbers += _numbers(mark, top + y, f"{percent(mark.value)[:-1]} {span(mark.low, mark.high)}")
-    plot = _element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
-    return _element("g", _tooltip(row), _label(row, top, height), plot, *numbers)
+    plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
+    return element("g", _tooltip(row), _label(row, top, height), plot, *numbers)
 
 
 def _dot_and_interval(mark: Mark, y: float, axis: Axis, fill: str) -> list[SafeString]:
     low, high, value = (_place(share, axis) for share in (mark.low, mark.high, mark.value))
-    parts = [_element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=1.5)]
+    parts = [element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=1.5)]
     if 100 * mark.low < axis[0]:
-        parts.append(_element("path", d=f"M-7 {y:g}l7 -4v8z", fill=ACCENT))
+        parts.append(element("path", d=f"M-7 {y:g}l7 -4v8z", fill=ACCENT))
     if 100 * mark.high > axis[1]:
-        arrow = _element("path", d=f"M7 {y:g}l-7 -4v8z", fill=ACCENT)
-        parts.append(_element("svg", arrow, x="100%", overflow="visible"))
-    return [*parts, _element("circle", cx=value, cy=y, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)]
+        arrow = element("path", d=f"M7 {y:g}l-7 -4v8z", fill=ACCENT)
+        parts.append(element("svg", arrow, x="100%", overflow="visible"))
+    return [*parts, element("circle", cx=value, cy=y, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)]
 
 
 def _bar_row(row: Row, top: int, height: int, axis: Axis) -> SafeString:
     mark = row.marks[0] or Mark(None)
-    bar = _element("rect", y=4, width=_place(mark.value or 0, axis), height=height - 8, rx=2, fill=ACCENT)
-    plot = _element("svg", bar, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height)
+    bar = element("rect", y=4, width=_place(mark.value or 0, axis), height=height - 8, rx=2, fill=ACCENT)
+    plot = element("svg", bar, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height)
     numbers = _numbers(mark, top + height / 2, percent(mark.value))
-    return _element("g", _tooltip(row), _label(row, top, height), plot, *numbers)
+    return element("g", _tooltip(row), _label(row, top, height), plot, *numbers)
 
 
 def _place(share: float, axis: Axis) -> str:
@@ -176,17 +184,17 @@ def _place(share: float, axis: Axis) -> str:
 def _label(row: Row, top: int, height: int) -> SafeString:
     """A line above the row, the code, and the name beside it, cut off where it would reach into the plot."""
     y = height / 2 + 4
-    line = _element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
-    code = _words(row.label, 0, y, font_weight=600)
-    name = _words(row.name, NAME, y, fill=QUIET, class_="plot-wide")
-    return line + _element("svg", code, name, y=top, width=f"{PLOT - 1}%", height=height)
+    line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
+    code = text(row.label, 0, y, font_weight=600)
+    name = text(row.name, NAME, y, fill=QUIET, class_="plot-wide")
+    return line + element("svg", code, name, y=top, width=f"{PLOT - 1}%", height=height)
 
 
 def _numbers(mark: Mark, y: float, said: str) -> list[SafeString]:
     counted = "" if mark.count is None else count(mark.count)
     return [
-        _words(counted, f"{COUNTS}%", y + 4, fill=QUIET, text_anchor="end", class_="number plot-wide"),
-        _words(said, "100%", y + 4, text_anchor="end", class_="number"),
+        text(counted, f"{COUNTS}%", y + 4, fill=QUIET, text_anchor="end", class_="number plot-wide"),
+        text(said, "100%", y + 4, text_anchor="end", class_="number"),
     ]
 
 
@@ -196,7 +204,7 @@ def _tooltip(row: Row) -> SafeString:
         for mark in row.marks
         if mark is not None and mark.value is not None
     ]
-    return _element("title", _escaped(f"{row.name or row.label}: {'; '.join(said) or 'not measured'}"))
+    return element("title", escaped(f"{row.name or row.label}: {'; '.join(said) or 'not measured'}"))
 
 
 def top_confusions(cells: Iterable[Cell], most: int) -> list[Cell]:
@@ -232,18 +240,18 @@ def heat_map(
     numbered = len(shown) <= NUMBERED
     side, left, top = (36, 64, 40) if numbered else (12, 64, 64)
     size = side * len(shown)
-    parts = [_words(f"{predicted} →", left, 12, fill=QUIET), _words("gold ↓", 0, top - 6, fill=QUIET)]
+    parts = [text(f"{predicted} →", left, 12, fill=QUIET), text("gold ↓", 0, top - 6, fill=QUIET)]
     for n in range(len(shown) + 1):
         path = f"M{left} {top + side * n}h{size}M{left + side * n} {top}v{size}"
-        parts.append(_element("path", d=path, stroke=LINE, fill="none"))
+        parts.append(element("path", d=path, stroke=LINE, fill="none"))
     for label, number in place.items():
         middle = side * (number + 0.5)
-        parts.append(_words(label, left - 6, top + middle + 4, text_anchor="end"))
+        parts.append(text(label, left - 6, top + middle + 4, text_anchor="end"))
         if numbered:
-            parts.append(_words(label, left + middle, top - 6, text_anchor="middle"))
+            parts.append(text(label, left + middle, top - 6, text_anchor="middle"))
         else:
             turn = f"translate({left + middle + 4:g} {top - 6}) rotate(-90)"
-            parts.append(_words(label, 0, 0, transform=turn))
+            parts.append(text(label, 0, 0, transform=turn))
     for (gold, said), weight in sums.items():
         if weight > 0:
             x, y = left + side * place[said], top + side * place[gold]
@@ -251,7 +259,7 @@ def heat_map(
     parts.append(_shades(top + size + 14))
     width, height = max(left + size, 480) + 2, top + size + 32
     measures = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
-    return _picture(title, description, parts, font_size=11 if numbered else 10, **measures)
+    return picture(title, description, parts, font_size=11 if numbered else 10, **measures)
 
 
 def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int, side: int) -> SafeString:
@@ -263,13 +271,11 @@ def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int
         paint, words = {"fill": "none", "stroke": LINE}, "labels that are not shown, right or not"
     else:
         paint, words = {"fill": "none", "stroke": QUIET}, f"{gold}, right"
-    parts = [_element("title", _escaped(f"{words}: {count(weight)} posts, {percent(share)} of {gold}"))]
-    parts.append(_element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
+    parts = [element("title", escaped(f"{words}: {count(weight)} posts, {percent(share)} of {gold}"))]
+    parts.append(element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
     if side > ROW:
-        parts.append(
-            _words(_short(weight), x + side / 2, y + side / 2 + 4, fill=ink, font_size=10, text_anchor="middle")
-        )
-    return _element("g", *parts)
+        parts.append(text(_short(weight), x + side / 2, y + side / 2 + 4, fill=ink, font_size=10, text_anchor="middle"))
+    return element("g", *parts)
 
 
 def _shades(y: int) -> SafeString:
@@ -279,9 +285,9 @@ def _shades(y: int) -> SafeString:
     parts = []
     for number, (word, (_, opacity, _)) in enumerate(zip(words, SHADES, strict=True)):
         x = 64 * number
-        parts.append(_element("rect", x=x, y=y, width=12, height=12, fill=ACCENT, fill_opacity=opacity))
-        parts.append(_words(word, x + 16, y + 10))
-    return _element("g", *parts, _words("of the gold label’s posts", 64 * len(words), y + 10, fill=QUIET))
+        parts.append(element("rect", x=x, y=y, width=12, height=12, fill=ACCENT, fill_opacity=opacity))
+        parts.append(text(word, x + 16, y + 10))
+    return element("g", *parts, text("of the gold label’s posts", 64 * len(words), y + 10, fill=QUIET))
 
 
 def _short(weight: float) -> str:
@@ -289,27 +295,3 @@ def _short(weight: float) -> str:
     if weight >= 99_999.5:
         return f"{weight / 1000:,.0f}k"
     return f"{weight:.1f}" if weight < 0.95 else f"{weight:,.0f}"
-
-
-def _picture(title: str, description: str, parts: Iterable[SafeString], **attributes) -> SafeString:
-    named = [_element("title", _escaped(title)), _element("desc", _escaped(description))]
-    root = {"xmlns": "http://www.w3.org/2000/svg", "class_": "plot", "role": "img", "fill": "currentColor"}
-    return _element("svg", *named, *parts, **root, **attributes) + mark_safe("\n")
-
-
-def _words(words: str, x: str | float, y: float, **attributes) -> SafeString:
-    return _element("text", _escaped(words), x=x, y=y, **attributes) if words else mark_safe("")
-
-
-def _element(tag: str, *children: SafeString, **attributes) -> SafeString:
-    """An element; stroke_width=1 is written stroke-width="1", class_ is class. Children must be safe already."""
-    written = "".join(
-        f' {name.strip("_").replace("_", "-")}="{escape(f"{value:g}" if isinstance(value, float) else value)}"'
-        for name, value in attributes.items()
-    )
-    return mark_safe(f"<{tag}{written}>{''.join(children)}</{tag}>")  # noqa: S308 - made of escaped parts
-
-
-def _escaped(words: str) -> SafeString:
-    """The characters that XML has no way to write become one that says so."""
-    return escape(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", words))

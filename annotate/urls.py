@@ -3,7 +3,7 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from annotate import adjudication_views, views
+from annotate import adjudication_views, management_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -24,5 +24,15 @@ urlpatterns = [
     path("tasks/<slug:task>/adjudication/", adjudication_views.adjudication, name="adjudication"),
     path("tasks/<slug:task>/adjudication/<int:unit>/", adjudication_views.adjudicate, name="adjudicate"),
     path("tasks/<slug:task>/adjudication/<int:unit>/unsettle/", adjudication_views.unsettle, name="unsettle"),
+    path("manage/", management_views.manage, name="manage"),
+    path("manage/tasks/<slug:task>/", management_views.task, name="manage-task"),
+    path("manage/tasks/<slug:task>/people/", management_views.people, name="manage-people"),
+    path("manage/tasks/<slug:task>/tests/", management_views.tests, name="manage-tests"),
+    path("manage/tasks/<slug:task>/agreement/", management_views.agreement, name="manage-agreement"),
+    path("manage/tasks/<slug:task>/rule/", management_views.rule, name="manage-rule"),
+    path("manage/tasks/<slug:task>/people/<int:annotator>/", management_views.person, name="manage-person"),
+    path("manage/tasks/<slug:task>/people/<int:annotator>/lift/", management_views.lift, name="manage-lift"),
+    path("manage/tasks/<slug:task>/people/<int:annotator>/pause/", management_views.pause, name="manage-pause"),
+    path("manage/tasks/<slug:task>/people/<int:annotator>/void/", management_views.void, name="manage-void"),
     path("api/v1/", include("annotate.api")),
 ]

@@ -45,6 +45,13 @@ PAGES = {
     "adjudication": ((302, 403, 403, 403, 200, 403), (302, 405, 405, 405, 405, 405)),
     "adjudicate": ((302, 403, 403, 403, 200, 403), (302, 403, 403, 403, 302, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
+    **dict.fromkeys(
+        ["manage", *(f"manage-{page}" for page in ("task", "people", "tests", "agreement", "rule", "person"))],
+        ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
+    ),
+    "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
     "favicon.ico": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
 }
 API = {
@@ -74,6 +81,7 @@ ADMIN = {
 FORMS = (
     *("logout", "account", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
     *("adjudicate", "unsettle"),
+    *("manage-lift", "manage-pause", "manage-void"),
 )
 
 
@@ -108,6 +116,8 @@ class World:
             "invite": [people.invite(invited)],
             **{name: [task.name] for name in ("queue", "start", "judge", "undo", "pause", "answers", "guidelines")},
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
+            **{f"manage-{page}": [task.name] for page in ("task", "people", "tests", "agreement", "rule")},
+            **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
             "adjudication": [task.name],
             "adjudicate": [task.name, self.waiting.pk],
             "unsettle": [task.name, settled.pk],
@@ -124,6 +134,7 @@ class World:
             "sheet-judge": {"lease": [each.pk for each in on_sheet]}
             | {f"answer-{each.pk}": "not-de" for each in on_sheet},
             "adjudicate": {"label": "de", "reason": "I read the language"},
+            **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "api-judge": {"label": "de"},
         }
 
@@ -203,6 +214,7 @@ def test_a_token_opens_what_a_session_opens(world):
 
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):
     forms = {name: "ada" if name in ("adjudicate", "unsettle") else "ann" for name in FORMS}
+    forms |= {name: "manager" for name in FORMS if name.startswith("manage-")}
     forms |= {"login": "nobody", "invite": "nobody"}
     takes_posts = {name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405}} - {"favicon.ico"}
     assert set(forms) == takes_posts

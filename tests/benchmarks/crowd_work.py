@@ -26,9 +26,9 @@ def void_paused(task: Task) -> dict[str, int]:
     manager, _ = User.objects.get_or_create(username=MANAGER, defaults={"is_staff": True})
     found = {}
     for pause in task.pauses.filter(lifted_at=None).select_related("annotator__user").order_by("pk"):
-        if Judgment.objects.filter(unit__task=task, annotator=pause.annotator, voided_at=None).exists():
+        if Judgment.objects.filter(unit__task=task, annotator=pause.annotator, kind="answer", voided_at=None).exists():
             name = pause.annotator.user.username
-            found[name] = pausing.void(pause.annotator, task, by=manager, reason=REASON)
+            found[name] = pausing.void(pause.annotator, task, by=manager, reason=REASON).reopened
     return found
 
 

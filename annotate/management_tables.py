@@ -1,0 +1,500 @@
+"""How the figures of managing.py, queue_states.py and agreeing.py are shown: tables that sort, plots, sentences."""
+
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from annotate.core import stages
+from annotate.core.figures import NOT_MEASURED, count, estimate, percent
+from annotate.core.labels import label_name
+from annotate.core.pausing import ASKED, CHOICES, Rule, limit, table
+from annotate.models import Task
+from annotate.plots import Mark, Row, forest
+from annotate.sortable import NUMBER, Cell, Column, SortedTable, sorted_table
+from annotate.work_plots import Moment, Parts, Span, columns, ranges, stacked
+
+NONE = SafeString("")
+# What stacked bars are made of: stage and its words.
+PARTS = (
+    (stages.LABELLED, "labelled by people"),
+    (stages.AGREED, "labelled by the detectors"),
+    (stages.DISCARDED, "left out"),
+    (stages.ADJUDICATION, "with an adjudicator"),
+    (stages.QUEUED, "waiting for annotators"),
+)
+
+
+def when(at: datetime | None) -> Cell:
+    """A time in the installation's time zone."""
+    return Cell(f"{timezone.localtime(at):%Y-%m-%d %H:%M}", at) if at else Cell(NOT_MEASURED)
+
+
+def number(value: float | None) -> Cell:
+    return Cell(count(value), value)
+
+
+def share(of: dict | None, note: str = "") -> Cell:
+    """An estimate with its interval, sorted by its value."""
+    return Cell(estimate(of), of["value"], note=note) if of and of["value"] is not None else Cell(NOT_MEASURED)
+
+
+def language(code: str) -> Cell:
+    return Cell(label_name(code) or "not in a queue yet", label_name(code), note=code)
+
+
+def person(task: Task, row: dict) -> Cell:
+    return Cell(row["name"], row["name"].casefold(), reverse("manage-person", args=[task.name, row["annotator"]]))
+
+
+def tasks_table(rows: list[dict], asked: str) -> SortedTable:
+    heads = [
+        Column("task", "task"),
+        Column("type", "type"),
+        Column("done", "done", NUMBER),
+        Column("units", "of units", NUMBER),
+        Column("queued", "waiting", NUMBER),
+        Column("adjudication", "with an adjudicator", NUMBER),
+        Column("today", "answers in 24 hours", NUMBER),
+        Column("paused", "paused", NUMBER),
+        Column("stuck", "queues that stand still", NUMBER),
+    ]
+    cells = [
+        [
+            Cell(row["title"], row["title"], reverse("manage-task", args=[row["name"]]), note=_closed(row)),
+            Cell(row["task_type"], row["task_type"]),
+            Cell(percent(row["done"] / row["units"]), row["done"] / row["units"])
+            if row["units"]
+            else Cell(NOT_MEASURED),
+            *(number(row[key]) for key in ("units", "queued", "adjudication", "answers_today")),
+            Cell(
+                count(row["paused"]), row["paused"], note=f"{row['newly_paused']:,} new" if row["newly_paused"] else ""
+            ),
+            number(row["stuck"]),
+        ]
+        for row in rows
+    ]
+    return sorted_table("tasks", "All tasks", heads, cells, asked)
+
+
+def _closed(row: dict) -> str:
+    return row["name"] if row["is_open"] else f"{row['name']}, closed"
+
+
+def progress_table(progress: dict, asked: str) -> SortedTable:
+    """Stages that no unit is at have no column."""
+    at = [(stage, words) for stage, words in (*PARTS, (stages.COPIED, "copies")) if progress["all"][stage]]
+    heads = [
+        Column("language", "language"),
+        Column("units", "units", NUMBER),
+        Column("done", "done", NUMBER),
+        *(Column(stage.lower(), words, NUMBER) for stage, words in at),
+        Column("missing", "answers missing", NUMBER),
+    ]
+    rows = progress["languages"]
+    in_all = [{**progress["all"], "language": None}] if len(rows) > 1 else []
+    cells = [
+        [
+            Cell("all languages") if row["language"] is None else language(row["language"]),
+            number(row["units"]),
+            Cell(percent(row["done"] / row["units"]), row["done"] / row["units"])
+            if row["units"]
+            else Cell(NOT_MEASURED),
+            *(number(row[stage]) for stage, _ in at),
+            number(row["missing"]),
+        ]
+        for row in rows
+    ]
+    table = sorted_table("progress", "Progress by language", heads, cells, asked)
+    for row in in_all:
+        kinds = [head.kind for head in heads]
+        last = [Cell("all languages"), number(row["units"]), Cell(percent(row["done"] / max(1, row["units"])))]
+        last += [number(row[stage]) for stage, _ in at] + [number(row["missing"])]
+        table.rows.append(list(zip(last, kinds, strict=True)))
+    return table
+
+
+def progress_plot(progress: dict) -> SafeString:
+    rows = sorted(progress["languages"], key=lambda row: (-row["units"], row["language"]))
+    parts = [
+        Parts(row["language"] or "–", label_name(row["language"]), tuple(row[stage] for stage, _ in PARTS))
+        for row in rows
+        if any(row[stage] for stage, _ in PARTS)
+    ]
+    return stacked(parts, [words for _, words in PARTS], title="Units by language and stage") if parts else NONE
+
+
+def last_day_plot(pace: dict) -> SafeString:
+    moments = [
+        Moment(f"{row['at']:%H}" if row["at"].hour % 3 == 0 else "", f"{row['at']:%A %H:%M}", row["answers"])
+        for row in pace["last_day"]
+    ]
+    return columns(moments, title="Answers an hour in the last 24 hours")
+
+
+SAID = {"hour": "%a %d %b, %H:%M", "day": "%a %d %b %Y", "week": "the week of %d %b %Y"}
+TICKS = 6  # below a plot over time, at most
+
+
+def since_plot(pace: dict) -> SafeString:
+    rows = pace["since"]
+    if not rows:
+        return NONE
+    every = -(-len(rows) // TICKS)
+    form = "%d %b %H:00" if pace["cut"] == "hour" else "%d %b"
+    moments = [
+        # Not at the very ends, where words would be cut off.
+        Moment(
+            f"{row['at']:{form}}" if place % every == every // 2 else "",
+            f"{row['at']:{SAID[pace['cut']]}}",
+            row["answers"],
+        )
+        for place, row in enumerate(rows)
+    ]
+    return columns(moments, title=f"Answers {_a(pace['cut'])} since the beginning")
+
+
+def _a(cut: str) -> str:
+    return "an hour" if cut == "hour" else f"a {cut}"
+
+
+def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeString:
+    spans = [
+        Span(*_code_and_name(row, names), *row["quartiles"], row["count"])
+        for row in sorted(rows, key=lambda row: row["quartiles"][1])
+    ]
+    return ranges(spans, title=title) if spans else NONE
+
+
+def _code_and_name(row: dict, names: dict[int, str]) -> tuple[str, str]:
+    if "annotator" in row:
+        return names.get(row["annotator"], "?"), ""
+    return row["language"] or "–", label_name(row["language"])
+
+
+def queues_table(states: dict, asked: str) -> SortedTable:
+    heads = [
+        Column("queue", "queue"),
+        Column("waiting", "waiting", NUMBER),
+        Column("missing", "answers missing", NUMBER),
+        Column("leased", "open now", NUMBER),
+        Column("readers", "readers", NUMBER),
+        Column("passed", "passed", NUMBER),
+        Column("able", "may work", NUMBER),
+        Column("last", "last judged"),
+        Column("said", "how it stands"),
+    ]
+    cells = [
+        [
+            language(row["queue"]),
+            *(number(row[key]) for key in ("waiting", "missing", "leased", "readers", "passed", "able")),
+            when(row["last"]),
+            Cell(row["said"], not row["stuck"], note="stuck" if row["stuck"] else ""),
+        ]
+        for row in states["queues"]
+    ]
+    return sorted_table("queues", "Queues", heads, cells, asked)
+
+
+def idle_table(task: Task, states: dict, asked: str) -> SortedTable:
+    heads = [
+        Column("name", "annotator"),
+        Column("queues", "languages"),
+        Column("last", "last judged"),
+        Column("said", "why"),
+    ]
+    cells = [
+        [
+            person(task, row),
+            Cell(", ".join(row["queues"]), row["queues"]),
+            Cell(when(row["last"]).shown, row["last"], note="within the last hour" if row["at_work"] else ""),
+            Cell(row["said"], row["said"]),
+        ]
+        for row in states["idle"]
+    ]
+    return sorted_table("idle", "Annotators who are left nothing", heads, cells, asked)
+
+
+def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict], asked: str) -> SortedTable:
+    quartiles = {row["annotator"]: row["quartiles"] for row in times["annotators"]}
+    running = {row["annotator"]: row for row in pauses if row["running"]}
+    knows = any(row["known"] for row in people)
+    heads = [
+        Column("name", "annotator"),
+        Column("answers", "answers", NUMBER),
+        Column("skips", "skips", NUMBER),
+        Column("voided", "voided", NUMBER),
+        Column("time", "seconds, median (quartiles)", NUMBER),
+        *([Column("asked", "gold answers", NUMBER), Column("right", "right, 95% interval", NUMBER)] if knows else []),
+        Column("last", "last judged"),
+        Column("state", "now"),
+    ]
+    cells = []
+    for row in people:
+        low, middle, high = quartiles.get(row["annotator"], (0, None, 0))
+        spent = Cell(f"{middle:,.1f} ({low:,.1f}–{high:,.1f})", middle) if middle is not None else Cell(NOT_MEASURED)
+        known = row["known"]
+        cells.append(
+            [
+                person(task, row),
+                *(number(row[key]) for key in ("answers", "skips", "voided")),
+                spent,
+                *([number(known["asked"] if known else 0), share(known and known["accuracy"])] if knows else []),
+                when(row["last"]),
+                _now(row, running.get(row["annotator"])),
+            ]
+        )
+    return sorted_table("people", "Annotators", heads, cells, asked)
+
+
+def _now(row: dict, pause: dict | None) -> Cell:
+    if pause:
+        return Cell("paused", 0, note="new" if pause["new"] else "")
+    return Cell("may work", 2) if row["active"] else Cell("locked out", 1)
+
+
+def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
+    """Who is right in how many gold answers, the worst first, with the line below which the task pauses."""
+    found = [row for row in people if row["known"]]
+    found.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
+    rows = [
+        Row(row["name"], "", (Mark(made["value"], made["low"], made["high"], row["known"]["asked"]),))
+        for row in found
+        if (made := row["known"]["accuracy"])
+    ]
+    bar = (rule.below, f"asked for: {percent(rule.below)}") if rule.below else None
+    if not rows:
+        return NONE
+    return forest(rows, title="Right in gold answers", counted="asked", axis=(0, 100), limit=bar)
+
+
+def paused_table(task: Task, pauses: list[dict], asked: str) -> SortedTable:
+    heads = [
+        Column("name", "annotator"),
+        Column("at", "since"),
+        Column("why", "why"),
+        Column("right", "right", NUMBER),
+        Column("asked", "of gold answers", NUMBER),
+        Column("until", "until"),
+    ]
+    cells = [
+        [
+            person(task, row),
+            when(row["at"]),
+            Cell(why_paused(row), why_paused(row), note="new" if row["new"] else ""),
+            number(row["right"]),
+            number(row["asked"]),
+            Cell(f"{when(row['lifted_at']).shown}, {row['lifted_by']}", row["lifted_at"])
+            if row["lifted_at"]
+            else Cell("now"),
+        ]
+        for row in pauses
+    ]
+    return sorted_table("paused", "Pauses", heads, cells, asked)
+
+
+def why_paused(row: dict) -> str:
+    if row["by"]:
+        return f"{row['by']}: {row['reason']}"
+    return f"the task’s rule; {row['reason']}" if row["reason"] else "the task’s rule"
+
+
+def voided(annotator, done) -> str:
+    """What pausing.void did."""
+    if not done.answers:
+        return f"{annotator} had no answers that count, so nothing was voided."
+    answers = "1 answer" if done.answers == 1 else f"{done.answers:,} answers"
+    units = "1 unit is" if done.reopened == 1 else f"{done.reopened:,} units are"
+    return f"Voided {answers} of {annotator}; {units} back in the queue."
+
+
+def tested_table(tests: dict, asked: str) -> SortedTable:
+    heads = [
+        Column("language", "language"),
+        Column("took", "took it", NUMBER),
+        Column("passed", "passed", NUMBER),
+        Column("granted", "let in without it", NUMBER),
+        Column("failed", "no try left", NUMBER),
+        Column("tests", "tests", NUMBER),
+        Column("share", "tests passed, 95% interval", NUMBER),
+    ]
+    cells = [
+        [
+            language(row["language"]),
+            *(number(row[key]) for key in ("took", "passed", "granted", "failed", "tests")),
+            share(row["share"]),
+        ]
+        for row in tests["languages"]
+    ]
+    return sorted_table("tested", "Tests by language", heads, cells, asked)
+
+
+def tests_table(task: Task, tests: dict, asked: str) -> SortedTable:
+    heads = [
+        Column("name", "annotator"),
+        Column("language", "language"),
+        Column("tries", "tries", NUMBER),
+        Column("score", "best score", NUMBER),
+        Column("last", "last"),
+        Column("state", "now"),
+    ]
+    cells = [
+        [
+            person(task, row),
+            language(row["language"]),
+            number(row["tries"]),
+            Cell(f"{row['right']} of {row['asked']}", row["right"] / max(1, row["asked"]))
+            if row["right"] is not None
+            else Cell(NOT_MEASURED),
+            when(row["last"]),
+            _tested(row),
+        ]
+        for row in tests["annotators"]
+    ]
+    return sorted_table("tests", "Tests by annotator", heads, cells, asked)
+
+
+def _tested(row: dict) -> Cell:
+    if row["qualified"]:
+        return Cell("let in by a manager" if row["granted"] else "passed", 0)
+    if row["open"]:
+        return Cell("taking it", 1)
+    return Cell(f"may try again ({row['left']})", 2) if row["left"] else Cell("no try left", 3)
+
+
+SHOWN = 140  # letters of a record's text
+
+
+def known_table(rows: list[dict], asked: str) -> SortedTable:
+    heads = [
+        Column("item", "record"),
+        Column("language", "language"),
+        Column("purpose", "for"),
+        Column("label", "known answer"),
+        Column("said", "others say"),
+        Column("asked", "asked", NUMBER),
+        Column("right", "agree with it", NUMBER),
+    ]
+    cells = [
+        [
+            Cell(row["text"][:SHOWN] + ("…" if len(row["text"]) > SHOWN else ""), row["item"], note=row["item"]),
+            language(row["language"]),
+            Cell(row["purpose"], row["purpose"]),
+            Cell(row["label"], row["label"]),
+            Cell(row["said"], row["said"]),
+            number(row["asked"]),
+            Cell(f"{row['right']:,} of {row['asked']:,}", row["right"] / row["asked"])
+            if row["asked"]
+            else Cell(NOT_MEASURED),
+        ]
+        for row in rows
+    ]
+    return sorted_table("known", "Known answers", heads, cells, asked)
+
+
+def rule_table(rule: Rule, asked: str) -> SortedTable:
+    """What each rule does to people of each accuracy; the task's own among them."""
+    rules = list(dict.fromkeys([rule, *CHOICES]))
+    heads = [
+        Column("rule", "pause who is below"),
+        Column("confidence", "so certain", NUMBER),
+        Column("least", "from gold answer", NUMBER),
+        Column("limit", f"paused at {ASKED[1]} with at most", NUMBER),
+        Column("accuracy", "people right in", NUMBER),
+        *(Column(f"by{n}", f"paused by {n}", NUMBER) for n in ASKED),
+        Column("mean", "gold answers until then", NUMBER),
+    ]
+    cells = [
+        [
+            Cell(percent(row.rule.below), row.rule.below, note="the task’s" if row.rule == rule else ""),
+            Cell(percent(row.rule.confidence), row.rule.confidence),
+            number(row.rule.least),
+            Cell(_limit(row.rule), limit(ASKED[1], row.rule)),
+            Cell(percent(row.accuracy), row.accuracy),
+            *(Cell(percent(chance), chance, note="falsely" if row.falsely else "") for _, chance in row.by),
+            Cell(f"{row.mean:,.1f}", row.mean) if row.mean else Cell(NOT_MEASURED),
+        ]
+        for row in table(rules)
+    ]
+    return sorted_table("rule", "What a rule does", heads, cells, asked)
+
+
+def _limit(rule: Rule) -> str:
+    most = limit(ASKED[1], rule)
+    return NOT_MEASURED if most < 0 else f"{most} right"
+
+
+def measure(made: dict | None) -> Cell:
+    """A coefficient, as agreeing.py writes it: it may be below 0, and have no interval."""
+    if not made or made["value"] is None:
+        return Cell(NOT_MEASURED)
+    interval = f" [{made['low']:.2f}, {made['high']:.2f}]" if made["low"] is not None else ""
+    return Cell(f"{made['value']:.2f}{interval}", made["value"])
+
+
+def agreement_table(report: dict, asked: str) -> SortedTable:
+    heads = [
+        Column("language", "language"),
+        Column("units", "units of two answers or more", NUMBER),
+        Column("annotators", "annotators", NUMBER),
+        Column("observed", "observed agreement, 95% interval", NUMBER),
+        Column("nominal", "alpha, nominal", NUMBER),
+        *([Column("ordinal", "alpha, ordinal", NUMBER)] if report["ordered"] else []),
+    ]
+
+    def cells(part: dict, first: Cell) -> list[Cell]:
+        ordinal = [measure(part["ordinal"])] if report["ordered"] else []
+        counts = [number(part["units_of_two"]), number(part["annotators"])]
+        return [first, *counts, measure(part["observed"]), measure(part["nominal"]), *ordinal]
+
+    rows = [cells(part, language(code)) for code, part in report["languages"].items()]
+    table = sorted_table("agreement", "Agreement by language", heads, rows, asked)
+    last = cells(report["all"], Cell("all languages"))
+    table.rows.append(list(zip(last, (head.kind for head in heads), strict=True)))
+    return table
+
+
+def agreement_plot(report: dict) -> SafeString:
+    key = "ordinal" if report["ordered"] else "nominal"
+    parts = {**report["languages"], "": report["all"]} if len(report["languages"]) != 1 else report["languages"]
+    rows = [
+        Row(code or "all", label_name(code), (_mark(part[key]),))
+        for code, part in parts.items()
+        if part[key]["value"] is not None
+    ]
+    title = f"Krippendorff’s alpha ({key})"
+    return forest(rows, title=title, counted="units", axis=(0, 100)) if rows else NONE
+
+
+def _mark(made: dict) -> Mark:
+    low, high = (made["value"] if made[end] is None else made[end] for end in ("low", "high"))
+    return Mark(made["value"], low, high, made["units"])
+
+
+def against_rest_table(task: Task, report: dict, names: dict[int, str], asked: str) -> SortedTable:
+    heads = [
+        Column("name", "annotator"),
+        Column("units", "units shared", NUMBER),
+        Column("agreement", "agreement with the others, 95% interval", NUMBER),
+        Column("kappa", "kappa", NUMBER),
+    ]
+    cells = [
+        [
+            person(task, {"annotator": row["annotator"], "name": names.get(row["annotator"], row["pseudonym"])}),
+            number(row["units"]),
+            measure(row["agreement"]),
+            measure(row["kappa"]),
+        ]
+        for row in report["all"]["against_rest"]
+    ]
+    return sorted_table("rest", "Each annotator against the rest", heads, cells, asked)
+
+
+def against_rest_plot(report: dict, names: dict[int, str]) -> SafeString:
+    rows = [
+        Row(names.get(row["annotator"], row["pseudonym"]), "", (_mark(row["agreement"]),))
+        for row in report["all"]["against_rest"]
+        if row["agreement"]["value"] is not None
+    ]
+    return forest(rows, title="Each annotator against the rest", counted="units", axis=(0, 100)) if rows else NONE

@@ -1,0 +1,225 @@
+"""The manager's pages: how the tasks stand, who works how well, and what a manager decides about a person's work.
+
+The figures are those of managing.py, queue_states.py and agreeing.py; decisions are made by pausing.py.
+"""
+
+from django.contrib import messages
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotate import agreeing, managing, pausing
+from annotate import management_tables as tables
+from annotate.access import check_right, may, with_task
+from annotate.errors import InvalidAnswer
+from annotate.models import Annotator, Pause, Task
+from annotate.queue_states import queue_states
+from annotate.task_types import TASK_TYPES
+
+# Bootstrap replicates of a page that somebody waits for; `assay agreement` makes more.
+REPLICATES = 200
+
+
+def _page(request, page: str, task: Task | None = None, *, status: int = 200, **context):
+    if task:
+        context |= {"task": task, "tabs": _tabs(task), "kind": TASK_TYPES[task.task_type]}
+    return render(request, f"annotate/manage/{page}.html", {"page": page, **context}, status=status)
+
+
+def _tabs(task: Task) -> list[tuple[str, str]]:
+    """Addresses of a task's pages and their words; those that have nothing to show for it are left out."""
+    tested = TASK_TYPES[task.task_type].records and task.task_type != "imported"
+    return [
+        ("manage-task", "Progress"),
+        ("manage-people", "People"),
+        *([("manage-tests", "Test and gold answers")] if tested else []),
+        ("manage-agreement", "Agreement"),
+        *([("manage-rule", "Pause rule")] if tested else []),
+    ]
+
+
+def _sort(request) -> str:
+    return request.GET.get("sort", "")
+
+
+@require_GET
+@never_cache
+def manage(request):
+    check_right(request.user, "manage")
+    rows, waiting = managing.overview(), []
+    for task in Task.objects.filter(is_open=True):
+        states = queue_states(task)
+        stuck = [row for row in states["queues"] if row["stuck"]]
+        waiting += [(task, row) for row in stuck]
+        for row in rows:
+            if row["name"] == task.name:
+                row["stuck"] = len(stuck)
+    table = tables.tasks_table([{"stuck": None, **row} for row in rows], _sort(request))
+    return _page(request, "tasks", table=table, waiting=waiting, new=[row for row in rows if row["newly_paused"]])
+
+
+@require_GET
+@never_cache
+@with_task("manage")
+def task(request, _, task):
+    progress, pace, times, states = (
+        managing.progress(task),
+        managing.pace(task),
+        managing.times(task),
+        queue_states(task),
+    )
+    return _page(
+        request,
+        "task",
+        task,
+        progress=progress,
+        pace=pace,
+        states=states,
+        new=[row for row in managing.pauses(task) if row["new"]],
+        progress_table=tables.progress_table(progress, _sort(request)),
+        progress_plot=tables.progress_plot(progress),
+        last_day_plot=tables.last_day_plot(pace),
+        since_plot=tables.since_plot(pace),
+        times=times["all"],
+        times_plot=tables.times_plot(times["languages"], "Seconds an answer, by language", {}),
+        queues_table=tables.queues_table(states, _sort(request)),
+        idle_table=tables.idle_table(task, states, _sort(request)),
+    )
+
+
+@require_GET
+@never_cache
+@with_task("manage")
+def people(request, _, task):
+    found, times, pauses = managing.people(task), managing.times(task), managing.pauses(task)
+    names = {row["annotator"]: row["name"] for row in found}
+    return _page(
+        request,
+        "people",
+        task,
+        people_table=tables.people_table(task, found, times, pauses, _sort(request)),
+        accuracy_plot=tables.accuracy_plot(found, pausing.rule(task)),
+        paused=[row for row in pauses if row["running"]],
+        paused_table=tables.paused_table(task, pauses, _sort(request)),
+        times_plot=tables.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
+        decides=may(request.user, "decide"),
+    )
+
+
+@require_GET
+@never_cache
+@with_task("manage")
+def tests(request, _, task):
+    found, known = managing.tests(task), managing.known_answers(task)
+    doubtful = [row for row in known if row["doubtful"]]
+    return _page(
+        request,
+        "tests",
+        task,
+        tested=bool(found["annotators"]),
+        languages_table=tables.tested_table(found, _sort(request)),
+        tests_table=tables.tests_table(task, found, _sort(request)),
+        doubtful=doubtful,
+        known_table=tables.known_table(doubtful, _sort(request)),
+        asked=sum(row["asked"] > 0 for row in known),
+        known=len(known),
+    )
+
+
+@require_GET
+@never_cache
+@with_task("manage")
+def agreement(request, _, task):
+    """Shown on request, since it may take seconds: ?show=1."""
+    if "show" not in request.GET:
+        return _page(request, "agreement", task, judgments=managing.pace(task)["answers"])
+    report = agreeing.report(task, replicates=REPLICATES)
+    names = {row["annotator"]: row["name"] for row in managing.people(task)}
+    return _page(
+        request,
+        "agreement",
+        task,
+        report=report,
+        replicates=REPLICATES,
+        table=tables.agreement_table(report, _sort(request)),
+        plot=tables.agreement_plot(report),
+        rest_table=tables.against_rest_table(task, report, names, _sort(request)),
+        rest_plot=tables.against_rest_plot(report, names),
+    )
+
+
+@require_GET
+@never_cache
+@with_task("manage")
+def rule(request, _, task):
+    own = pausing.rule(task)
+    return _page(request, "rule", task, rule=own, table=tables.rule_table(own, _sort(request)))
+
+
+@require_GET
+@never_cache
+@with_task("manage")
+def person(request, _, task, annotator):
+    return _person(request, task, get_object_or_404(Annotator, pk=annotator))
+
+
+def _person(request, task, annotator, **extra):
+    found = next((row for row in managing.people(task) if row["annotator"] == annotator.pk), None)
+    pauses = [row for row in managing.pauses(task) if row["annotator"] == annotator.pk]
+    tested = [row for row in managing.tests(task)["annotators"] if row["annotator"] == annotator.pk]
+    return _page(
+        request,
+        "person",
+        task,
+        annotator=annotator,
+        found=found,
+        pause=next((row for row in pauses if row["running"]), None),
+        pauses_table=tables.paused_table(task, pauses, _sort(request)) if pauses else None,
+        tests_table=tables.tests_table(task, {"annotators": tested}, _sort(request)) if tested else None,
+        decides=may(request.user, "decide"),
+        **extra,
+    )
+
+
+@require_POST
+@with_task("decide")
+def lift(request, _, task, annotator):
+    """Let a person go on. Pressed twice, or after somebody else did, it changes nothing."""
+    found = get_object_or_404(Annotator, pk=annotator)
+    for pause in Pause.objects.filter(annotator=found, task=task, lifted_at=None):
+        pausing.lift(pause, by=request.user)
+        messages.success(request, f"{found} may go on. What counts from now on are the gold answers from now on.")
+    return redirect("manage-person", task.name, found.pk)
+
+
+@require_POST
+@with_task("decide")
+def pause(request, _, task, annotator):
+    """Field: reason. Of who is paused already, the reason to leave it so."""
+    found = get_object_or_404(Annotator, pk=annotator)
+    try:
+        pausing.pause(found, task, by=request.user, reason=request.POST.get("reason", ""))
+    except InvalidAnswer as refusal:
+        return _person(request, task, found, refusal=refusal, status=refusal.status)
+    messages.success(request, f"{found} is given no more work of this task until a manager lets them go on.")
+    return redirect("manage-person", task.name, found.pk)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@with_task("decide")
+def void(request, _, task, annotator):
+    """GET says what it would do and asks for the reason; POST does it. Field: reason."""
+    found, refusal = get_object_or_404(Annotator, pk=annotator), None
+    if request.method == "POST":
+        try:
+            done = pausing.void(found, task, by=request.user, reason=request.POST.get("reason", ""))
+        except InvalidAnswer as error:
+            refusal = error
+        else:
+            messages.success(request, tables.voided(found, done))
+            return redirect("manage-person", task.name, found.pk)
+    would = pausing.would_void(found, task)
+    return _page(
+        request, "void", task, annotator=found, would=would, refusal=refusal, status=refusal.status if refusal else 200
+    )
