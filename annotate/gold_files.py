@@ -52,6 +52,7 @@ class Wanted:
 
     task: Task
     design: str
+    corpus: dict
     with_text: bool
     fields: tuple[str, ...]
     splits: str
@@ -184,13 +185,14 @@ def kind_of(task: Task) -> Kind:
 
 def _wanted(kind: Kind, task: Task, splits: str, seed: str) -> Wanted:
     draw = task.draw
-    corpus = store.manifest_of(draw.corpus.name)
+    corpus = _corpus(task)
     unfinished = gold.work_of(task).exclude(stage__in=stages.FINISHED).exists()
     return Wanted(
         task=task,
         design=draw.design,
-        with_text=corpus.text_may_leave,
-        fields=_fields(kind, task, corpus.fields),
+        corpus=corpus,
+        with_text=corpus["text_may_leave"],
+        fields=() if kind is KINDS["posts"] else _fields(task),
         splits=splits,
         shares=ratios(splits),
         seed=seed or draw.seed,
@@ -200,7 +202,6 @@ def _wanted(kind: Kind, task: Task, splits: str, seed: str) -> Wanted:
 
 def _write(kind: Kind, wanted: Wanted, folder: Path) -> dict:
     task, draw = wanted.task, wanted.task.draw
-    corpus = store.manifest_of(draw.corpus.name)
     names = {
         "jsonl": f"gold{wanted.mark}.jsonl",
         "left_out": f"left_out{wanted.mark}.jsonl",
@@ -222,12 +223,7 @@ def _write(kind: Kind, wanted: Wanted, folder: Path) -> dict:
             **{knob: getattr(task, knob) for knob in kind.knobs},
         },
         "draws": [{field: getattr(each, field) for field in DRAW} for each in task.draws.order_by("language", "pk")],
-        "corpus": {
-            "name": draw.corpus.name,
-            "source": corpus.source,
-            "licence": corpus.licence,
-            "text_may_leave": corpus.text_may_leave,
-        },
+        "corpus": wanted.corpus,
         "detectors": draw.detectors,
         **kind.about(wanted),
         **kind.publish(folder, kept, wanted),
@@ -244,14 +240,26 @@ def _write(kind: Kind, wanted: Wanted, folder: Path) -> dict:
     return manifest
 
 
-def _fields(kind: Kind, task: Task, of_corpus: tuple[str, ...]) -> tuple[str, ...]:
-    if kind is KINDS["posts"]:
-        return ()
-    fields = gold_records.fields_of(task, of_corpus)
+def _corpus(task: Task) -> dict:
+    """Where the texts are from, and whether they may leave."""
+    draw = task.draw
+    if file := draw.parameters.get("imported"):
+        return {"name": draw.corpus.name, "source": file, "licence": "not stated", "text_may_leave": False}
+    told = store.manifest_of(draw.corpus.name)
+    return {
+        "name": draw.corpus.name,
+        "source": told.source,
+        "licence": told.licence,
+        "text_may_leave": told.text_may_leave,
+    }
+
+
+def _fields(task: Task) -> tuple[str, ...]:
+    fields = tuple(TASK_TYPES[task.task_type].fields)
     if taken := sorted(set(fields) & gold_columns.TAKEN):
         raise ExportError(
-            f"A field of the records is called {taken[0]!r}, as is a column of every export; import the corpus with "
-            "another name for it."
+            f"A field of the records is called {taken[0]!r}, as is a column of every export; give it another name in "
+            f"the task type {task.task_type} and its corpus."
         )
     return fields
 

@@ -36,11 +36,6 @@ DISCARDED_BY = {"conflicted": "no_majority", "exhausted": "skipped", "discarded"
 AGREEMENT = ("units", "units_of_two", "annotators", "judgments", "observed", "nominal", "ordinal")
 
 
-def fields_of(task: Task, of_corpus: tuple[str, ...]) -> tuple[str, ...]:
-    """The fields of a task's records in order; imported judgments may be of any, or of posts, which have a text."""
-    return tuple(TASK_TYPES[task.task_type].fields) or of_corpus or ("text",)
-
-
 def rows(task: Task, fields: tuple[str, ...], shares: Mapping, seed: str, *, with_text: bool) -> Iterator[dict]:
     """One row a record, in the order of the draw. left_out: why it is not in the set; without the key if it is.
 
@@ -55,7 +50,7 @@ def rows(task: Task, fields: tuple[str, ...], shares: Mapping, seed: str, *, wit
     apart = TASK_TYPES[task.task_type].apart
     splits = split(
         (
-            Row(unit.item.key, unit.item.language, [_value(unit.item, field) for field in apart])
+            Row(unit.item.key, unit.item.language, [unit.item.fields[field] for field in apart])
             for unit in units.iterator(chunk_size=gold.CHUNK)
             if (unit.copy_of or unit).label and not known(unit.item)
         ),
@@ -69,7 +64,7 @@ def rows(task: Task, fields: tuple[str, ...], shares: Mapping, seed: str, *, wit
             "id": item.key,
             "language": item.language or None,
             "split": None if left_out else splits[item.key],
-            **({field: _value(item, field) for field in fields} if with_text else {}),
+            **({field: item.fields[field] for field in fields} if with_text else {}),
             "label": judged.label or None,
             **_opinion(opinions.get(judged.pk)),
             "stage": judged.stage,
@@ -83,10 +78,6 @@ def rows(task: Task, fields: tuple[str, ...], shares: Mapping, seed: str, *, wit
         if not with_text:
             del row["author"], row["url"]
         yield row | ({"left_out": left_out, "left_out_why": _why(judged, with_text)} if left_out else {})
-
-
-def _value(item: Item, field: str) -> str:
-    return item.fields.get(field, item.text if field == "text" else "")
 
 
 def _opinion(posterior: Mapping[str, float] | None) -> dict:

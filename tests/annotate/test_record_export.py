@@ -16,7 +16,7 @@ from annotate.gold_answers import GoldRow
 from annotate.gold_files import ExportError, export
 from annotate.guidelines import current
 from annotate.judging import judge, skip, undo
-from annotate.models import Judgment, Task
+from annotate.models import Judgment
 from annotate.opening import open_records
 from annotate.pausing import void
 from annotate.queue import take
@@ -503,18 +503,26 @@ def test_a_set_in_which_nobody_has_said_anything_is_well_formed(opened, out):
     assert "No record has two answers" in card_of(out)[1]
 
 
-def test_a_field_named_like_a_column_is_refused(opened, out, tmp_path):
-    path = tmp_path / "odd.jsonl"
-    path.write_text(json.dumps({"id": "1", "language": "en", "label": "x", "other": "y"}) + "\n")
-    call_command("import_corpus", "odd", str(path), fields="label other", licence="CC0-1.0", verbosity=0)
-    task = opened("ad_relevance")
-    task.task_type = "imported"
-    task.save()
-    Corpus.objects.filter(name="odd").delete()
-    Corpus.objects.filter(name="ad_relevance").update(name="odd")
+def test_a_field_named_like_a_column_is_refused(ads, out, monkeypatch):
+    odd = replace(TASK_TYPES["ad_relevance"], fields=("query", "stage"))
+    monkeypatch.setitem(TASK_TYPES, "ad_relevance", odd)
     with pytest.raises(ExportError) as refused:
-        export(Task.objects.get(), out)
+        export(ads, out)
     assert str(refused.value) == (
-        "A field of the records is called 'label', as is a column of every export; import the corpus with another name "
-        "for it."
+        "A field of the records is called 'stage', as is a column of every export; give it another name in the task "
+        "type ad_relevance and its corpus."
     )
+
+
+def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):
+    rows = [("1", "ann", "yes"), ("1", "bob", "yes"), ("1", "cec", "no"), ("2", "ann", "no"), ("2", "bob", "yes")]
+    path = tmp_path / "judgments.tsv"
+    path.write_text("task\tworker\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
+    call_command("import_judgments", "elsewhere", str(path))
+    call_command("export_gold", "elsewhere", out=out)
+    [row] = rows_of(out)
+    assert (row["id"], row["label"], len(row["judgments"])) == ("1", "yes", 3)
+    [other] = json_lines(out / "left_out.jsonl")
+    assert (other["id"], other["left_out"]) == ("2", "no_majority")
+    assert "ann" not in {judgment["annotator"] for judgment in row["judgments"]}
+    assert card_of(out)[0]["license_name"] == "not stated"
