@@ -218,7 +218,7 @@ def _section(said: list[Said], model: _Model, truth: Mapping[int, int] | None, o
     first = _table(_first(said, options.asked_first), options.labels)
     counts = first.counts()
     drawn = {"seed": options.seed, "replicates": options.replicates}
-    posterior = np.array([model.posterior[unit] for unit in table.units]).reshape(len(table.units), -1)
+    posterior = np.array([model.posterior[unit] for unit in table.units]).reshape(-1, len(options.labels))
     ends = [model.ends[code] for code in dict.fromkeys(one.language for one in said)]
     return {
         "units": len(table.units),

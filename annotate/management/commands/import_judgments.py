@@ -58,16 +58,18 @@ class Command(BaseCommand):
 
 
 def _told(imported: Imported) -> str:
+    rejected = f"{imported.already:,} rows were there already, {len(imported.rejects):,} were rejected"
+    listed = f", listed in {imported.rejects_file}" if imported.rejects_file else ""
+    kept = f"{imported.repeats:,} repeats kept for analysis"
+    if not imported.judgments:
+        return f"Task {imported.task.name}: no new judgment, {kept}; {rejected}{listed}."
     went = {
         "labelled": imported.stages[stages.LABELLED],
         "left out": imported.stages[stages.DISCARDED],
         "to be adjudicated": imported.stages[stages.ADJUDICATION],
     }
     decided = ", ".join(f"{count:,} {what}" for what, count in went.items() if count) or "none of them decided"
-    rejected = f"{len(imported.rejects):,} rejected"
-    listed = f", listed in {imported.rejects_file}" if imported.rejects_file else ""
     return (
         f"Task {imported.task.name}: {imported.judgments:,} judgments of {imported.annotators:,} annotators on "
-        f"{imported.units:,} units imported ({decided}); {imported.repeats:,} repeats kept for analysis, "
-        f"{imported.already:,} rows there already, {rejected}{listed}."
+        f"{imported.units:,} units imported ({decided}), {kept}; {rejected}{listed}."
     )

@@ -1,0 +1,208 @@
+"""Whose answers count for the agreement of a task, and how it is told."""
+
+import json
+from io import StringIO
+from itertools import pairwise
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotate.agreeing import report, second_opinions
+from annotate.judgment_files import JudgmentFileError, read_gold
+from annotate.models import Judgment
+from corpora.errors import CorpusError
+
+pytestmark = pytest.mark.django_db
+DISPUTED = ("de en", "en de", "de")
+
+
+@pytest.fixture
+def people(person):
+    """people(3) makes so many annotators."""
+    return lambda count: [person(f"reader {n}", "en de fr") for n in range(count)]
+
+
+def answer(judged, unit, people, labels):
+    for annotator, label in zip(people, labels.split(), strict=True):
+        judged(annotator, unit, label)
+
+
+def told(*arguments):
+    out = StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_only_answers_that_stand_on_units_that_are_work_count(make_records_task, people, judged, person):
+    task = make_records_task("qa_match", 2, gold={"queue": ["1"]})
+    ann, bob, chief = people(3)
+    work, other = task.units.filter(honeypot=False)
+    answer(judged, work, (ann, bob), "1 1")
+    answer(judged, task.units.get(honeypot=True), (ann, bob), "1 0")
+    answer(judged, other, (ann, bob), "1 0")
+    other.judgments.filter(annotator=bob).update(voided_at=timezone.now())
+    Judgment.objects.create(unit=other, annotator=chief, kind="settle", label="0", answered_at=timezone.now())
+    Judgment.objects.create(unit=work, annotator=bob, kind="repeat", label="0", answered_at=timezone.now())
+    whole = report(task)["all"]
+    assert [whole[key] for key in ("units", "units_of_two", "annotators", "judgments")] == [2, 1, 2, 3]
+    assert whole["observed"]["value"] == 1.0
+    assert report(task, repeats=True)["all"]["observed"]["value"] == pytest.approx(1 / 3)
+
+
+def test_a_task_of_records_is_told_by_language_and_each_has_a_model_of_its_own(make_records_task, people, judged):
+    task = make_records_task("qa_match", 3, languages=("en", "fr"))
+    readers = people(3)
+    for unit in task.units.filter(item__language="en"):
+        answer(judged, unit, readers, "1 1 0" if unit.position % 2 else "0 0 0")
+    for unit in task.units.filter(item__language="fr"):
+        answer(judged, unit, readers[:2], "1 0")
+    found = report(task)
+    assert list(found["languages"]) == ["en", "fr"]
+    assert [part["judgments"] for part in (*found["languages"].values(), found["all"])] == [9, 6, 15]
+    assert found["languages"]["fr"]["observed"]["value"] == 0.0
+    assert found["languages"]["fr"]["dawid_skene"]["tied"] == 3
+    assert (found["labels"], found["ordered"], found["languages"]["en"]["ordinal"]) == (["1", "0"], False, None)
+    posteriors = second_opinions(task)
+    assert set(posteriors) == set(task.units.values_list("pk", flat=True))
+    assert all(sum(shares.values()) == pytest.approx(1) for shares in posteriors.values())
+
+
+def test_grades_have_an_ordinal_alpha_too(make_records_task, people, judged):
+    task = make_records_task("web_ranking", 4)
+    readers = people(2)
+    for unit, labels in zip(task.units.all(), ("4 3", "3 4", "0 1", "1 0"), strict=True):
+        answer(judged, unit, readers, labels)
+    whole = report(task)["all"]
+    assert whole["nominal"]["value"] < 0 < 0.6 < whole["ordinal"]["value"]
+    assert "ordinal alpha" in told("agreement", task.name)
+
+
+def test_of_posts_only_those_that_two_people_have_read_count_by_queue(make_task, people, judged):
+    task = make_task([DISPUTED] * 4)
+    ann, bob = people(2)
+    first, second, alone, french = task.units.all()
+    answer(judged, first, (ann, bob), "de de")
+    answer(judged, second, (ann, bob), "de und")
+    answer(judged, alone, (ann,), "en")
+    answer(judged, french, (ann, bob), "fr fr")
+    task.units.filter(pk=french.pk).update(language="fr")
+    found = report(task)
+    assert found["labels"][-1] == "und"
+    assert {code: part["units"] for code, part in found["languages"].items()} == {"de": 2, "fr": 1}
+    assert found["languages"]["de"]["observed"]["value"] == 0.5
+    assert found["all"]["judgments"] == 6
+    assert alone.pk not in second_opinions(task)
+
+
+def test_where_one_language_is_asked_about_people_agree_on_yes_no_and_und(make_task, people, judged):
+    task = make_task([DISPUTED] * 3, asked="de", decoys=1)
+    readers = people(2)
+    one, two, decoy = task.units.all()
+    answer(judged, one, readers, "de not-de")
+    answer(judged, two, readers, "de und")
+    answer(judged, decoy, readers, "not-de not-de")
+    found = report(task, gold={one.item.key: "de", two.item.key: "fr"})
+    assert found["labels"] == ["yes", "no", "und"]
+    assert list(found["languages"]) == ["de"]
+    assert (found["all"]["units"], found["all"]["observed"]["value"]) == (2, 0.0)
+    # Half a hit for yes or no, none for yes or und.
+    assert found["all"]["gold"]["majority"]["value"] == 0.25
+
+
+def test_who_is_asked_later_since_the_first_differ_does_not_count_for_agreement(make_records_task, people, judged):
+    task = make_records_task("qa_match", 4, stop_early=True)
+    readers = people(3)
+    for unit, labels in zip(task.units.all(), ("1 1", "0 0", "1 0 1", "0 1 1"), strict=True):
+        answer(judged, unit, readers[: len(labels.split())], labels)
+    whole = report(task)["all"]
+    assert whole["observed"]["value"] == 0.5
+    assert (whole["judgments"], whole["annotators"]) == (10, 3)
+    assert {one["units"] for one in whole["against_rest"]} == {4}
+
+
+def test_true_labels_measure_majority_and_model_and_those_of_no_unit_are_told(make_records_task, people, judged):
+    task = make_records_task("qa_match", 3)
+    readers = people(2)
+    one, two, three = task.units.all()
+    for unit, labels in ((one, "1 1"), (two, "0 0"), (three, "1 0")):
+        answer(judged, unit, readers, labels)
+    gold = {one.item.key: "1", two.item.key: "1", three.item.key: "0", "elsewhere": "1"}
+    measured = report(task, gold=gold)["all"]["gold"]
+    assert (measured["units"], measured["unknown"], measured["majority"]["value"]) == (3, 1, 0.5)
+    assert report(task)["all"]["gold"] is None
+    assert report(task, gold={})["all"]["gold"]["majority"]["value"] is None
+    with pytest.raises(JudgmentFileError, match=r"is 'Good', which is none of the task's: 1, 0\."):
+        report(task, gold={one.item.key: "Good"})
+
+
+def test_a_unit_where_the_model_says_what_the_votes_do_not_is_named_with_both(make_records_task, people, judged):
+    task = make_records_task("qa_match", 60)
+    readers = people(5)
+    # Two are always right; three are wrong on a third of the questions each, and all together on every tenth.
+    for unit in task.units.all():
+        truth = unit.position % 2
+        wrong = [unit.position % 10 == 0 or (unit.position + n) % 3 == 0 for n in range(3)]
+        answer(judged, unit, readers, " ".join(str(label) for label in (truth, truth, *(truth ^ no for no in wrong))))
+    part = report(task)["all"]["dawid_skene"]
+    assert (part["converged"], part["tied"]) == (True, 0)
+    assert len(part["differs"]) == 6
+    for unit in part["differs"]:
+        assert set(unit) == {"unit", "item", "language", "votes", "majority", "dawid_skene", "posterior"}
+        assert not set(unit["dawid_skene"]) & set(unit["majority"])
+    assert all(one["posterior"] >= other["posterior"] for one, other in pairwise(part["differs"]))
+
+
+def test_a_report_is_json_the_same_each_time_and_names_nobody(make_records_task, people, judged):
+    task = make_records_task("qa_match", 30)
+    readers = people(3)
+    for unit in task.units.all():
+        answer(judged, unit, readers, f"{unit.position % 2} {unit.position % 3 % 2} 1")
+    written = json.dumps(report(task))
+    assert written == json.dumps(report(task))
+    assert "reader" not in written
+    rest = report(task)["all"]["against_rest"]
+    assert {one["pseudonym"] for one in rest} == {reader.pseudonym for reader in readers}
+    assert all(one["agreement"]["low"] <= one["agreement"]["value"] <= one["agreement"]["high"] for one in rest)
+    assert [one["agreement"]["value"] for one in rest] == sorted(one["agreement"]["value"] for one in rest)
+
+
+def test_a_task_without_answers_has_a_report_that_says_nothing(make_records_task):
+    task = make_records_task("qa_match", 2)
+    whole = report(task)["all"]
+    assert (whole["units"], whole["observed"]["value"], whole["nominal"]["value"]) == (0, None, None)
+    assert whole["against_rest"] == whole["dawid_skene"]["differs"] == []
+    assert second_opinions(task) == {}
+    assert told("agreement", task.name).startswith("Task crowd: no answer counts yet")
+
+
+def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_records_task, people, judged, tmp_path):
+    task = make_records_task("qa_match", 2, languages=("en", "fr"))
+    readers = people(3)
+    for unit in task.units.all():
+        answer(judged, unit, readers, "1 1 0" if unit.position % 2 else "0 0 0")
+    gold = tmp_path / "gold.csv"
+    keys = task.units.values_list("item__key", flat=True)
+    gold.write_text("item,truth\n" + "".join(f"{key},0\n" for key in keys), encoding="utf-8")
+    lines = told("agreement", task.name, "--gold", str(gold), "--column", "task=item", "--column", "label=truth")
+    first = [line.split()[0] for line in lines.splitlines() if line]
+    assert first[:4] == ["language", "en", "fr", "all"]
+    assert "reader 2" in lines
+    assert lines.rstrip().endswith("has 50.00% [12.3, 87.7] right, and Dawid-Skene 50.00% [12.3, 87.7].")
+    with pytest.raises(CommandError, match="There is no task 'else'; there is: crowd"):
+        call_command("agreement", "else")
+
+
+def test_files_of_true_labels_that_cannot_be_used_are_refused_with_their_line(tmp_path):
+    file = tmp_path / "gold.tsv"
+    for text, sentence in [
+        ("task\tlabel\na\t1\na\t0\n", "line 3: a is 0 here and 1 before; keep one"),
+        ("task\tlabel\na\t\n", "line 2: The label is empty"),
+        ("task\tlabel\na\n", "line 2: The row has 1 field where the header has 2"),
+    ]:
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(JudgmentFileError, match=sentence):
+            read_gold(file, {})
+    file.write_text("task\ttruth\na\t1\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match="has no column label"):
+        read_gold(file, {})

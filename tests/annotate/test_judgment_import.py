@@ -1,0 +1,293 @@
+"""Judgments that were made elsewhere, into a task of their own or one that there is."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotate import judgment_import
+from annotate.core import stages
+from annotate.judgment_files import JudgmentFileError
+from annotate.judgment_import import import_judgments
+from annotate.models import Annotator, Judgment, Lease, Task, Transition
+from annotate.people import BadTable, read_table
+from annotate.queue import take
+from corpora.errors import CorpusError
+from corpora.models import Corpus, Item
+from tests.annotate import crowd
+
+pytestmark = pytest.mark.django_db
+HEADER = "task\tworker\tlabel"
+
+
+@pytest.fixture
+def file_of(tmp_path):
+    """file_of("1 ann yes", "1 bob no") writes a TSV of task, worker and label; header= gives other columns."""
+
+    def make(*rows, header=HEADER, name="judgments.tsv"):
+        path = tmp_path / name
+        path.write_text("\n".join([header, *("\t".join(row.split(" ")) for row in rows)]) + "\n", encoding="utf-8")
+        return path
+
+    return make
+
+
+def reasons(imported):
+    """Line -> reason, from the list on disk."""
+    rows = imported.rejects_file.read_text(encoding="utf-8").splitlines() if imported.rejects_file else []
+    return {row["line"]: row["reason"] for row in map(json.loads, rows)}
+
+
+def said(capsys):
+    return capsys.readouterr().out.strip()
+
+
+def test_a_file_makes_a_closed_task_whose_units_have_the_labels_of_their_majorities(file_of):
+    file = file_of("b ann 1", "b bob 1", "b cy 0", "a ann 0", "a bob 1", "c ann 10")
+    imported = import_judgments("crowd", file)
+    task = imported.task
+    assert (imported.is_new, imported.judgments, imported.annotators, imported.units) == (True, 6, 3, 3)
+    assert (task.task_type, task.labels, task.languages, task.is_open) == ("imported", ["0", "1", "10"], [], False)
+    units = list(task.units.values_list("item__key", "item__text", "stage", "label", "redundancy"))
+    assert units == [
+        ("b", "b", stages.LABELLED, "1", 3),
+        ("a", "a", stages.DISCARDED, "", 2),
+        ("c", "c", stages.LABELLED, "10", 1),
+    ]
+    moves = Transition.objects.filter(unit__item__key="b").values_list("event", "to_stage", "label", "judgment__label")
+    assert list(moves) == [("asked", "QUEUED", "", None), ("answered", "LABELLED", "1", "0")]
+    assert imported.stages == {stages.LABELLED: 2, stages.DISCARDED: 1}
+
+
+def test_workers_become_annotators_who_cannot_log_in_and_bear_a_name_that_nobody_can_type(file_of):
+    import_judgments("crowd", file_of("a w1 x", "a w/2 y"))
+    users = User.objects.filter(annotator__isnull=False).order_by("username")
+    assert [user.username for user in users] == ["imported:crowd:w/2", "imported:crowd:w1"]
+    assert not any(user.is_active or user.has_usable_password() or user.is_staff for user in users)
+    assert all(one.pseudonym.startswith("annotator-") for one in Annotator.objects.all())
+    with pytest.raises(BadTable, match="is not a user name"):
+        read_table("username,name,languages\nimported:crowd:w1,W,de:5\n")
+
+
+def test_one_worker_of_two_tasks_is_two_annotators(file_of):
+    import_judgments("one", file_of("a w1 x"))
+    import_judgments("two", file_of("a w1 x"))
+    assert Annotator.objects.count() == 2
+
+
+def test_each_answer_has_a_closed_lease_and_a_place_of_its_own(file_of):
+    import_judgments("crowd", file_of("a w1 x", "a w2 x", "a w3 y"))
+    assert list(Lease.objects.values_list("place", "outcome")) == [(n, "answered") for n in (1, 2, 3)]
+    assert Judgment.objects.filter(kind="answer", lease__closed_at__isnull=False, shown_at=None).count() == 3
+
+
+def test_a_second_answer_by_one_worker_is_rejected_with_its_line_and_the_first_is_kept(file_of):
+    imported = import_judgments("crowd", file_of("a w1 x", "a w1 y", "a w2 x", "a w1 x"))
+    assert reasons(imported) == dict.fromkeys((3, 5), "w1 has answered a before, with x; the first answer counts.")
+    assert list(Judgment.objects.values_list("kind", "label")) == [("answer", "x"), ("answer", "x")]
+
+
+def test_repeats_are_kept_by_option_for_analysis_only(file_of):
+    imported = import_judgments("crowd", file_of("a w1 x", "a w1 y", "a w1 y", "a w2 x"), keep_repeats=True)
+    assert (imported.judgments, imported.repeats, imported.rejects_file) == (2, 2, None)
+    assert [judgment.lease for judgment in Judgment.objects.filter(kind="repeat")] == [None, None]
+    assert imported.task.units.get().label == "x"
+
+
+@pytest.mark.parametrize("keep_repeats", [False, True])
+def test_run_again_it_adds_nothing_and_rejects_the_same(file_of, keep_repeats):
+    file = file_of("a w1 x", "a w1 x", "a w1 y", "a w2 x", "b w1 q", "b w1 ")
+    first = import_judgments("crowd", file, keep_repeats=keep_repeats)
+    before = (reasons(first), list(Judgment.objects.values()), list(Transition.objects.values()))
+    again = import_judgments("crowd", file, keep_repeats=keep_repeats)
+    assert (again.is_new, again.judgments, again.repeats, again.units) == (False, 0, 0, 0)
+    assert again.already == first.judgments + first.repeats
+    assert (reasons(again), list(Judgment.objects.values()), list(Transition.objects.values())) == before
+    assert Annotator.objects.count() == 2
+
+
+def test_repeats_can_be_kept_later_and_the_list_of_rejects_goes(file_of):
+    file = file_of("a w1 x", "a w1 y")
+    listed = import_judgments("crowd", file).rejects_file
+    imported = import_judgments("crowd", file, keep_repeats=True)
+    assert (imported.already, imported.repeats, imported.rejects_file) == (1, 1, None)
+    assert not listed.exists()
+
+
+def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
+    long, odd = "w" * 71, "w\u200b"
+    file = file_of("a w1 x", "a w2 ", "a  x", f"a {long} x", f"a {odd} x", "a w3", " w4 x", "a w5 z")
+    imported = import_judgments("crowd", file, labels=["x", "y"])
+    assert reasons(imported) == {
+        3: "The label is empty.",
+        4: "The worker is empty.",
+        5: "The worker has 71 characters; 70 are the most.",
+        6: "The worker holds a tab, a newline or another character that cannot be seen.",
+        7: "The row has 2 fields where the header has 3.",
+        8: "The task is empty.",
+        9: "The label 'z' is none of the task's: x y.",
+    }
+    assert imported.judgments == 1
+
+
+def test_jsonl_may_have_numbers_and_other_names_for_its_columns(tmp_path):
+    file = tmp_path / "judgments.jsonl"
+    rows = [
+        {"item": 7, "who": "w1", "answer": 1},
+        {"item": 7, "who": 2, "answer": 0.5},
+        {"item": 7, "who": 3},
+        {"item": 7, "who": True, "answer": 1},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    imported = import_judgments("crowd", file, columns={"task": "item", "worker": "who", "label": "answer"})
+    assert imported.task.units.get().item.key == "7"
+    assert reasons(imported) == {
+        2: "The label is neither a string nor a whole number.",
+        3: "The label is missing.",
+        4: "The worker is neither a string nor a whole number.",
+    }
+
+
+def test_a_column_may_say_the_language_of_each_item(file_of):
+    file = file_of("a w1 x de", "a w2 x fr", "b w1 x fr", "b w2 x klingon", header=f"{HEADER}\tlanguage")
+    imported = import_judgments("crowd", file)
+    assert imported.task.languages == ["de", "fr"]
+    assert dict(imported.task.units.values_list("item__key", "item__language")) == {"a": "de", "b": "fr"}
+    assert reasons(imported) == {
+        3: "a was in de in a row before.",
+        5: "The language 'klingon' is no code known here, such as de, zh-CN or hi-Latn.",
+    }
+
+
+def test_the_units_of_a_task_there_is_get_the_judgments_and_wait_for_those_that_are_missing(
+    make_records_task, person, file_of
+):
+    task = make_records_task("qa_match", 4, gold={"queue": ["1"]})
+    done, open_one, split, labelled = task.units.filter(honeypot=False)
+    pot = task.units.get(honeypot=True)
+    reader = person("ann", "en")
+    task.units.filter(pk=labelled.pk).update(stage=stages.LABELLED, label="1")
+    file = file_of(
+        *(f"{done.item.key} w{n} 1" for n in (1, 2, 3)),
+        f"{open_one.item.key} w1 0",
+        *(f"{split.item.key} w{n} {n % 2}" for n in (1, 2, 3, 4)),
+        f"{labelled.item.key} w1 1",
+        f"{pot.item.key} w1 1",
+        "elsewhere w1 1",
+        f"{done.item.key} w5 Good",
+    )
+    lease = take(reader, task)
+    assert lease.unit in (done, open_one, split)
+    imported = import_judgments(task.name, file)
+    assert reasons(imported) == {
+        10: f"{labelled.item.key} has its label already; give all judgments of an item in one file.",
+        11: f"{pot.item.key} is a gold answer of the task crowd, and gets no label.",
+        12: "elsewhere is no item of the task crowd.",
+        13: "The label 'Good' is none of the task's: 1 0.",
+    }
+    for unit in (done, open_one, split):
+        unit.refresh_from_db()
+    assert (done.stage, done.label) == (stages.LABELLED, "1")
+    assert (open_one.stage, open_one.judgments.count(), open_one.redundancy) == (stages.QUEUED, 1, 3)
+    assert (split.stage, split.redundancy) == (stages.DISCARDED, 4)
+    assert imported.stages == {stages.LABELLED: 1, stages.DISCARDED: 1}
+    assert not Corpus.objects.filter(name=task.name).exists()
+
+
+def test_what_a_manager_voided_does_not_come_back(file_of, manager):
+    file = file_of("a w1 x", "a w2 x")
+    import_judgments("crowd", file)
+    Judgment.objects.filter(annotator__user__username="imported:crowd:w1").update(
+        voided_at=timezone.now(), voided_by=manager
+    )
+    assert import_judgments("crowd", file).already == 2
+    assert Judgment.objects.filter(voided_at=None).count() == 1
+
+
+def test_where_it_breaks_off_nothing_is_written(file_of, monkeypatch):
+    def broken(*args):
+        raise RuntimeError("the machine went off")
+
+    monkeypatch.setattr(judgment_import, "decide_all", broken)
+    with pytest.raises(RuntimeError):
+        import_judgments("crowd", file_of("a w1 x"))
+    for model in (Task, Corpus, Item, User, Annotator, Lease, Judgment):
+        assert not model.objects.exists()
+
+
+def test_where_nothing_can_be_taken_the_first_reason_is_said_and_no_task_is_made(file_of):
+    with pytest.raises(JudgmentFileError, match=r"all of its 2 rows were rejected, the first at line 2: .*'x' is none"):
+        import_judgments("crowd", file_of("a w1 x", "a w2 x"), labels=["0", "1"])
+    with pytest.raises(JudgmentFileError, match="holds no rows"):
+        import_judgments("crowd", file_of())
+    assert not Task.objects.exists()
+
+
+def test_what_cannot_be_imported_is_refused_with_what_to_do(file_of, make_task, make_records_task):
+    file = file_of("a w1 x")
+    make_task([("de", "en", "de")], asked="de", name="verify")
+    make_records_task("qa_match", 1)
+    Corpus.objects.create(name="taken")
+    for name, options, sentence in [
+        ("verify", {}, "verify asks about one language at a time"),
+        ("crowd", {"labels": ["0", "1"]}, "crowd has the labels 1 0; leave --labels out"),
+        ("taken", {}, "There is a corpus 'taken'"),
+        ("../crowd", {}, "cannot be a task's name"),
+        ("new", {"labels": ["x", "x"]}, "A label stands twice"),
+        ("new", {"labels": ["x" * 65]}, "more than 64 characters"),
+    ]:
+        with pytest.raises(JudgmentFileError, match=sentence):
+            import_judgments(name, file, **options)
+    with pytest.raises(CorpusError, match="has no column label"):
+        import_judgments("new", file_of(header="task\tworker\tanswer"))
+
+
+def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
+    file = file_of("a w1 x", "a w1 y", "a w2 x", "b w1 y")
+    call_command("import_judgments", "crowd", str(file))
+    told = said(capsys)
+    assert told.startswith(
+        "Task crowd: 3 judgments of 2 annotators on 2 units imported (2 labelled), 0 repeats kept for analysis; 0 rows "
+        "were there already, 1 were rejected, listed in "
+    )
+    call_command("import_judgments", "crowd", str(file), "--keep-repeats")
+    assert said(capsys) == (
+        "Task crowd: no new judgment, 1 repeats kept for analysis; 3 rows were there already, 0 were rejected."
+    )
+    with pytest.raises(CommandError, match="write FIELD=COLUMN with one of task, worker, label"):
+        call_command("import_judgments", "crowd", str(file), "--column", "item=a")
+
+
+def test_the_crowd_sets_give_their_published_figures_with_and_without_repeats(capsys):
+    labels, gold = crowd.FOLDER / "cf_amt.labels.tsv", crowd.FOLDER / "cf_amt.gold.tsv"
+    call_command("import_judgments", "cf_amt", str(labels), "--keep-repeats")
+    assert "6,025 judgments of 110 annotators on 300 units" in said(capsys)
+    for options, judgments, alpha in [([], "6,025", "0.5209"), (["--repeats"], "6,030", "0.5212")]:
+        call_command("agreement", "cf_amt", "--gold", str(gold), *options)
+        told = said(capsys)
+        assert f"{judgments} judgments of 110 annotators on 300 units" in told
+        assert f"alpha is {alpha} " in told
+        assert "has 85.33% [81.0, 89.0] right, and Dawid-Skene 83.67% [79.2, 87.5]." in told
+
+
+def test_zencrowd_gives_its_published_figures_where_the_first_of_each_repeat_is_kept(capsys):
+    labels, gold = crowd.FOLDER / "zencrowd_in.labels.tsv", crowd.FOLDER / "zencrowd_in.gold.tsv"
+    call_command("import_judgments", "zencrowd", str(labels))
+    assert "710 were rejected" in said(capsys)
+    call_command("agreement", "zencrowd", "--gold", str(gold), "--json")
+    whole = json.loads(said(capsys))["all"]
+    assert round(whole["nominal"]["value"], 4) == 0.1699
+    assert [round(100 * whole["gold"][how]["value"], 2) for how in ("majority", "dawid_skene")] == [74.00, 75.64]
+
+
+def test_the_readme_says_which_figure_belongs_to_which_option():
+    readme = (crowd.FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
+    for row in (
+        "| cf_amt | (first kept) | 6,025 | 85.33% | 83.67% | 0.5209 |",
+        "| cf_amt | `--repeats` | 6,030 | 85.33% | 83.67% | 0.5212 |",
+        "| zencrowd_in | (first kept) | 10,495 | 74.00% | 75.64% | 0.1699 |",
+        "| zencrowd_in | `--repeats` | 11,205 | 74.09% | 75.74% | 0.1757 |",
+    ):
+        assert row in readme
