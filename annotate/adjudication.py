@@ -23,7 +23,7 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
     if language:
         visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
         units = units.filter(blind=False, **visits).distinct()
-    return units.exclude(pk__in=_judged(annotator)).select_related("item").order_by("position")
+    return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by("position")
 
 
 def for_others(task: Task, annotator: Annotator) -> int:
@@ -67,9 +67,9 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
     if own and (own.kind, own.label, own.reason, own.comment) == said:
         return own  # a retry
     if unit.stage != stages.ADJUDICATION:
-        raise WrongStage("This post is not waiting for an adjudicator; somebody may have decided it meanwhile.")
+        raise WrongStage("This one is not waiting for an adjudicator; somebody may have decided it meanwhile.")
     if own:
-        raise NotAllowed("You have judged this post as an annotator, so another adjudicator must decide it.")
+        raise NotAllowed("You have judged this one as an annotator, so another adjudicator must decide it.")
     if not answer.reason.strip():
         raise InvalidAnswer("Say in a few words how you know, so that others can follow the decision.")
     if "\x00" in answer.reason + answer.comment:
@@ -101,7 +101,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
         annotator=annotator, voided_at=None, kind__in=[Judgment.SETTLE, Judgment.DISCARD]
     ).first()
     if own is None:
-        raise NothingToUndo("There is no decision of yours on this post to take back.")
+        raise NothingToUndo("There is no decision of yours here to take back.")
     own.voided_at = timezone.now()
     own.save(update_fields=["voided_at"])
     move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=own)

@@ -11,6 +11,7 @@ from annotate import judging, presenting
 from annotate.access import with_task
 from annotate.errors import InvalidAnswer
 from annotate.models import Transition
+from annotate.task_types import TASK_TYPES
 from annotate.views import whole_number
 from corpora.core.languages import LANGUAGES
 
@@ -30,14 +31,17 @@ def adjudication(request, annotator, task):
     visited = Transition.objects.filter(unit__in=told, to_stage="QUEUED").order_by()
     languages = visited.values_list("language").annotate(Count("unit", distinct=True)).order_by("language")
     units = adjudicating.to_adjudicate(task, annotator, language)
+    page = Paginator(units, 50).get_page(request.GET.get("page"))
     context = {
         "task": task,
         "language": language,
         "languages": [(presenting.Choice(code), count) for code, count in languages],
         "waiting": everything.count(),
-        "for_another": presenting.for_another(adjudicating.for_others(task, annotator)),
-        "page": Paginator(units, 50).get_page(request.GET.get("page")),
-        "decided": adjudicating.decisions(annotator, task)[:50],
+        "for_another": presenting.for_another(adjudicating.for_others(task, annotator), task),
+        "records": TASK_TYPES[task.task_type].records,
+        "page": page,
+        "rows": presenting.to_adjudicate(page, task),
+        "decided": presenting.decided(adjudicating.decisions(annotator, task)[:50]),
         **_just_decided(request, annotator, task),
     }
     return render(request, "annotate/adjudication.html", context)

@@ -73,15 +73,15 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
     if live := unit.judgments.filter(annotator=annotator, voided_at=None).first():
         return _retried(live, answer)
     if unit.stage != stages.QUEUED:
-        raise WrongStage("This post has gone on without your answer, so it was not counted. Please take the next one.")
+        raise WrongStage("This one has gone on without your answer, so it was not counted. Please take the next.")
     if answer:
         TASK_TYPES[unit.task.task_type].check(answer, unit)
         if lease.place is None:
             lease.place = free_place(unit)
             if lease.place is None:
                 raise LeaseExpired(
-                    "You had this post open for longer than it is kept for one reader, and somebody else has it "
-                    "now. Please take the next one."
+                    "You had this one open for longer than it is kept for one reader, and somebody else has it "
+                    "now. Please take the next."
                 )
     else:
         lease.place = None
@@ -116,7 +116,7 @@ def _retried(first: Judgment, answer: Answer | None) -> Judgment:
     if first.voided_by_id:
         raise AlreadyAnswered("Your answers in this task were set aside by the manager, who can tell you why.")
     if first.voided_at:
-        raise AlreadyAnswered(f"You {said} here and took that back since. Please answer the post that is open now.")
+        raise AlreadyAnswered(f"You {said} here and took that back since. Please answer what is open now.")
     if answer is None and first.kind == Judgment.SKIP:
         return first
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
@@ -156,7 +156,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     others_leases = unit.leases.exclude(annotator=annotator).filter(opened_at__gte=judgment.answered_at)
     others_judgments = unit.judgments.exclude(annotator=annotator).filter(answered_at__gte=judgment.answered_at)
     if others_leases.exists() or others_judgments.exists():
-        raise TooLateToUndo("Somebody else has this post by now, so your answer stands.")
+        raise TooLateToUndo("Somebody else has this one by now, so your answer stands.")
     now = timezone.now()
     judgment.voided_at = now
     judgment.save(update_fields=["voided_at"])
@@ -180,7 +180,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
         )
     reopened = lease_locked(unit, annotator)
     if reopened is None:
-        raise TooLateToUndo("Somebody else has this post by now, so your answer stands.")
+        raise TooLateToUndo("Somebody else has this one by now, so your answer stands.")
     close_others([reopened], annotator, task, "released")
     return reopened
 

@@ -1,6 +1,7 @@
 """What the pages show, put together from the records; changes nothing and decides nothing."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote_plus, urlencode
 
@@ -112,6 +113,12 @@ def record(item: Item, task_type: TaskType) -> dict:
     return {"record": task_type.template, "fields": fields}
 
 
+def in_a_line(unit: Unit) -> str:
+    """The text of a list's row: a post, or the fields of a record one after the other."""
+    fields = TASK_TYPES[unit.task.task_type].fields
+    return " · ".join(unit.item.fields[name] for name in fields) if fields else unit.item.text
+
+
 def question(lease: Lease, annotator: Annotator) -> dict:
     """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people."""
     unit, task = lease.unit, lease.unit.task
@@ -172,32 +179,53 @@ def dossier(unit: Unit, annotator: Annotator) -> dict:
     Else the check would lean towards what it checks. Nor does it show once it is decided, for the decision may be
     taken back.
     """
-    item, blind = unit.item, is_audit(unit)
+    blind = is_audit(unit)
     judgments = unit.judgments.select_related("annotator__user", "lease")
+    own = judgments.filter(annotator=annotator, voided_at=None).first()
+    known = {
+        "judgments": [(judgment, code_or_name(judgment.label, unit.task)) for judgment in judgments],
+        "transitions": unit.transitions.select_related("by", "judgment"),
+    }
+    task_type = TASK_TYPES[unit.task.task_type]
+    return {
+        "blind": blind,
+        **({} if blind else known),
+        **record(unit.item, task_type),
+        **(_about_record(unit) if task_type.records else _about_post(unit, blind)),
+        "own": own,
+        "own_said": code_or_name(own.label, unit.task) if own else "",
+        "came_to": code_or_name(unit.label, unit.task),
+        "open": unit.stage == stages.ADJUDICATION,
+    }
+
+
+def _about_record(unit: Unit) -> dict:
+    fields = TASK_TYPES[unit.task.task_type].fields
+    words = unit.item.fields[fields[0]] if fields else unit.item.text
+    # A query or a question is no word to be looked up in a dictionary.
+    return {"options": options(unit.task), "searches": _searches(words, SEARCHES[1:])}
+
+
+def _about_post(unit: Unit, blind: bool) -> dict:
+    item = unit.item
     try:
         posts = posts_by_author(item.corpus.name, item.author, OTHER_POSTS + 1)
         trouble = ""
     except CorpusError as error:
         posts, trouble = [], str(error)
-    query = quote_plus(item.text[:200])
-    known = {
-        "votes": item.votes.items(),
-        "judgments": judgments,
-        "transitions": unit.transitions.select_related("by", "judgment"),
-    }
     return {
-        "blind": blind,
-        **({} if blind else known),
-        "paragraphs": item.text.splitlines(),
+        **({} if blind else {"votes": item.votes.items()}),
         "posts": [post for post in posts if post["id"] != item.key][:OTHER_POSTS],
         "trouble": trouble,
-        "searches": [(name, address.format(query)) for name, address in SEARCHES],
+        "searches": _searches(item.text, SEARCHES),
         "choices": ([], by_name(unit.task)) if blind else _likely_first(unit),
         **(about(unit) if unit.asked else {}),
         "und": UND,
-        "own": judgments.filter(annotator=annotator, voided_at=None).first(),
-        "open": unit.stage == stages.ADJUDICATION,
     }
+
+
+def _searches(words: str, places: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, address.format(quote_plus(words[:200]))) for name, address in places]
 
 
 def _likely_first(unit: Unit) -> tuple[list[Choice], list[Choice]]:
@@ -210,6 +238,11 @@ def _likely_first(unit: Unit) -> tuple[list[Choice], list[Choice]]:
     return [Choice(code) for code in likely], rest
 
 
+def code_or_name(label: str, task: Task) -> str:
+    """A label where the languages' codes are shown; a record's answer is called by its name there too."""
+    return name_of(label, task) if TASK_TYPES[task.task_type].records else label
+
+
 def said(judgment: Judgment | None) -> str:
     """What an annotator's judgment was, in a word or two."""
     if judgment is None:
@@ -220,6 +253,30 @@ def said(judgment: Judgment | None) -> str:
 def reason(judgment: Judgment) -> str:
     """Why somebody said what they said: one of the reasons for Undefined in words, or their own words."""
     return UNDEFINED_REASONS.get(judgment.reason, judgment.reason)
+
+
+def to_adjudicate(units: Iterable[Unit], task: Task) -> list[tuple[Unit, str, list[str]]]:
+    """A row for each unit: its text, and of records what people answered, in the order of the labels."""
+    answers: dict[int, list[str]] = {}
+    if TASK_TYPES[task.task_type].records:
+        live = Judgment.objects.filter(unit__in=[unit.pk for unit in units], kind=Judgment.ANSWER, voided_at=None)
+        for unit, label in live.order_by("pk").values_list("unit_id", "label"):
+            answers.setdefault(unit, []).append(label)
+    return [
+        (
+            unit,
+            in_a_line(unit),
+            [name_of(label, task) for label in sorted(answers.get(unit.pk, ()), key=task.labels.index)],
+        )
+        for unit in units
+    ]
+
+
+def decided(judgments: Iterable[Judgment]) -> list[tuple[Judgment, str, str]]:
+    """A row for each decision: the text of its unit, and the label."""
+    return [
+        (judgment, in_a_line(judgment.unit), code_or_name(judgment.label, judgment.unit.task)) for judgment in judgments
+    ]
 
 
 def decision(judgment: Judgment) -> str:
@@ -254,10 +311,11 @@ def undecidable(count: int) -> str:
     return f"{posts}; make another person an adjudicator."
 
 
-def for_another(count: int) -> str:
-    """Why an adjudicator's list lacks posts that wait for one."""
+def for_another(count: int, task: Task) -> str:
+    """Why an adjudicator's list lacks units that wait for one."""
     if not count:
         return ""
+    noun = "record" if TASK_TYPES[task.task_type].records else "post"
     if count == 1:
-        return "1 post waits for another adjudicator, since you have judged it."
-    return f"{count:,} posts wait for another adjudicator, since you have judged them."
+        return f"1 {noun} waits for another adjudicator, since you have judged it."
+    return f"{count:,} {noun}s wait for another adjudicator, since you have judged them."

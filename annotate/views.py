@@ -59,6 +59,7 @@ def _work(request, annotator, task, leases, *, on_sheet=False, status=200, **ext
         "task": task,
         "on_sheet": on_sheet,
         "has_sheets": has_sheets(task),
+        "records": TASK_TYPES[task.task_type].records,
         "progress": progress.own_progress(annotator, task),
         "last": presenting.said(last),
         **extra,
@@ -121,7 +122,7 @@ def judge(request, annotator, task):
     lease_id = whole_number(request.POST.get("lease"))
     active_seconds = _active_seconds(request)
     if lease_id is None:
-        raise InvalidAnswer("The form did not say which post it answers. Reload the page.")
+        raise InvalidAnswer("The form did not say what it answers. Reload the page.")
     try:
         if "skip" in request.POST:
             judging.skip(annotator, lease_id, active_seconds)
@@ -159,7 +160,7 @@ def pause(request, annotator, task):
 
 def _check_sheets(task) -> None:
     if not has_sheets(task):
-        raise NotFound("The posts of this task come one by one only.")
+        raise NotFound("This task comes one by one only, on no sheets.")
 
 
 @require_GET
@@ -219,7 +220,13 @@ def _mark(said: str | None):
 def answers(request, annotator, task):
     page = Paginator(progress.today(annotator, task), 50).get_page(request.GET.get("page"))
     rows = [
-        (judgment, presenting.said(judgment), presenting.reason(judgment), label_name(judgment.unit.asked))
+        (
+            judgment,
+            presenting.in_a_line(judgment.unit),
+            presenting.said(judgment),
+            presenting.reason(judgment),
+            label_name(judgment.unit.asked),
+        )
         for judgment in page
     ]
     context = {"task": task, "has_sheets": has_sheets(task), "page": page, "rows": rows}

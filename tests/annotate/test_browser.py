@@ -255,7 +255,7 @@ def test_a_page_older_than_the_session_says_so_and_leaves_the_post_where_it_is(
     page.wait_for_selector("text=This page is older than your session")
     assert hands.post == before
     assert page.input_value("[name=comment]") == "typed"
-    page.click("text=Next post")
+    page.click("text=Go on")
     page.wait_for_selector("#notice:empty", state="attached")
     hands.press_and_wait("Digit1")
     assert said(ann) == [("answer", "de", "")]

@@ -366,7 +366,7 @@ def test_it_is_too_late_once_somebody_else_has_been_given_the_unit(make_task, pe
     ann, ben = person("ann", "de"), person("ben", "en")
     pass_on(ann, task)
     lease = take(ben, task)
-    with pytest.raises(TooLateToUndo, match="Somebody else has this post by now, so your answer stands"):
+    with pytest.raises(TooLateToUndo, match="Somebody else has this one by now, so your answer stands"):
         undo(ann, task)
     release(ben, lease.pk)
     with pytest.raises(TooLateToUndo):

@@ -111,7 +111,7 @@ def test_what_is_refused_is_said_and_the_rest_is_saved(make_task, as_ann, ann, p
         answer = send(as_ann, fields, headers=headers)
         assert answer.status_code == 200
         assert "2 of 5 answers were saved." in answer.text
-        assert "<li>2 not: You had this post open for longer than it is kept for one reader" in answer.text
+        assert "<li>2 not: You had this one open for longer than it is kept for one reader" in answer.text
         assert "<li>1 not: &#x27;sv&#x27; is no answer here; it is de, not-de or und.</li>" in answer.text
         assert 'href="/tasks/task/answers/"' in answer.text
         assert labels(ann) == ["not-de", "de"]
@@ -165,7 +165,7 @@ def test_a_task_that_asks_which_language_has_no_sheets(make_task, as_ann):
     make_task([DISPUTED] * 3)
     for answer in (as_ann.get(SHEET), as_ann.post(f"{SHEET}start/"), send(as_ann, {"lease": ["1"]})):
         assert answer.status_code == 404
-        assert "The posts of this task come one by one only." in answer.text
+        assert "This task comes one by one only, on no sheets." in answer.text
     assert not Lease.objects.exists()
 
 
