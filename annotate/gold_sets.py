@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from corpora import store
 
 DESIGNS = ("uniform", "recall", "precision")
+RECORDS = "records"
 FORMAT = 2
 DIGESTS = ".digests.txt"  # of gold.jsonl or gold.unfinished.jsonl, in place of .jsonl
 # How a post of a uniform set came to its label, and whether the detectors agreed on one.
@@ -101,17 +102,22 @@ def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
 
 
 def _read(folder: Path, allow_erased: bool) -> GoldSet:
-    manifest = _manifest(folder)
+    manifest = manifest_of(folder)
     place = folder / "manifest.json"
     finished = _get(place, manifest, "finished", bool)
     design = _get(place, manifest, "design", str)
+    if design == RECORDS:
+        raise GoldSetError(
+            f"{folder} is a set of records, which predictions are measured on that are in XGLUE's files; name their "
+            "folder with --predictions, and no predictor."
+        )
     if design not in DESIGNS:
         raise GoldSetError(f"{place} has the design {design!r}, which is none of {', '.join(DESIGNS)}.")
     files = _get(place, manifest, "files", dict)
     jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
     if jsonl.name not in files:
         raise GoldSetError(f"{place} names no {jsonl.name} among its files. {_RESTORE}")
-    changed, missing = _differing(folder, files)
+    changed, missing = differing(folder, files)
     gone = _gone(jsonl, files, changed, missing, allow_erased)
     rows = list(_rows(jsonl))
     _check_others(jsonl, changed, missing, rows, gone)
@@ -138,7 +144,8 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
     )
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """manifest.json of a folder, as it was written. GoldSetError where it is none, or was changed."""
     if not folder.is_dir():
         raise GoldSetError(f"There is no folder {folder}; name one that export_gold or import_gold has written.")
     path = folder / "manifest.json"
@@ -191,7 +198,7 @@ def _voted(place: Path, detectors: list[Any]) -> frozenset[str]:
 # --- what was changed since the set was written
 
 
-def _differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
+def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The names of the files that are not as they were written, and of those that are not there."""
     changed, missing = [], []
     for name, digest in files.items():

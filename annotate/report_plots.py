@@ -1,9 +1,11 @@
 """The plots of a report: which numbers of it are drawn, in which order, how many to a picture."""
 
 from collections.abc import Callable
+from functools import partial
 
 from django.utils.safestring import SafeString
 
+from annotate import record_report
 from annotate.plots import Mark, Row, axis_of, bars, confused_labels, forest, heat_map
 from annotate.report_sections import name_of
 from corpora.core.languages import UND
@@ -64,6 +66,27 @@ def _confusion(report: dict) -> list[SafeString]:
     return [heat_map(chosen, cells, title=title, predicted=predicted) for title, chosen in shown]
 
 
+def _graded(task: str, report: dict) -> list[SafeString]:
+    found = report[task]
+    counted = {"nDCG": "queries", "BLEU-4": "pairs"}.get(found["metric"], "rows")
+    rows = [
+        Row(row["language"], row["name"], (_as_mark(row["estimate"], row.get(counted)),)) for row in found["languages"]
+    ]
+    axis = axis_of(rows)
+    return [
+        forest(part, title=_part(f"{task.upper()}: {found['metric']} by language", number), axis=axis, counted=counted)
+        for number, part in enumerate(_split(_by_value(rows), SINGLES), 1)
+        if _measured(part)
+    ]
+
+
+def _as_mark(found: dict, count: int) -> Mark:
+    """A dot alone where there are too few units for an interval."""
+    if found["value"] is None or found["low"] is None:
+        return Mark(found["value"], *(found["value"] or 0.0,) * 2, count)
+    return Mark(found["value"], found["low"], found["high"], count)
+
+
 PLOTS: dict[str, Callable[[dict], list[SafeString]]] = {
     "accuracy": _accuracy,
     "recall": _recall,
@@ -72,6 +95,7 @@ PLOTS: dict[str, Callable[[dict], list[SafeString]]] = {
     "unseen": _unseen,
     "balanced": _balanced,
     "confusion": _confusion,
+    **{task: partial(_graded, task) for task in record_report.TITLES},
 }
 
 

@@ -1,6 +1,7 @@
 """A report of `evaluate` written down: for a terminal, in Markdown, and as one HTML file that fetches nothing.
 
-What it says is in report_sections.py; here is how it looks, and which plots go with it.
+What it says is in report_sections.py, or in record_report.py where records were measured; here is how it looks, and
+which plots go with it.
 """
 
 import re
@@ -9,9 +10,9 @@ from unicodedata import east_asian_width
 
 from django.template.loader import render_to_string
 
-from annotate import report_sections
+from annotate import record_report, report_sections
 from annotate.report_plots import PLOTS
-from annotate.report_sections import DIGEST, HOW_TO_READ, NAME, NOTE, NUMBER, Table
+from annotate.report_sections import DIGEST, NAME, NOTE, NUMBER, Table
 
 WIDTH = 100  # of a terminal, in columns
 GAP = "  "
@@ -20,31 +21,38 @@ LEAST = 12  # columns of a terminal that a shortened cell keeps
 FOLDED = 12  # a table of more rows is folded in the HTML
 
 
+def _says(report: dict):
+    """The module that has the words of a report."""
+    return record_report if report.get("kind") == "records" else report_sections
+
+
 def as_text(report: dict) -> str:
     """At most 100 columns wide; the warnings first."""
-    parts = [_underlined(_printable(report_sections.title(report)), "=")]
+    says = _says(report)
+    parts = [_underlined(_printable(says.title(report)), "=")]
     if warnings := report.get("warnings"):
         bar = "!" * WIDTH
         lines = [_wrapped(_printable(words), "!! ", "!!   ") for words in warnings]
         parts.append("\n".join([bar, f"!! {_warned(warnings).upper()}", *lines, bar]))
-    if headlines := report_sections.headlines(report):
+    if headlines := says.headlines(report):
         # Room for the longest name, and for an estimate.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
         lines = [(f"{name:<{room}}{number:<22}", _printable(words)) for name, number, words in headlines]
         parts.append("\n".join(_wrapped(words, start, " " * len(start)) for start, words in lines))
-    for section in report_sections.sections(report):
+    for section in says.sections(report):
         written = [_underlined(_printable(section.title), "-")]
         if section.loud:
             written.append(_wrapped(section.loud, "!! ", "!! "))
         written += [_wrapped(_printable(words)) for words in section.words if words]
         parts.append("\n".join(written))
         parts += [text_table(table) for table in section.tables]
-    parts.append("\n".join(_wrapped(words) for words in HOW_TO_READ))
+    parts.append("\n".join(_wrapped(words) for words in says.HOW_TO_READ))
     return "\n\n".join(parts) + "\n"
 
 
 def as_markdown(report: dict) -> str:
     """GitHub's Markdown; whatever comes from a file is text there and no markup."""
+    says = _says(report)
     found = [
         {
             "title": _marked_down(section.title),
@@ -59,15 +67,15 @@ def as_markdown(report: dict) -> str:
                 for table in section.tables
             ],
         }
-        for section in report_sections.sections(report)
+        for section in says.sections(report)
     ]
     warnings = report.get("warnings") or []
     context = {
-        "title": _marked_down(report_sections.title(report)),
+        "title": _marked_down(says.title(report)),
         "warned": _warned(warnings),
         "warnings": [_marked_down(words) for words in warnings],
-        "headlines": [[_marked_down(words) for words in line] for line in report_sections.headlines(report)],
-        "how_to_read": HOW_TO_READ,
+        "headlines": [[_marked_down(words) for words in line] for line in says.headlines(report)],
+        "how_to_read": says.HOW_TO_READ,
         "sections": found,
     }
     return render_to_string("annotate/report.md", context)
@@ -75,6 +83,7 @@ def as_markdown(report: dict) -> str:
 
 def as_html(report: dict) -> str:
     """One file with its styles and plots inside: no script, nothing fetched."""
+    says = _says(report)
     found = [
         {
             "section": section,
@@ -91,14 +100,14 @@ def as_html(report: dict) -> str:
                 for table in section.tables
             ],
         }
-        for section in report_sections.sections(report)
+        for section in says.sections(report)
     ]
     context = {
-        "title": report_sections.title(report),
+        "title": says.title(report),
         "warned": _warned(report.get("warnings") or []),
         "warnings": report.get("warnings") or [],
-        "headlines": report_sections.headlines(report),
-        "how_to_read": HOW_TO_READ,
+        "headlines": says.headlines(report),
+        "how_to_read": says.HOW_TO_READ,
         "sections": found,
     }
     return render_to_string("annotate/report.html", context)

@@ -23,7 +23,8 @@ def bootstrap(
 ) -> tuple[float, float] | tuple[None, None]:
     """The ends of the interval of `score`, which takes the sum of the rows of `values`, one row a unit.
 
-    The same for the same seed. None of too few units.
+    The same for the same seed. None of too few units, or where all say the same, which does not show that others
+    would.
     """
     units = len(values)
     if units < LEAST_UNITS:
@@ -33,4 +34,4 @@ def bootstrap(
         score(np.bincount(drawing.integers(units, size=units), minlength=units) @ values) for _ in range(REPLICATES)
     ]
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    return (float(low), float(high)) if high > low else (None, None)

@@ -6,18 +6,27 @@ from django.core.management.base import BaseCommand, CommandError
 from annotate import reporting
 from annotate.evaluation import MEASURES, evaluate, write_report
 from annotate.gold_sets import GoldSetError, read_ids
+from annotate.grading import grade
 from annotate.joining import EvaluationError, corpus_of, of_corpus, of_file, read_sets
+from annotate.prediction_folders import read_record_sets
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.errors import CorpusError
 from corpora.readers import FORMATS, named_columns
+
+# What says how posts are measured.
+OF_POSTS = (
+    *("predictor", "corpus", "file", "against", "against_file", "map", "column", "format", "vanished", "allow_erased"),
+    *("measure", "balanced_precision"),
+)
 
 
 class Command(BaseCommand):
     help = (
         "Measure a predictor on exported or imported gold sets: accuracy on a uniform set, recall by language on "
         "recall-oriented sets, precision by language on precision-oriented ones, the uniform set joined in where it "
-        "is given, each with its 95% interval. What the sets cannot tell is refused, or said in the report."
+        "is given, each with its 95% interval. What the sets cannot tell is refused, or said in the report. Of "
+        "records: what a folder of XGLUE's prediction files is worth, by language."
     )
 
     def add_arguments(self, parser):
@@ -26,6 +35,12 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--gold", type=Path, action="append", required=True, metavar="FOLDER", help="a gold set; may be repeated"
+        )
+        parser.add_argument(
+            "--predictions",
+            type=Path,
+            metavar="FOLDER",
+            help="for sets of records: TASK/LANGUAGE.prediction, such as QADSM/en.prediction, a line for each test row",
         )
         parser.add_argument("--corpus", default="", help="whose predictor it is, where the gold sets were imported")
         parser.add_argument("--file", type=Path, help="measure this file of predictions (id, label), joined by id")
@@ -64,18 +79,9 @@ class Command(BaseCommand):
         parser.add_argument("--out", type=Path, metavar="FOLDER", help="write report.json, .md and .html there")
         parser.add_argument("--json", action="store_true", help="print the report as JSON, not as tables")
 
-    def handle(self, *, gold, corpus, vanished, measure, balanced_precision, out, **options):
+    def handle(self, *, predictions, out, **options):
         try:
-            _check_files(options)
-            sets = read_sets(gold, allow_erased=options["allow_erased"], unfinished=options["unfinished"])
-            report = evaluate(
-                _subject(sets, corpus, options["predictor"], options["file"], options),
-                sets,
-                against=_against(sets, corpus, options),
-                vanished=read_ids(vanished) if vanished else frozenset(),
-                measures=measure,
-                balanced=balanced_precision,
-            )
+            report = _of_records(predictions, options) if predictions else _of_posts(**options)
             if out:
                 write_report(report, out)
         except (EvaluationError, GoldSetError, CorpusError, RecordError) as error:
@@ -86,6 +92,28 @@ class Command(BaseCommand):
             self.stdout.write(reporting.as_text(report), ending="")
         if out:
             self.stderr.write(f"Report written to {out}.")
+
+
+def _of_posts(*, gold, corpus, vanished, measure, balanced_precision, **options):
+    _check_files(options)
+    sets = read_sets(gold, allow_erased=options["allow_erased"], unfinished=options["unfinished"])
+    return evaluate(
+        _subject(sets, corpus, options["predictor"], options["file"], options),
+        sets,
+        against=_against(sets, corpus, options),
+        vanished=read_ids(vanished) if vanished else frozenset(),
+        measures=measure,
+        balanced=balanced_precision,
+    )
+
+
+def _of_records(predictions, options):
+    if given := [name for name in OF_POSTS if options[name]]:
+        raise EvaluationError(
+            f"{given[0] if given[0] == 'predictor' else '--' + given[0].replace('_', '-')} is for sets of posts; with "
+            "--predictions give the sets of records with --gold, and nothing else."
+        )
+    return grade(predictions, read_record_sets(options["gold"], unfinished=options["unfinished"]))
 
 
 def _check_files(options):

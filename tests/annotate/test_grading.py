@@ -1,0 +1,281 @@
+"""Predictions for exported records, from XGLUE's files to a report."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate import xglue
+from annotate.core.bleu import corpus_bleu
+from annotate.core.intervals import jeffreys
+from annotate.core.ranking import ndcg
+from annotate.gold_sets import write_manifest
+from corpora import store
+
+LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
+FIELDS = {name: xglue.FORMS[name].inputs for name in LABELS} | {"qam": ("question", "passage")}
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """exported("qadsm", {"en": 40, "de": 30}) writes a set with so many test rows, as export_gold does."""
+
+    def make(kind, counts, *, finished=True, name="", refused="", **changes):
+        folder = tmp_path / (name or kind)
+        folder.mkdir()
+        labels = LABELS[kind]
+        rows = [
+            {"language": language, "split": split, "label": labels[number % len(labels)]}
+            | {field: f"{field} of {language} {number}" for field in FIELDS[kind]}
+            | ({"query": f"query {number // 5}"} if kind == "wpr" else {})
+            for language, count in counts.items()
+            for split, size in (("test", count), ("dev", 2))
+            for number in range(size)
+        ]
+        files = {} if refused else xglue.write(folder, kind, rows, mark="" if finished else ".unfinished")
+        manifest = {
+            "format": 2,
+            "design": "records",
+            "finished": finished,
+            "task": {"name": name or kind, "type": "a_type", "labels": labels},
+            "published": {"format": "XGLUE", "tasks": list(xglue.forms_of(kind)), "files": files}
+            | {"refused": refused},
+            "counts": {"labelled": len(rows)},
+            "files": {path.name: store.digest_of(path) for path in folder.iterdir()},
+        } | changes
+        write_manifest(folder, manifest)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def predict(tmp_path):
+    """predict("QADSM", en=["Good", "Bad"]) writes files into the folder of predictions that it returns."""
+
+    def make(task, **said):
+        folder = tmp_path / "mine" / task
+        folder.mkdir(parents=True, exist_ok=True)
+        for language, lines in said.items():
+            (folder / f"{language}.prediction").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return folder.parent
+
+    return make
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        call_command("evaluate", *map(str, arguments), "--json")
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def refusal(*arguments):
+    with pytest.raises(CommandError) as refused:
+        call_command("evaluate", *map(str, arguments))
+    return str(refused.value)
+
+
+def truth_of(folder, published, language):
+    return [row[0] for row in xglue.read(folder / f"xglue.{published}.{language}.test.labels", 1)]
+
+
+def test_accuracy_is_told_by_language_with_its_interval_and_the_average(exported, predict, run):
+    gold = exported("qadsm", {"en": 40, "de": 30})
+    mine = predict("QADSM", en=["Good"] * 40, de=[*truth_of(gold, "qadsm", "de")[:-3], "Bad", "Bad", "Good"])
+    report = run("--gold", gold, "--predictions", mine)
+    assert (report["kind"], report["predictor"]["spelled"]) == ("records", "mine")
+    found = report["qadsm"]
+    assert [(row["language"], row["rows"]) for row in found["languages"]] == [("de", 30), ("en", 40)]
+    german, english = (row["estimate"] for row in found["languages"])
+    assert (english["value"], english["low"], english["high"]) == (0.5, *jeffreys(20, 40))
+    assert german["value"] == 28 / 30
+    assert found["average"] == pytest.approx((0.5 + 28 / 30) / 2)
+    assert (found["metric"], found["averaged"], report["warnings"]) == ("accuracy", 2, [])
+
+
+def test_ndcg_is_over_the_queries_of_the_test_file(exported, predict, run):
+    gold = exported("wpr", {"en": 105, "fr": 11})
+    mine = predict("WPR", en=["2"] * 105, fr=["0", "1", "2", "3", "4", *truth_of(gold, "wpr", "fr")[5:]])
+    found = run("--gold", gold, "--predictions", mine)["wpr"]
+    english, french = found["languages"]
+    assert english["estimate"]["value"] == pytest.approx(ndcg([4, 3, 2, 1, 0], [2] * 5))
+    assert (english["queries"], english["single"], english["irrelevant"]) == (21, 0, 0)
+    assert french["estimate"]["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
+    assert (french["queries"], french["single"]) == (2, 1)
+    assert french["estimate"]["low"] is None
+
+
+def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, predict, run):
+    gold = exported("qam", {"en": 60})
+    confirmed = [row[0] for row in xglue.read(gold / "xglue.qg.en.tgt.test", 1)]
+    said = [question if number % 2 else f"the {question}" for number, question in enumerate(confirmed)]
+    mine = predict("QAM", en=truth_of(gold, "qam", "en"))
+    only_labels = run("--gold", gold, "--predictions", mine)
+    assert only_labels["qam"]["average"] == 1
+    assert "qg" not in only_labels
+    report = run("--gold", gold, "--predictions", predict("QG", en=said))
+    [row] = report["qg"]["languages"]
+    assert row["estimate"]["value"] == pytest.approx(corpus_bleu(said, confirmed, seed="").value)
+    assert row["estimate"]["low"] < row["estimate"]["value"] < row["estimate"]["high"]
+    assert (row["pairs"], row["signature"][:7]) == (30, "nrefs:1")
+
+
+def test_several_sets_are_measured_at_once(exported, predict, run):
+    ads, pages = exported("qadsm", {"en": 4}), exported("wpr", {"en": 5})
+    predict("QADSM", en=["Good"] * 4)
+    report = run("--gold", ads, "--gold", pages, "--predictions", predict("WPR", en=["4"] * 5))
+    assert [gold["name"] for gold in report["gold"]] == ["qadsm", "wpr"]
+    assert report["qadsm"]["average"] == 0.5
+    assert report["wpr"]["averaged"] == 1
+
+
+def test_blanks_and_carriage_returns_around_a_label_do_not_matter(exported, predict, run):
+    gold = exported("qam", {"en": 2})
+    mine = predict("QAM", en=[])
+    (mine / "QAM" / "en.prediction").write_bytes(b"\xef\xbb\xbf1\r\n 0 ")
+    assert run("--gold", gold, "--predictions", mine)["qam"]["average"] == 1
+
+
+def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported, predict, tmp_path, capsys):
+    gold, pages = exported("qam", {"en": 60, "de": 10}), exported("wpr", {"en": 105})
+    confirmed = {code: [row[0] for row in xglue.read(gold / f"xglue.qg.{code}.tgt.test", 1)] for code in ("en", "de")}
+    predict("QAM", en=["1"] * 60, de=["1"] * 10)
+    predict("QG", **confirmed)
+    mine = predict("WPR", en=["2"] * 105)
+    out = tmp_path / "report"
+    call_command("evaluate", "--gold", str(gold), "--gold", str(pages), "--predictions", str(mine), "--out", str(out))
+    text = capsys.readouterr().out
+    low, high = jeffreys(30, 60)
+    interval = f"50.0% [{100 * low:.1f}, {100 * high:.1f}]"
+    markdown, html = ((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))
+    for written in (text, markdown, html):
+        assert interval in written
+        assert "mine, measured on 2 gold sets" in written
+        assert "QAM: does the passage answer the question?" in written
+        assert "80.5%" in written
+    assert "QAM  50.0%                 accuracy, average over 2 languages" in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert html.count("<svg") >= 3
+    assert "BLEU-4 by language" in html
+    assert json.loads((out / "report.json").read_text())["qg"]["average"] == pytest.approx(1)
+    # Written again it replaces itself.
+    call_command("evaluate", "--gold", str(pages), "--predictions", str(mine), "--out", str(out))
+
+
+# --- what is refused
+
+
+def test_a_wrong_number_of_lines_is_told(exported, predict):
+    gold = exported("qadsm", {"en": 4})
+    mine = predict("QADSM", en=["Good"] * 5)
+    assert refusal("--gold", gold, "--predictions", mine) == (
+        f"{mine}/QADSM/en.prediction has 5 lines, and xglue.qadsm.en.test has 4 rows; predict one line for each, in "
+        "their order."
+    )
+
+
+def test_a_label_that_is_none_is_told_with_its_line(exported, predict):
+    gold = exported("qadsm", {"en": 2})
+    mine = predict("QADSM", en=["Good", "good"])
+    assert refusal("--gold", gold, "--predictions", mine) == (
+        f"{mine}/QADSM/en.prediction, line 2: 'good' is no label of the task; it is one of Good, Bad."
+    )
+
+
+def test_a_language_without_predictions_is_told(exported, predict):
+    gold = exported("qadsm", {"en": 2, "fr": 3})
+    mine = predict("QADSM", en=["Good", "Bad"])
+    assert refusal("--gold", gold, "--predictions", mine) == (
+        f"{mine}/QADSM has no fr.prediction, and the set qadsm has 3 test rows in fr; predict every language of en, fr."
+    )
+
+
+def test_predictions_in_a_language_without_rows_are_told_and_not_measured(exported, predict, run):
+    gold = exported("qadsm", {"en": 1})
+    report = run("--gold", gold, "--predictions", predict("QADSM", en=["Good"], it=["Good"]))
+    assert report["warnings"] == [
+        "There are predictions of QADSM in it too, in which the set qadsm has no test rows; they are not measured."
+    ]
+
+
+def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
+    gold, mine = exported("qam", {"en": 1}), predict("QADSM", en=["Good"])
+    assert refusal("--gold", gold, "--predictions", mine) == (
+        f"{mine} has no folder QAM nor QG, and the set qam is of that; put its predictions there, one file a language, "
+        "such as QAM/en.prediction."
+    )
+    assert refusal("--gold", gold, "--predictions", tmp_path / "none") == (
+        f"There is no folder {tmp_path / 'none'}; name one with a folder for each task, such as QADSM."
+    )
+    other = exported("qam", {"en": 1}, name="other")
+    assert refusal("--gold", gold, "--gold", other, "--predictions", mine) == (
+        f"{gold} and {other} are both sets of QAM, and the predictions are for one; measure on each by itself."
+    )
+
+
+def test_a_set_without_published_files_says_why(exported, predict):
+    mine = predict("QADSM", en=["Good"])
+    refused = "XGLUE's files are the texts of the records, which the licence keeps here, so they are not written."
+    kept = exported("qadsm", {"en": 1}, refused=refused)
+    assert refusal("--gold", kept, "--predictions", mine) == (
+        f"The set qadsm in {kept} has no files to predict for. {refused}"
+    )
+    none = exported("qadsm", {"en": 1}, name="none", published=None)
+    assert refusal("--gold", none, "--predictions", mine) == (
+        f"The set none in {none} is of the task type a_type, for which XGLUE has no files; nothing can be predicted "
+        "for it in them."
+    )
+
+
+def test_a_set_that_was_edited_is_refused(exported, predict):
+    gold = exported("qadsm", {"en": 2})
+    mine = predict("QADSM", en=["Good", "Good"])
+    labels = gold / "xglue.qadsm.en.test.labels"
+    labels.write_text("Good\nGood\n")
+    assert refusal("--gold", gold, "--predictions", mine) == (
+        f"{labels} is not as it was written. Restore it, or export the set again."
+    )
+    labels.unlink()
+    assert refusal("--gold", gold, "--predictions", mine) == (
+        f"{labels} is missing. Restore it, or export the set again."
+    )
+
+
+def test_an_unfinished_set_is_measured_only_where_that_is_said(exported, predict, run):
+    gold, mine = exported("qadsm", {"en": 2}, finished=False), predict("QADSM", en=["Good", "Good"])
+    assert "is unfinished: records that still wait" in refusal("--gold", gold, "--predictions", mine)
+    report = run("--gold", gold, "--predictions", mine, "--unfinished")
+    assert report["qadsm"]["average"] == 0.5
+    assert report["warnings"] == [
+        "The gold set qadsm is unfinished: records that still wait for people are missing from it."
+    ]
+
+
+def test_predictors_are_for_posts_and_folders_of_predictions_for_records(exported, predict, tmp_path):
+    gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
+    assert refusal("cld2", "--gold", gold, "--predictions", mine) == (
+        "predictor is for sets of posts; with --predictions give the sets of records with --gold, and nothing else."
+    )
+    assert refusal("--gold", gold, "--predictions", mine, "--against-file", "x").startswith("--against-file is for")
+    assert refusal("cld2", "--gold", gold) == (
+        f"{gold} is a set of records, which predictions are measured on that are in XGLUE's files; name their folder "
+        "with --predictions, and no predictor."
+    )
+    posts = exported("qadsm", {"en": 1}, name="posts", design="uniform")
+    assert refusal("--gold", posts, "--predictions", mine) == (
+        f"{posts} is no set of records but one of posts, for which --predictions has nothing; name a predictor, or "
+        "give a file of its labels with --file."
+    )
+
+
+def test_a_file_of_predictions_that_is_not_utf_8_is_told(exported, predict):
+    gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=[])
+    Path(mine / "QADSM" / "en.prediction").write_bytes(b"\xff\n")
+    assert refusal("--gold", gold, "--predictions", mine) == (
+        f"{mine}/QADSM/en.prediction is not UTF-8; save it as UTF-8."
+    )
