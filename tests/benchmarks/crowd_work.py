@@ -86,8 +86,8 @@ def faults(task: Task) -> list[str]:
     for unit in task.units.filter(honeypot=True).exclude(stage=stages.QUEUED):
         found.append(f"{unit} is a gold answer, and left the queue for {unit.stage}.")
     voided = Judgment.objects.filter(unit__task=task, voided_by__isnull=False).values("annotator")
-    if left := Judgment.objects.filter(unit__task=task, voided_at=None, annotator__in=voided, lease__isnull=False):
-        found.append(f"{len(left)} judgments stand of people whose answers were voided.")
+    if left := Judgment.objects.filter(unit__task=task, voided_at=None, annotator__in=voided, kind=Judgment.ANSWER):
+        found.append(f"{len(left)} answers stand of people whose answers were voided.")
     return found
 
 

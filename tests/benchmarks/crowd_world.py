@@ -16,7 +16,7 @@ WORK, PRACTICE, TEST, QUEUE = "work", "practice", "test", "queue"
 SPAMMER_IN_TEST = 0.95
 AT_RANDOM = 0.5
 # The share of records that anybody passes on.
-SKIPS = 0.02
+SKIPPED = 0.02
 
 THINGS = ("river", "bridge", "tower", "comet", "orchard", "harbour", "glacier", "library", "lantern", "market")
 ASKED = (("How old", "years old"), ("How tall", "metres tall"), ("How heavy", "tons heavy"), ("How deep", "feet deep"))
@@ -76,8 +76,8 @@ def records(counts: dict[str, int], seed: str) -> list[Record]:
 class World:
     """What is true, and what people make of it. Records are known by their question, which is all that a page tells."""
 
-    def __init__(self, found: Iterable[Record], seed: str) -> None:
-        self.seed = seed
+    def __init__(self, found: Iterable[Record], seed: str, skipped: float = SKIPPED) -> None:
+        self.seed, self.skipped = seed, skipped
         self.records = {record.question: record for record in found}
         self.truth = {record.id: record.truth for record in self.records.values()}
 
@@ -92,4 +92,4 @@ class World:
         return record.truth if right else LABELS[1 - LABELS.index(record.truth)]
 
     def skips(self, labeler: Labeler, question: str) -> bool:
-        return self._chance(labeler, f"skip {question}").random() < SKIPS
+        return self._chance(labeler, f"skip {question}").random() < self.skipped
