@@ -13,17 +13,22 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.decorators import api_view
 from rest_framework.response import Response
 
-from annotate import judging, progress, queue
+from annotate import judging, progress, qualifying, queue
 from annotate.access import check_right, with_task
-from annotate.models import Task
+from annotate.models import Task, Trial
 from annotate.serializers import (
+    AnsweredSerializer,
     AnswerSerializer,
     JudgmentSerializer,
     NextSerializer,
     ProgressSerializer,
     RefusalSerializer,
+    ResultSerializer,
     SkipSerializer,
+    StandingSerializer,
     TaskSerializer,
+    TrialAnswerSerializer,
+    TrialSerializer,
 )
 
 REFUSED = {
@@ -103,6 +108,67 @@ def undo(request, annotator, task):
     return Response(NextSerializer({"lease": judging.undo(annotator, task), "why": ""}).data)
 
 
+@extend_schema(
+    responses={200: StandingSerializer(many=True), **REFUSED},
+    summary="Whether you may work in a task, in each of its languages that you read",
+)
+@api_view(["GET"])
+@with_task("annotate")
+def qualification(request, annotator, task):
+    return Response(StandingSerializer(qualifying.states(annotator, task), many=True).data)
+
+
+def _begin(annotator, task, language, kind):
+    if kind == Trial.TEST and (found := qualifying.state(annotator, task, language)).step == qualifying.PASSED:
+        trial = found.last if found.last and found.last.passed else None
+    else:
+        trial = qualifying.begin(annotator, task, language, kind)
+    question = qualifying.next_question(trial) if trial else None
+    if trial and question is None:
+        trial.refresh_from_db()  # another tab may have finished it just now
+    result = None if question else ResultSerializer.row(trial)
+    return Response(TrialSerializer({"question": question, "result": result}).data)
+
+
+@extend_schema(
+    request=None,
+    responses={200: TrialSerializer, **REFUSED},
+    summary="Practise, or go on with it",
+    description="Practice comes before the first test, and is to be gone through to its end.",
+)
+@api_view(["POST"])
+@with_task("annotate")
+def practise(request, annotator, task, language):
+    return _begin(annotator, task, language, Trial.PRACTICE)
+
+
+@extend_schema(
+    request=None,
+    responses={200: TrialSerializer, **REFUSED},
+    summary="Take the test, or go on with it",
+    description="Begins another test where the last one was not passed and tries are left; once it is passed, says so.",
+)
+@api_view(["POST"])
+@with_task("annotate")
+def take_test(request, annotator, task, language):
+    return _begin(annotator, task, language, Trial.TEST)
+
+
+@extend_schema(
+    request=TrialAnswerSerializer,
+    responses={200: AnsweredSerializer, **REFUSED},
+    summary="Answer a question of the practice or the test",
+    description="What is right is told at once in practice, and with the result after the end of a test.",
+)
+@api_view(["POST"])
+def answer_question(request, question):
+    annotator = check_right(request.user, "annotate")
+    said = TrialAnswerSerializer(data=request.data)
+    said.is_valid(raise_exception=True)
+    answered = qualifying.answer(annotator, question, said.validated_data["label"])
+    return Response(AnsweredSerializer(AnsweredSerializer.row(answered)).data)
+
+
 # Swagger's own page sets styles on its elements; its scripts come from this installation.
 docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(SpectacularSwaggerSplitView.as_view(url_name="api-schema"))
 
@@ -113,6 +179,10 @@ urlpatterns = [
     path("tasks/<slug:task>/progress/", own_progress, name="api-progress"),
     path("tasks/<slug:task>/next/", take, name="api-next"),
     path("tasks/<slug:task>/undo/", undo, name="api-undo"),
+    path("tasks/<slug:task>/qualification/", qualification, name="api-qualification"),
+    path("tasks/<slug:task>/qualification/<str:language>/practice/", practise, name="api-practise"),
+    path("tasks/<slug:task>/qualification/<str:language>/test/", take_test, name="api-test"),
+    path("qualification/answers/<int:question>/", answer_question, name="api-answer"),
     path("leases/<int:lease>/judge/", judge, name="api-judge"),
     path("leases/<int:lease>/skip/", skip, name="api-skip"),
     path("leases/<int:lease>/release/", release, name="api-release"),

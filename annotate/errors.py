@@ -50,6 +50,10 @@ class WrongStage(Refusal):
     code = "wrong_stage"
 
 
+class Outdated(Refusal):
+    code = "outdated"
+
+
 class NothingToUndo(Refusal):
     code = "nothing_to_undo"
 

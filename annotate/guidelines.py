@@ -1,7 +1,10 @@
-"""Which version of a task's guidelines holds, in which language."""
+"""Which version of a task's guidelines holds, in which language; and new versions, which never change an old one."""
 
 from collections.abc import Mapping
 
+from django.db import transaction
+
+from annotate.errors import InvalidAnswer, NotFound
 from annotate.models import Guidelines, Task
 
 ENGLISH = "en"
@@ -34,3 +37,25 @@ def add_first(task: Task, texts: Mapping[str, str]) -> None:
     Guidelines.objects.bulk_create(
         Guidelines(task=task, language=language, text=text) for language, text in texts.items()
     )
+
+
+@transaction.atomic
+def new_version(task: Task, language: str, text: str, *, major: bool) -> Guidelines:
+    """Add a version after the one that holds in a language; a major one asks for the test again.
+
+    The first in a language, a minor one, says the same as the English ones that held there, and has their number.
+    """
+    if task.languages and language not in {*task.languages, ENGLISH}:
+        raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
+    if not text.strip():
+        raise InvalidAnswer("The guidelines are empty. Write down what annotators are to go by.")
+    # One after another, or two would have one number.
+    Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    held = current(task, language)
+    if held is None:
+        number = (1, 0)
+    elif major:
+        number = (held.major + 1, 0)
+    else:
+        number = (held.major, held.minor + (held.language == language))
+    return Guidelines.objects.create(task=task, language=language, major=number[0], minor=number[1], text=text)

@@ -14,7 +14,8 @@ from annotate import people
 from annotate.adjudication import settle
 from annotate.core import stages
 from annotate.judging import judge, skip
-from annotate.models import Annotator, Judgment, Task
+from annotate.models import Annotator, Judgment, Task, Trial
+from annotate.qualifying import answer, begin, next_question
 from annotate.queue import take, take_sheet
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import DISPUTED
@@ -64,6 +65,11 @@ API = {
     "api-judge": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-skip": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-release": ((401, 405, 405, 405, 405, 405), (401, 403, 204, 404, 404, 403)),
+    # Bea has not practised yet, and Ada reads no language of the task.
+    "api-qualification": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
+    "api-practise": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 403, 403)),
+    "api-test": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 409, 403, 403)),
+    "api-answer": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
 }
 # The admin's addresses by a few of them: all are behind the same gate, which lets staff in.
 ADMIN = {
@@ -88,7 +94,7 @@ FORMS = (
 class World:
     """A task in the middle of its work, and for each address the arguments and the fields that name Ann's things."""
 
-    def __init__(self, make_task, person, manager):
+    def __init__(self, make_task, make_records_task, person, manager):
         self.task = task = make_task([DISPUTED] * 7, rounds=1)
         ann, bea = person("ann", "de"), person("bea", "de")
         ada = person("ada", adjudicates=True)
@@ -103,6 +109,10 @@ class World:
         lease = take(ann, task)
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
+        crowd = make_records_task(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
+        practice = begin(ann, crowd, "de", Trial.PRACTICE)
+        answer(ann, next_question(practice).pk, "1")
+        question = next_question(begin(ann, crowd, "de", Trial.TEST))
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
             "nobody": None,
@@ -123,6 +133,9 @@ class World:
             "unsettle": [task.name, settled.pk],
             **{name: [task.name] for name in ("api-progress", "api-next", "api-undo")},
             **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-release")},
+            "api-qualification": [crowd.name],
+            **{name: [crowd.name, "de"] for name in ("api-practise", "api-test")},
+            "api-answer": [question.pk],
             "admin:annotate_task_reroute": [task.pk],
         }
         self.fields = {
@@ -136,6 +149,7 @@ class World:
             "adjudicate": {"label": "de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "api-judge": {"label": "de"},
+            "api-answer": {"label": "1"},
         }
 
     def address(self, name):
@@ -164,8 +178,8 @@ class World:
 
 
 @pytest.fixture
-def world(make_task, person, manager):
-    return World(make_task, person, manager)
+def world(make_task, make_records_task, person, manager):
+    return World(make_task, make_records_task, person, manager)
 
 
 def addresses(patterns):
@@ -319,14 +333,19 @@ def keys(value):
 
 JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
-LEASE = {"id", "text", "asked", "answers", "expires_at"}
+LEASE = {"id", "text", "language", "fields", "asked", "answers", "names", "expires_at"}
+TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
+STANDING = {"language", "state", "version", "guidelines", "tries_left"}
+QUESTION = {"id", "number", "of", "fields", "answers"}
+ANSWERED = {"accepted", "right", "label", "explanation", "result"}
+RESULT = {"kind", "passed", "right", "asked", "needed", "missed"}
 NEXT = {"lease": LEASE, "why": None}
 
 
 def test_the_api_tells_exactly_this(world):
     client = world.client("ann")
-    _, task = client.get("/api/v1/tasks/").json()
-    assert set(task) == {"name", "title", "type", "labels", "guidelines", "progress"}
+    *_, task = client.get("/api/v1/tasks/").json()
+    assert set(task) == TASK
     assert set(task["progress"]) == set(world.send(client, "GET", "api-progress").json()) == PROGRESS
     given = world.send(client, "POST", "api-next").json()
     assert {key: set(value) if isinstance(value, dict) else None for key, value in given.items()} == NEXT
@@ -337,6 +356,13 @@ def test_the_api_tells_exactly_this(world):
     assert set(skipped.json()) == JUDGMENT
     refused = client.post("/api/v1/leases/0/skip/", content_type="application/json")
     assert set(refused.json()) == {"code", "detail"}
+    (standing,) = world.send(client, "GET", "api-qualification").json()
+    assert set(standing) == STANDING
+    for name in ("api-practise", "api-test"):
+        begun = world.send(client, "POST", name).json()
+        assert (set(begun), set(begun["question"])) == ({"question", "result"}, QUESTION)
+    said = world.send(client, "POST", "api-answer").json()
+    assert (set(said), {name for name, value in said.items() if value is not None}) == (ANSWERED, {"accepted"})
 
 
 def test_the_schema_names_nothing_else(world):
@@ -344,13 +370,20 @@ def test_the_schema_names_nothing_else(world):
     schemas = json.loads(text)["components"]["schemas"]
     assert {name: set(schema["properties"]) for name, schema in schemas.items() if "properties" in schema} == {
         "Answer": {"label", "reason", "comment", "active_seconds"},
+        "Answered": ANSWERED,
         "Judgment": JUDGMENT,
         "Lease": LEASE,
+        "Missed": {"fields", "said", "label", "explanation"},
         "Next": {"lease", "why"},
         "Progress": PROGRESS,
+        "Question": QUESTION,
         "Refusal": {"code", "detail"},
+        "Result": RESULT,
         "Skip": {"active_seconds"},
-        "Task": {"name", "title", "type", "labels", "guidelines", "progress"},
+        "Standing": STANDING,
+        "Task": TASK,
+        "Trial": {"question", "result"},
+        "TrialAnswer": {"label"},
     }
     assert not re.search("votes|visited|candidate|pseudonym|stage|round|redundancy|detector", text)
 

@@ -103,7 +103,7 @@ def test_each_unit_says_what_is_asked_and_what_may_be_answered(make_task, progra
         assert (lease["asked"], lease["answers"]) == ("de", answers)
         judged = program.post(f"leases/{lease['id']}/judge/", label=answer)
         assert judged.json()["label"] == answer
-        assert set(lease) == {"id", "text", "asked", "answers", "expires_at"}
+        assert set(lease) == {"id", "text", "language", "fields", "asked", "answers", "names", "expires_at"}
     assert program.post("tasks/asking/next/").json()["why"].startswith("All done.")
 
 
@@ -251,6 +251,10 @@ def test_the_schema_is_valid_and_whole(tmp_path):
         ("POST", "/api/v1/leases/{lease}/judge/"),
         ("POST", "/api/v1/leases/{lease}/skip/"),
         ("POST", "/api/v1/leases/{lease}/release/"),
+        ("GET", "/api/v1/tasks/{task}/qualification/"),
+        ("POST", "/api/v1/tasks/{task}/qualification/{language}/practice/"),
+        ("POST", "/api/v1/tasks/{task}/qualification/{language}/test/"),
+        ("POST", "/api/v1/qualification/answers/{question}/"),
     }
 
 
