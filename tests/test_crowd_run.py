@@ -3,6 +3,7 @@
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -25,8 +26,10 @@ UNITS = 48
 NAME = benchmark.NAME
 # So much worse than at random that nobody has to be lucky for a test to pass.
 SPAMMER = Labeler("spammer", accuracy=0.1, tested=1.0, spams=True)
-LABELERS = [*crowd(8, 0, low=0.88, high=0.96), SPAMMER]
-GUARD = Guard(None, Rule(0.5, 0.9, 4), gold_share=0.3, gold_pool=20)
+# And this one does not even pass the test.
+GUESSER = Labeler("guesser", accuracy=0.1, tested=0.0)
+LABELERS = [*(replace(each, tested=1.0) for each in crowd(7, 0, low=0.88, high=0.96)), SPAMMER, GUESSER]
+GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_pool=20)
 
 
 @pytest.fixture
@@ -54,10 +57,12 @@ def tokens(world):
 def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spammers(live_server, world, tokens):
     told, log = Told(), Log()
     task = Task.objects.get(name=NAME)
-    let_loose(live_server.url, NAME, tokens, world, told, log, pause=0.1)
+    let_loose(live_server.url, NAME, tokens, world, told, log, tested=True, pause=0.1)
     first = json.loads(json.dumps(facts(task)))
 
-    # the spammer was found by the gold answers among the work
+    # who knows nothing stays out; the spammer, honest in the test, was found by the gold answers among the work
+    assert told.passed == {each.name: each is not GUESSER for each in LABELERS}
+    assert len(told.tests[GUESSER.name]) == GUARD.test.tries
     assert SPAMMER.name in first["paused"]
     assert SPAMMER.name in told.paused
     # with what was answered before, each unit has its three answers
@@ -79,7 +84,9 @@ def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spamme
     assert benchmark.right_share(then["labels"], world) >= 0.9
     # no gold answer is work
     assert not set(then["labels"]) - {record.id for record in world.records.values() if record.purpose == WORK}
-    assert set(log.statuses) == {200}
+    # nothing was refused but a third try of the test
+    assert set(log.statuses) == {200, 403}
+    assert log.statuses[403] == 1
 
 
 def test_runs_without_a_server_show_what_the_exact_table_says():

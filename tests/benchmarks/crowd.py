@@ -1,9 +1,9 @@
 """A crowd with spammers in it: what the test, the gold answers and the pause are worth.
 
 Thirty people with accuracies from 60% to 95%, and three spammers who are honest in the test and answer at random after
-it, label 2,000 made pairs of question and passage, three of them each. First over the API of a real server: two tasks
-of the same records, with and without gold answers; where nothing is left, the manager voids the answers of who was
-paused, and their units are asked again. Then many times without a server, and with the test. Needs no data.
+it, label 2,000 made pairs of question and passage, three of them each. First over the API of a real server: four tasks
+of the same records, with and without the test, with and without gold answers; where nothing is left, the manager voids
+the answers of who was paused, and their units are asked again. Then many times without a server. Needs no data.
 """
 
 import json
@@ -66,7 +66,6 @@ def run(folder: Path, options) -> None:
             outcomes = {
                 title: one_task(place, address, f"{NAME}-{number}", guard, tokens, world, options.seed)
                 for number, (title, guard) in enumerate(guards.items())
-                if guard.test is None
             }
         took = place.took
     report(outcomes, labelers, world, DEFAULT)
@@ -136,7 +135,7 @@ def one_task(
     told, log, voided = Told(), Log(), []
     while True:
         with place.timed(f"{name}: work"):
-            let_loose(address, name, tokens, world, told, log)
+            let_loose(address, name, tokens, world, told, log, tested=guard.test is not None)
         found = json.loads(place.run("-m", "tests.benchmarks.crowd_work", "facts", name))
         if found["faults"]:
             break
@@ -155,7 +154,7 @@ def right_share(labels: Mapping[str, str], world: World) -> float:
 def report(outcomes: Mapping[str, Outcome], labelers: Iterable[Labeler], world: World, rule: Rule) -> None:
     show(
         "Over the API (right: % of the labels; answers: without gold answers)",
-        ["", "labels", "right", "paused", "spammers", "answers", "voided", "gold", "skips"],
+        ["", "labels", "right", "qualified", "paused", "spammers", "answers", "voided", "gold", "skips"],
         [[title, *_cells(outcome, world)] for title, outcome in outcomes.items()],
     )
     show(
@@ -165,6 +164,10 @@ def report(outcomes: Mapping[str, Outcome], labelers: Iterable[Labeler], world: 
     )
     by_name = {each.name: each for each in labelers}
     for title, outcome in outcomes.items():
+        if out := [by_name[name].accuracy for name, passed in outcome.told.passed.items() if not passed]:
+            print(
+                f"Not qualified in the task with {title}: {', '.join(f'{each:.1%}' for each in sorted(out))} right.\n"
+            )
         if paused := outcome.facts["paused"]:
             show(
                 f"Paused in the task with {title} (units: answered before)",
@@ -194,6 +197,7 @@ def _cells(outcome: Outcome, world: World) -> list[object]:
     return [
         len(facts["labels"]),
         100 * right_share(facts["labels"], world),
+        sum(told.passed.values()) if told.passed else "-",
         len(facts["paused"]),
         sum(name.startswith("spammer") for name in facts["paused"]),
         answers,
@@ -222,6 +226,8 @@ def check(outcomes: Mapping[str, Outcome], units: int) -> None:
 def wrong(outcome: Outcome, units: int) -> list[str]:
     """What the run shows that must never be, a sentence each."""
     facts, found = outcome.facts, list(outcome.facts["faults"])
+    if strange := {name for name, *_ in outcome.told.judgments if not outcome.told.passed.get(name, True)}:
+        found.append(f"{', '.join(sorted(strange))} worked without having passed the test.")
     if outcome.log.failures:
         found.append(f"The server failed {outcome.log.failures:,} times.")
     if facts["stages"] != {"LABELLED": units}:

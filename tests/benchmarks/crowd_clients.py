@@ -1,4 +1,4 @@
-"""The crowd at the server: all work over the API. Plain HTTP, no Django."""
+"""The crowd at the server: each takes the test, then works, over the API. Plain HTTP, no Django."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from tests.benchmarks.clients import ApiClient, Log, Shift
-from tests.benchmarks.crowd_world import Labeler, World
+from tests.benchmarks.crowd_world import LANGUAGE, Labeler, World
 from tests.benchmarks.place import BenchmarkFailed
 
 # The share of answers of which the reply is lost, so that they are sent again, and of units opened in a second tab.
@@ -22,6 +22,9 @@ class Told:
 
     # (name, question, kind, label)
     judgments: list[tuple[str, str, str, str]] = field(default_factory=list)
+    # name -> right answers in each test taken, and whether the last one was passed
+    tests: dict[str, list[int]] = field(default_factory=dict)
+    passed: dict[str, bool] = field(default_factory=dict)
     # name -> judgments made when the pause was told
     paused: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -54,10 +57,42 @@ class CrowdClient(ApiClient):
             raise BenchmarkFailed(f"An answer of {self.labeler.name} that was sent twice was counted twice.")
         return judgment
 
+    def answer_all(self, path: str) -> dict:
+        """Go through a practice or a test to its end; what came of it."""
+        trial = self.post(path)
+        while question := trial["question"]:
+            label = self.world.says(self.labeler, question_of(question))
+            answer, said = f"qualification/answers/{question['id']}/", {"label": label}
+            result = self.post(answer, **said)["result"]
+            if self.chance.random() < AGAIN:
+                self.post(answer, **said)
+            if result:
+                return result
+            trial = self.post(path)
+        return trial["result"]
 
-def question_of(lease: Mapping) -> str:
-    """A record's text is its fields, one a line."""
-    return lease["text"].split("\n")[0]
+
+def question_of(shown: Mapping) -> str:
+    """Of a unit, or of a question of the test."""
+    return shown["fields"]["question"]
+
+
+def take_test(client: CrowdClient, told: Told) -> None:
+    """Practise, and take the test until it is passed or no tries are left."""
+    path, rights, passed = f"tasks/{client.task}/qualification/{LANGUAGE}", [], False
+    client.answer_all(f"{path}/practice/")
+    # Nobody who has failed looks again whether they may work: the server must keep them out.
+    while not passed:
+        status, trial = client.try_post(f"{path}/test/")
+        if status == 403 and trial["code"] == "not_qualified":
+            break
+        if status != 200:
+            raise BenchmarkFailed(f"{client.labeler.name} could not take the test: {trial}.")
+        result = client.answer_all(f"{path}/test/")
+        rights.append(result["right"])
+        passed = result["passed"]
+    with told.lock:
+        told.tests[client.labeler.name], told.passed[client.labeler.name] = rights, passed
 
 
 def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None:
@@ -93,14 +128,20 @@ def let_loose(
     told: Told,
     log: Log,
     *,
+    tested: bool = False,
     pause: float = 0.5,
 ) -> None:
-    """All of them at once, each with their own connection and token, until nothing is left for anybody."""
+    """All of them at once, each with their own connection and token, until nothing is left for anybody.
+
+    tested: each takes the test first, as often as they are let; all ask for work then, whether or not they passed.
+    """
     shift = Shift(len(tokens))
 
     def live(labeler: Labeler, token: str) -> None:
         client = CrowdClient(address, log, token, task, labeler, world)
         try:
+            if tested and labeler.name not in told.passed:
+                take_test(client, told)
             work_on(client, told, shift, pause)
         except BaseException:
             shift.stop()
