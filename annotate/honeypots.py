@@ -6,12 +6,16 @@ asked for it. Who fails too many is paused by annotate/pausing.py.
 """
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import count
 
 from django.db.models import Count, F, Q, QuerySet
+from django.utils import timezone
 
 from annotate.core import lots
 from annotate.core.estimation import proportion
-from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.routing import binding
 
 
@@ -23,7 +27,7 @@ def due(annotator: Annotator, task: Task, units: QuerySet[Unit]) -> Unit | None:
     if not task.gold_share:
         return None
     judged = _judged(annotator, task)
-    if _scheduled(annotator, task, judged.total() + 1) <= judged[True]:
+    if _scheduled(_places(annotator, task), judged.total() + 1, _block(task)) <= judged[True]:
         return None
     pots = {unit.item_id: unit.pk for unit in units.filter(honeypot=True)}
     order = lots.drawn(map(str, pots), len(pots), seed=_seed(task), purpose=f"honeypots of {annotator.pk}")
@@ -34,28 +38,55 @@ def due(annotator: Annotator, task: Task, units: QuerySet[Unit]) -> Unit | None:
     return None
 
 
-def to_come(annotator: Annotator, task: Task, waiting: int, units: QuerySet[Unit]) -> int:
-    """How many honeypots come before so many units of work are done; as many as there are in `units` at most.
+def to_come(annotator: Annotator, task: Task, work: QuerySet[Unit], units: QuerySet[Unit]) -> int:
+    """How many honeypots come before the last of the units of work has been given. units: as for `due`.
 
     So the number that waits for an annotator goes down by one with every answer.
     """
-    if not task.gold_share or not waiting:
-        return 0
-    judged = _judged(annotator, task)
-    place, size = judged.total(), _block(task)
-    coming, left = max(0, _scheduled(annotator, task, place) - judged[True]), waiting
-    # To the end of the block that has begun, then whole blocks, then part of one.
-    while left and place % size:
-        place, pot = place + 1, _is_pot(annotator, task, place)
-        coming, left = coming + pot, left - (not pot)
-    if left:
-        whole, rest = divmod(left - 1, size - 1)
-        place += whole * size
-        coming += whole
-        while rest >= 0:
-            place, pot = place + 1, _is_pot(annotator, task, place)
-            coming, rest = coming + pot, rest - (not pot)
-    return min(coming, units.filter(honeypot=True).count())
+    held = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
+    on_screen = Unit.objects.filter(leases__in=held).first()
+    if not task.gold_share:
+        return int(on_screen is not None and on_screen.honeypot)
+    pool = Counter(dict(units.filter(honeypot=True).order_by().values_list("language").annotate(Count("pk"))))
+    judged, is_pot = _judged(annotator, task), _places(annotator, task)
+    place = judged.total()
+    late = _scheduled(is_pot, place, _block(task)) - judged[True]
+    if on_screen is None:
+        return before(_languages(work), pool, place=place, late=late, is_pot=is_pot)
+    # It comes first, whatever the schedule says by now.
+    pot = on_screen.honeypot
+    late += is_pot(place) - pot
+    pool[on_screen.language] -= pot
+    work = work.exclude(pk=on_screen.pk)
+    return pot + before(_languages(work), pool, place=place + 1, late=late, is_pot=is_pot)
+
+
+def before(work: Iterable[str], pool: Counter[str], *, place: int, late: int, is_pot: Callable[[int], bool]) -> int:
+    """How many honeypots come before the last of these units of work, of which the languages are given, in order.
+
+    pool: how many there are in each language; one comes only where a unit of its language would be next. place: how
+    many units the annotator has judged; late: how many honeypots among them are missing, or too many if negative.
+    """
+    coming, left = 0, +pool
+    for language in work:
+        if not left.total():
+            break
+        late += is_pot(place)
+        while late > 0 and left[language]:
+            coming, left[language], place, late = coming + 1, left[language] - 1, place + 1, late - 1
+            late += is_pot(place)
+        place += 1
+    return coming
+
+
+def _languages(work: QuerySet[Unit]) -> Iterator[str]:
+    """The languages of units in their order, by pieces, since those that follow the last honeypot do not matter."""
+    languages, size = work.order_by("position").values_list("language", flat=True), 1000
+    for start in count(0, size):
+        piece = list(languages[start : start + size])
+        yield from piece
+        if len(piece) < size:
+            return
 
 
 def _judged(annotator: Annotator, task: Task) -> Counter[bool]:
@@ -72,16 +103,21 @@ def _block(task: Task) -> int:
     return max(2, round(1 / task.gold_share))
 
 
-def _is_pot(annotator: Annotator, task: Task, place: int) -> bool:
+def _places(annotator: Annotator, task: Task) -> Callable[[int], bool]:
     """Whether the unit at a place, 0 for the first, has a known answer."""
-    block, at = divmod(place, _block(task))
-    return int(lots.lot(_seed(task), f"honeypot of {annotator.pk}", str(block)), 16) % _block(task) == at
+    seed, size = _seed(task), _block(task)
+
+    @cache
+    def place_in(block: int) -> int:
+        return int(lots.lot(seed, f"honeypot of {annotator.pk}", str(block)), 16) % size
+
+    return lambda place: place_in(place // size) == place % size
 
 
-def _scheduled(annotator: Annotator, task: Task, places: int) -> int:
-    """How many of the first units have a known answer."""
-    whole, rest = divmod(places, _block(task))
-    return whole + any(_is_pot(annotator, task, places - rest + at) for at in range(rest))
+def _scheduled(is_pot: Callable[[int], bool], places: int, size: int) -> int:
+    """How many of the first units have a known answer: one in each whole block, and perhaps in the one begun."""
+    whole, rest = divmod(places, size)
+    return whole + any(is_pot(place) for place in range(places - rest, places))
 
 
 def answers(task: Task) -> QuerySet[Judgment]:

@@ -33,7 +33,7 @@ def own_progress(annotator: Annotator, task: Task) -> dict[str, int]:
     return {
         "answered_today": kinds[Judgment.ANSWER],
         "skipped_today": kinds[Judgment.SKIP],
-        "waiting": count + to_come(annotator, task, count, in_own_queues(annotator, task)),
+        "waiting": count + to_come(annotator, task, work, in_own_queues(annotator, task)),
     }
 
 

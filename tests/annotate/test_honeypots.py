@@ -1,0 +1,192 @@
+"""Gold answers in the queue: how often they come, and that the count of what waits does not betray them."""
+
+from collections import Counter
+from itertools import chain, repeat
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotate import honeypots, judging
+from annotate.core import stages
+from annotate.honeypots import before
+from annotate.judging import undo
+from annotate.models import Judgment, Task
+from annotate.progress import own_progress, today, why_empty
+from annotate.queue import take
+from annotate.task_types.task_type import Answer
+
+POTS = ["1", "0"] * 4
+
+
+def waiting(annotator, task):
+    return own_progress(annotator, task)["waiting"]
+
+
+def answer(annotator, task, label="1"):
+    """Answer the next unit; tells whether it was a honeypot."""
+    lease = take(annotator, task)
+    judging.judge(annotator, lease.pk, Answer(label))
+    return lease.unit.honeypot
+
+
+def whole_day(annotator, task, most=1000):
+    """Everything that there is for the annotator: was it a honeypot, and how many waited before it was answered."""
+    day = []
+    while take(annotator, task) and len(day) < most:
+        day.append((waiting(annotator, task), answer(annotator, task)))
+    return day
+
+
+# --- the count, against a simulation that decides one unit after the other as annotate/queue.py does
+
+
+def one_after_the_other(work, pool, *, place, late, is_pot):
+    """The honeypots that come, by asking before each unit whether it is a honeypot's turn."""
+    given_so_far = sum(map(is_pot, range(place))) - late
+    work, pool, judged, came = list(work), Counter(pool), place, 0
+    while work:
+        scheduled = sum(map(is_pot, range(judged + 1)))
+        if scheduled > given_so_far + came and pool[work[0]]:
+            pool[work[0]] -= 1
+            came += 1
+        else:
+            work.pop(0)
+        judged += 1
+    return came
+
+
+@st.composite
+def days(draw):
+    size = draw(st.integers(2, 7))
+    at = draw(st.lists(st.integers(0, size - 1), min_size=40, max_size=40))
+    return {
+        "work": draw(st.lists(st.sampled_from(["en", "de", "fr"]), max_size=25)),
+        "pool": draw(st.dictionaries(st.sampled_from(["en", "de", "fr"]), st.integers(0, 6)).map(Counter)),
+        "place": draw(st.integers(0, 30)),
+        "late": draw(st.integers(-3, 5)),
+        "is_pot": lambda place: at[place // size % len(at)] == place % size,
+    }
+
+
+@given(days())
+@settings(max_examples=200, deadline=None)
+def test_the_count_of_honeypots_to_come_is_that_of_a_simulation(day):
+    assert before(**day) == one_after_the_other(**day)
+
+
+def test_what_follows_the_last_honeypot_is_not_looked_at():
+    def endless():
+        yield from repeat("en", 30)
+        raise AssertionError("asked for more")
+
+    assert before(chain(endless()), Counter(en=2), place=0, late=0, is_pot=lambda place: place % 10 == 3) == 2
+
+
+# --- in the queue
+
+
+@pytest.mark.parametrize("share", [0.5, 0.34, 0.2, 0.1, 0.05])
+def test_the_number_that_waits_goes_down_by_one_with_every_answer(make_records_task, person, share):
+    task, ann = make_records_task("qa_match", 20, gold={"queue": POTS}, gold_share=share), person("ann", "en")
+    day = whole_day(ann, task)
+    assert [count for count, _ in day] == list(range(len(day), 0, -1))
+    assert waiting(ann, task) == 0
+    pots = sum(pot for _, pot in day)
+    assert len(day) == 20 + pots
+    # One in each block, until there are no more of them.
+    blocks = len(day) / round(1 / share)
+    assert min(int(blocks), len(POTS)) <= pots <= min(int(blocks) + 1, len(POTS))
+
+
+def test_it_does_so_for_readers_of_two_languages_when_the_honeypots_of_one_are_used_up(make_records_task, person):
+    task = make_records_task("qa_match", 12, languages=("en", "de"), gold={"queue": POTS[:3]}, gold_share=0.34)
+    ann = person("ann", "en de")
+    day = whole_day(ann, task)
+    assert [count for count, _ in day] == list(range(len(day), 0, -1))
+    assert sum(pot for _, pot in day) == 6
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.0])
+def test_it_does_so_after_the_share_was_changed(make_records_task, person, share):
+    task, ann = make_records_task("qa_match", 20, gold={"queue": POTS}, gold_share=0.25), person("ann", "en")
+    whole_day(ann, task, most=11)
+    Task.objects.filter(pk=task.pk).update(gold_share=share)
+    task.refresh_from_db()
+    day = whole_day(ann, task)
+    assert [count for count, _ in day] == list(range(len(day), 0, -1))
+
+
+def test_a_honeypot_on_the_screen_counts_though_others_have_finished_the_work(make_records_task, person):
+    task, ann = make_records_task("qa_match", 3, gold={"queue": POTS}, gold_share=0.5), person("ann", "en")
+    while not take(ann, task).unit.honeypot:
+        answer(ann, task)
+    task.units.filter(honeypot=False).update(stage=stages.DISCARDED)
+    assert waiting(ann, task) == 1
+    Task.objects.filter(pk=task.pk).update(gold_share=0)
+    task.refresh_from_db()
+    assert waiting(ann, task) == 1
+    answer(ann, task)
+    assert waiting(ann, task) == 0
+
+
+def test_an_answer_taken_back_waits_again_whichever_it_was(make_records_task, person):
+    task, ann = make_records_task("qa_match", 12, gold={"queue": POTS}, gold_share=0.34), person("ann", "en")
+    kinds = set()
+    while take(ann, task):
+        before_it = waiting(ann, task)
+        pot = answer(ann, task)
+        again = undo(ann, task)
+        assert (waiting(ann, task), again.unit.honeypot) == (before_it, pot)
+        answer(ann, task)
+        assert waiting(ann, task) == before_it - 1
+        kinds.add(pot)
+    assert kinds == {True, False}
+
+
+def test_a_skip_of_a_honeypot_is_a_skip_like_any_other(make_records_task, person):
+    task, ann = make_records_task("qa_match", 12, gold={"queue": POTS}, gold_share=0.34), person("ann", "en")
+    counts = []
+    while lease := take(ann, task):
+        counts.append(waiting(ann, task))
+        judging.skip(ann, lease.pk)
+    assert counts == list(range(len(counts), 0, -1))
+    assert not honeypots.answers(task).exists()
+
+
+def test_each_person_is_asked_in_another_order_and_at_other_places(make_records_task, person):
+    task = make_records_task("qa_match", 16, gold={"queue": POTS}, gold_share=0.25)
+    places, orders = [], []
+    for name in ("ann", "bea", "cem"):
+        annotator = person(name, "en")
+        day = whole_day(annotator, task)
+        places.append([place for place, (_, pot) in enumerate(day) if pot])
+        own = Judgment.objects.filter(annotator=annotator, unit__honeypot=True).order_by("pk")
+        orders.append(list(own.values_list("unit_id", flat=True)))
+    assert len(set(map(tuple, places))) == 3
+    assert len(set(map(tuple, orders))) == 3
+    for annotator_places in places:
+        assert [place // 4 for place in annotator_places] == list(range(len(annotator_places)))
+
+
+def test_a_honeypot_takes_everybody_s_answer_and_gets_no_label(make_records_task, person):
+    task = make_records_task("qa_match", 5, gold={"queue": POTS[:4]}, gold_share=0.5)
+    for name in ("ann", "bea", "cem"):
+        whole_day(person(name, "en"), task)
+    for pot in task.units.filter(honeypot=True):
+        assert (pot.stage, pot.label) == (stages.QUEUED, "")
+        assert pot.judgments.count() == 3
+    assert set(task.units.filter(honeypot=False).values_list("stage", flat=True)) == {stages.LABELLED}
+
+
+def test_one_s_own_answers_of_today_count_them_among_the_others(make_records_task, person):
+    task, ann = make_records_task("qa_match", 6, gold={"queue": POTS}, gold_share=0.5), person("ann", "en")
+    day = whole_day(ann, task)
+    assert own_progress(ann, task)["answered_today"] == today(ann, task).count() == len(day)
+
+
+def test_when_the_work_is_done_the_honeypots_that_are_left_do_not_come(make_records_task, person):
+    task, ann = make_records_task("qa_match", 2, gold={"queue": POTS}, gold_share=0.1), person("ann", "en")
+    whole_day(ann, task)
+    assert take(ann, task) is None
+    assert "been through all" in why_empty(ann, task)
