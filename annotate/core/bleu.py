@@ -44,7 +44,12 @@ def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Gene
         said_length, meant_length, *rest = (int(number) for number in total)
         order = len(rest) // 2
         made = BLEU.compute_bleu(rest[:order], rest[order:], said_length, meant_length, metric.smooth_method)
-        return float(made.score) / 100
+        return _share(float(made.score))
 
     low, high = bootstrap(np.array(counts, dtype=np.float64), from_counts, seed=seed)
-    return Generated(score.score / 100, low, high, len(said), str(metric.get_signature()))
+    return Generated(_share(score.score), low, high, len(said), str(metric.get_signature()))
+
+
+def _share(score: float) -> float:
+    """Of 100, as what it is; a perfect score may be more by the last bit of a float."""
+    return min(1.0, score / 100)
