@@ -15,7 +15,7 @@ from annotate.core import stages
 from annotate.core.intervals import jeffreys
 from annotate.judging import judge, skip
 from annotate.management.commands import demo
-from annotate.models import Annotator, Judgment, Task, Transition
+from annotate.models import Annotator, Judgment, Pause, Task, Transition
 from annotate.queue import take
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -213,9 +213,14 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(demo_data
     out, err = capsys.readouterr()
     assert "nobody reads it" not in err
     password = re.search(r"the password  (\w+)  as", out)[1]
-    for name in ("anna", "yusuf", "ada", "manager"):
+    for name in ("anna", "yusuf", "ada", "oliver", "manager"):
         assert client.login(username=name, password=password), name
-    task, precision = Task.objects.order_by("pk")
+    task, precision, *crowd = Task.objects.order_by("pk")
+    assert [each.name for each in crowd] == list(demo.CROWD)
+    for each in crowd:
+        assert set(each.units.filter(honeypot=False).values_list("stage", flat=True)) >= {"LABELLED", "QUEUED"}
+    # Somebody has been paused for the manager to see to.
+    assert set(Pause.objects.values_list("annotator__user__username", flat=True)) == {demo.CARELESS}
     assert task.units.count() == demo.SIZE
     for begun in (
         {"stage": "ADJUDICATION"},
@@ -239,7 +244,7 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(demo_data
     assert f"{POSTS.name}: already imported." in again
     assert Judgment.objects.latest("pk") == judgment
     assert Judgment.objects.count() == before + 1
-    assert list(Task.objects.order_by("pk")) == [task, precision]
+    assert list(Task.objects.order_by("pk")) == [task, precision, *crowd]
     assert task.units.count() == demo.SIZE
     assert client.login(username="yusuf", password="his own long password")
     assert not anna.languages.filter(language="nl").exists()

@@ -1,7 +1,9 @@
+import json
 import os
 import secrets
 import socket
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from django.conf import settings
@@ -9,13 +11,18 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from annotate import qualifying
+from annotate.core import lots
 from annotate.judging import judge, skip
-from annotate.models import Annotator, Task
+from annotate.models import Annotator, Task, Trial
 from annotate.people import add_annotators, read_table
 from annotate.queue import take
+from annotate.task_types import TASK_TYPES
 from annotate.task_types.task_type import Answer
 
 NAME = "demo"
+# Who reads posts, and who else labels records.
+PEOPLE = ("annotators.csv", "crowd_annotators.csv")
 # Not the whole corpus, so that `open_task demo --extend` has something to add.
 SIZE = 1200
 SEED = "2014"
@@ -26,8 +33,21 @@ VISITORS = ("anna", "yusuf")
 VERIFY = "demo-precision"
 VERIFIED = ["de", "en", "nl", "fr", "ar", "tr", "he"]
 VERIFY_SIZE = 30
+# Tasks about records: name -> task type. The corpus has the task's name.
+CROWD = {"demo-ads": "ad_relevance", "demo-qa": "qa_match", "demo-pages": "web_ranking"}
+CROWD_WORK = 10  # units that each of their people has judged
+SLIPS = 0.08  # of the answers
+CARELESS = "max"  # answers by lot, once the test is passed
 LICENCE = "CC-BY-4.0"
 SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
+
+
+def people_of(table: str):
+    return read_table((settings.BASE_DIR / "fixtures" / table).read_text(encoding="utf-8"))
+
+
+def usernames(table: str) -> list[str]:
+    return [row.username for row in people_of(table)]
 
 
 class Command(BaseCommand):
@@ -51,7 +71,7 @@ class Command(BaseCommand):
             source=SOURCE,
         )
         call_command("prelabel", NAME)
-        password = self.accounts(fixtures / "annotators.csv")
+        password = self.accounts(PEOPLE)
         if not Task.objects.filter(name=NAME).exists():
             # So small a sample has too few posts of most languages to audit them as one would.
             call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, audit_least=2, audit_limit=1.0)
@@ -59,13 +79,16 @@ class Command(BaseCommand):
         if not Task.objects.filter(name=VERIFY).exists():
             options = {"design": "precision", "predictor": "majority", "languages": VERIFIED, "size": VERIFY_SIZE}
             call_command("open_task", VERIFY, corpus=NAME, seed=SEED, **options)
+        for name, task_type in CROWD.items():
+            self.crowd(name, task_type, sorted((fixtures / "records").glob(f"{task_type}.*.jsonl")))
         self.stdout.write(
             f"""
 Open http://localhost:{port}/ and log in with the password  {password}  as
   anna     who reads German, English and Dutch (or any user name of fixtures/annotators.csv)
   yusuf    who reads Arabic, Amharic, Turkish, Hebrew and French
   ada      who adjudicates what readers skip or doubt (some have begun already)
-  manager  who sees to languages, people and tasks
+  oliver   who labels ads, answers and pages in English (anna and yusuf take the test first)
+  manager  who sees to languages, people and tasks, and to who was paused
 The people are invented. What they label stays in {settings.DATA_DIR}.
 """
         )
@@ -79,7 +102,8 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
     def begin(self, task, truth: Path):
         """Have some readers skip what comes first, and others answer it, so that adjudication and audit have begun."""
         languages = dict(line.split("\t") for line in truth.read_text(encoding="utf-8").splitlines())
-        readers = Annotator.objects.filter(adjudicates=False).exclude(user__username__in=VISITORS)
+        readers = Annotator.objects.filter(adjudicates=False, user__username__in=usernames(PEOPLE[0]))
+        readers = readers.exclude(user__username__in=VISITORS)
         skippers = readers.filter(user__username__in=SKIPPERS).order_by("user__username")
         for annotator in skippers:
             self.work(annotator, task, lambda key, own: None)
@@ -95,6 +119,40 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
                 else:
                     skip(annotator, lease.pk)
 
+    def crowd(self, name, task_type, files):
+        """A task about records, on which its people have begun: one of them carelessly."""
+        if Task.objects.filter(name=name).exists():
+            return
+        fields = " ".join(TASK_TYPES[task_type].fields)
+        paths = [str(path) for path in files]
+        call_command("import_corpus", name, *paths, fields=fields, licence="CC0-1.0", source="written for Assay")
+        options = {"type": task_type, "gold": files, "gold_column": ["label=truth", "explanation=why"]}
+        call_command("open_task", name, corpus=name, seed=SEED, test_items=5, gold_share=0.25, **options)
+        task = Task.objects.get(name=name)
+        records = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+        truth = {record["id"]: record["truth"] for record in records}
+        people = Annotator.objects.filter(user__username__in=usernames(PEOPLE[1])).order_by("pk")
+        for annotator in sorted(people, key=lambda person: person.user.username != CARELESS):
+            self.qualify(annotator, task, truth)
+            self.label(annotator, task, truth)
+
+    def qualify(self, annotator, task, truth):
+        for language in annotator.languages.filter(language__in=task.languages).values_list("language", flat=True):
+            for kind in (Trial.PRACTICE, Trial.TEST):
+                trial = qualifying.begin(annotator, task, language, kind)
+                while question := qualifying.next_question(trial):
+                    qualifying.answer(annotator, question.pk, truth[question.gold_answer.item.key])
+
+    def label(self, annotator, task, truth):
+        careless = annotator.user.username == CARELESS
+        for number in range(4 * CROWD_WORK if careless else CROWD_WORK):
+            if not (lease := take(annotator, task)):
+                break
+            item, kept = lease.unit.item, {"seed": SEED, "key": f"{annotator} {lease.unit.item.key}"}
+            slips = lots.hit(1.0 if careless else SLIPS, purpose="slip", **kept)
+            label = lots.drawn(task.labels, 1, seed=SEED, purpose=kept["key"])[0] if slips else truth[item.key]
+            judge(annotator, lease.pk, Answer(label), active_seconds=4.0 + number % 7)
+
     def check_port(self, port):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -105,14 +163,14 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
                     f"Port {port} cannot be used ({error}). Choose another: manage.py demo --port 8001."
                 ) from error
 
-    def accounts(self, table: Path) -> str:
+    def accounts(self, tables: Iterable[str]) -> str:
         """Make the demo's people, all with one password that is made for this installation; returns it."""
         path = settings.DATA_DIR / "demo_password"
         if not path.exists():
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                 file.write(secrets.token_hex(4))
         password = path.read_text()
-        rows = read_table(table.read_text(encoding="utf-8"))
+        rows = [row for table in tables for row in people_of(table)]
         add_annotators([row for row in rows if not User.objects.filter(username=row.username).exists()])
         ada, _ = User.objects.get_or_create(username="ada", defaults={"first_name": "Ada", "last_name": "Invented"})
         Annotator.objects.update_or_create(user=ada, defaults={"adjudicates": True})
