@@ -18,7 +18,7 @@ from annotate.errors import (
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.pausing import after_answer, check_not_paused
 from annotate.queue import close_others, free_place, lease_locked, one_at_a_time
-from annotate.routing import after_judgment, ask_again, move
+from annotate.routing import after_judgment, ask_again, binding, move
 from annotate.task_types import TASK_TYPES, name_of
 from annotate.task_types.task_type import Answer
 
@@ -70,8 +70,8 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
     check_not_paused(annotator, unit.task)
     # The lease may have run out and been given to the same person again, in another tab.
     lease = unit.leases.filter(annotator=annotator, closed_at=None).first() or lease
-    if live := unit.judgments.filter(annotator=annotator, voided_at=None).first():
-        return _retried(live, answer)
+    if before := unit.judgments.filter(binding(), annotator=annotator).first():
+        return _retried(before, answer)
     if unit.stage != stages.QUEUED:
         raise WrongStage("This one has gone on without your answer, so it was not counted. Please take the next.")
     if answer:
