@@ -4,18 +4,14 @@ from datetime import datetime
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.safestring import SafeString
 
 from annotate.core import stages
 from annotate.core.figures import NOT_MEASURED, count, estimate, percent
 from annotate.core.labels import label_name
-from annotate.core.pausing import ASKED, CHOICES, Rule, limit, table
+from annotate.core.pausing import ACCURACIES, ASKED, CHOICES, Rule, table
 from annotate.models import Task
-from annotate.plots import Mark, Row, forest
-from annotate.sortable import NUMBER, Cell, Column, SortedTable, sorted_table
-from annotate.work_plots import Moment, Parts, Span, columns, ranges, stacked
+from annotate.sortable import NUMBER, SENTENCE, SHORT, Cell, Column, SortedTable, sorted_table
 
-NONE = SafeString("")
 # What stacked bars are made of: stage and its words.
 PARTS = (
     (stages.LABELLED, "labelled by people"),
@@ -115,82 +111,34 @@ def progress_table(progress: dict, asked: str) -> SortedTable:
     return table
 
 
-def progress_plot(progress: dict) -> SafeString:
-    rows = sorted(progress["languages"], key=lambda row: (-row["units"], row["language"]))
-    parts = [
-        Parts(row["language"] or "–", label_name(row["language"]), tuple(row[stage] for stage, _ in PARTS))
-        for row in rows
-        if any(row[stage] for stage, _ in PARTS)
-    ]
-    return stacked(parts, [words for _, words in PARTS], title="Units by language and stage") if parts else NONE
-
-
-def last_day_plot(pace: dict) -> SafeString:
-    moments = [
-        Moment(f"{row['at']:%H}" if row["at"].hour % 3 == 0 else "", f"{row['at']:%A %H:%M}", row["answers"])
-        for row in pace["last_day"]
-    ]
-    return columns(moments, title="Answers an hour in the last 24 hours")
-
-
-SAID = {"hour": "%a %d %b, %H:%M", "day": "%a %d %b %Y", "week": "the week of %d %b %Y"}
-TICKS = 6  # below a plot over time, at most
-
-
-def since_plot(pace: dict) -> SafeString:
-    rows = pace["since"]
-    if not rows:
-        return NONE
-    every = -(-len(rows) // TICKS)
-    form = "%d %b %H:00" if pace["cut"] == "hour" else "%d %b"
-    moments = [
-        # Not at the very ends, where words would be cut off.
-        Moment(
-            f"{row['at']:{form}}" if place % every == every // 2 else "",
-            f"{row['at']:{SAID[pace['cut']]}}",
-            row["answers"],
-        )
-        for place, row in enumerate(rows)
-    ]
-    return columns(moments, title=f"Answers {_a(pace['cut'])} since the beginning")
-
-
-def _a(cut: str) -> str:
-    return "an hour" if cut == "hour" else f"a {cut}"
-
-
-def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeString:
-    spans = [
-        Span(*_code_and_name(row, names), *row["quartiles"], row["count"])
-        for row in sorted(rows, key=lambda row: row["quartiles"][1])
-    ]
-    return ranges(spans, title=title) if spans else NONE
-
-
-def _code_and_name(row: dict, names: dict[int, str]) -> tuple[str, str]:
-    if "annotator" in row:
-        return names.get(row["annotator"], "?"), ""
-    return row["language"] or "–", label_name(row["language"])
+def remaining(missing: int, today: int) -> str:
+    """How long what is missing takes, if people go on as in the last 24 hours."""
+    if not missing or not today:
+        return ""
+    days = missing / today
+    if days < 1:
+        return "less than a day at the pace of the last 24 hours"
+    return f"about {days:,.0f} day{'' if round(days) == 1 else 's'} at the pace of the last 24 hours"
 
 
 def queues_table(states: dict, asked: str) -> SortedTable:
     heads = [
         Column("queue", "queue"),
+        Column("said", "how it stands", SENTENCE),
         Column("waiting", "waiting", NUMBER),
         Column("missing", "answers missing", NUMBER),
         Column("leased", "open now", NUMBER),
         Column("readers", "readers", NUMBER),
         Column("passed", "passed", NUMBER),
         Column("able", "may work", NUMBER),
-        Column("last", "last judged"),
-        Column("said", "how it stands"),
+        Column("last", "last judged", SHORT),
     ]
     cells = [
         [
             language(row["queue"]),
+            Cell(row["said"], not row["stuck"], note="stuck" if row["stuck"] else ""),
             *(number(row[key]) for key in ("waiting", "missing", "leased", "readers", "passed", "able")),
             when(row["last"]),
-            Cell(row["said"], not row["stuck"], note="stuck" if row["stuck"] else ""),
         ]
         for row in states["queues"]
     ]
@@ -201,8 +149,8 @@ def idle_table(task: Task, states: dict, asked: str) -> SortedTable:
     heads = [
         Column("name", "annotator"),
         Column("queues", "languages"),
-        Column("last", "last judged"),
-        Column("said", "why"),
+        Column("last", "last judged", SHORT),
+        Column("said", "why", SENTENCE),
     ]
     cells = [
         [
@@ -227,8 +175,8 @@ def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict]
         Column("voided", "voided", NUMBER),
         Column("time", "seconds, median (quartiles)", NUMBER),
         *([Column("asked", "gold answers", NUMBER), Column("right", "right, 95% interval", NUMBER)] if knows else []),
-        Column("last", "last judged"),
-        Column("state", "now"),
+        Column("last", "last judged", SHORT),
+        Column("state", "may work in"),
     ]
     cells = []
     for row in people:
@@ -250,37 +198,24 @@ def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict]
 
 def _now(row: dict, pause: dict | None) -> Cell:
     if pause:
-        return Cell("paused", 0, note="new" if pause["new"] else "")
-    return Cell("may work", 2) if row["active"] else Cell("locked out", 1)
+        return Cell("none: paused", "", note="new" if pause["new"] else "")
+    if not row["active"]:
+        return Cell("none: locked out", "")
+    return Cell(", ".join(row["may"]) or "none: no test passed, or no language", ", ".join(row["may"]))
 
 
-def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
-    """Who is right in how many gold answers, the worst first, with the line below which the task pauses."""
-    found = [row for row in people if row["known"]]
-    found.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
-    rows = [
-        Row(row["name"], "", (Mark(made["value"], made["low"], made["high"], row["known"]["asked"]),))
-        for row in found
-        if (made := row["known"]["accuracy"])
-    ]
-    bar = (rule.below, f"asked for: {percent(rule.below)}") if rule.below else None
-    if not rows:
-        return NONE
-    return forest(rows, title="Right in gold answers", counted="asked", axis=(0, 100), limit=bar)
-
-
-def paused_table(task: Task, pauses: list[dict], asked: str) -> SortedTable:
+def paused_table(task: Task, pauses: list[dict], asked: str, *, named: bool = True) -> SortedTable:
     heads = [
-        Column("name", "annotator"),
-        Column("at", "since"),
-        Column("why", "why"),
+        *([Column("name", "annotator")] if named else []),
+        Column("at", "since", SHORT),
+        Column("why", "why", SENTENCE),
         Column("right", "right", NUMBER),
         Column("asked", "of gold answers", NUMBER),
         Column("until", "until"),
     ]
     cells = [
         [
-            person(task, row),
+            *([person(task, row)] if named else []),
             when(row["at"]),
             Cell(why_paused(row), why_paused(row), note="new" if row["new"] else ""),
             number(row["right"]),
@@ -298,6 +233,36 @@ def why_paused(row: dict) -> str:
     if row["by"]:
         return f"{row['by']}: {row['reason']}"
     return f"the task’s rule; {row['reason']}" if row["reason"] else "the task’s rule"
+
+
+def labels_table(rows: list[dict], asked: str) -> SortedTable:
+    heads = [Column("label", "label"), Column("own", "theirs", NUMBER), Column("all", "everybody’s", NUMBER)]
+    cells = [
+        [Cell(row["label"], row["label"]), *(Cell(percent(row[key]), row[key]) for key in ("own", "all"))]
+        for row in rows
+    ]
+    return sorted_table("labels", "Labels", heads, cells, asked)
+
+
+def given_table(rows: list[dict], asked: str) -> SortedTable:
+    heads = [
+        Column("at", "when", SHORT),
+        Column("text", "text", SENTENCE),
+        Column("label", "known answer"),
+        Column("said", "theirs"),
+        Column("right", "right"),
+    ]
+    cells = [
+        [
+            when(row["at"]),
+            text(row["text"]),
+            Cell(row["label"], row["label"]),
+            Cell(row["said"], row["said"], note="voided" if row["voided"] else ""),
+            Cell("yes" if row["right"] else "no", row["right"]),
+        ]
+        for row in rows
+    ]
+    return sorted_table("given", "Gold answers given", heads, cells, asked)
 
 
 def voided(annotator, done) -> str:
@@ -330,18 +295,18 @@ def tested_table(tests: dict, asked: str) -> SortedTable:
     return sorted_table("tested", "Tests by language", heads, cells, asked)
 
 
-def tests_table(task: Task, tests: dict, asked: str) -> SortedTable:
+def trials_table(task: Task, rows: list[dict], asked: str, *, named: bool = True) -> SortedTable:
     heads = [
-        Column("name", "annotator"),
+        *([Column("name", "annotator")] if named else []),
         Column("language", "language"),
         Column("tries", "tries", NUMBER),
         Column("score", "best score", NUMBER),
-        Column("last", "last"),
+        Column("last", "last", SHORT),
         Column("state", "now"),
     ]
     cells = [
         [
-            person(task, row),
+            *([person(task, row)] if named else []),
             language(row["language"]),
             number(row["tries"]),
             Cell(f"{row['right']} of {row['asked']}", row["right"] / max(1, row["asked"]))
@@ -350,7 +315,7 @@ def tests_table(task: Task, tests: dict, asked: str) -> SortedTable:
             when(row["last"]),
             _tested(row),
         ]
-        for row in tests["annotators"]
+        for row in rows
     ]
     return sorted_table("tests", "Tests by annotator", heads, cells, asked)
 
@@ -366,9 +331,16 @@ def _tested(row: dict) -> Cell:
 SHOWN = 140  # letters of a record's text
 
 
+def text(words: str) -> Cell:
+    """The beginning of a record's text, its fields one after the other."""
+    words = " · ".join(words.split("\n"))
+    return Cell(words[:SHOWN] + ("…" if len(words) > SHOWN else ""), words)
+
+
 def known_table(rows: list[dict], asked: str) -> SortedTable:
     heads = [
         Column("item", "record"),
+        Column("text", "text", SENTENCE),
         Column("language", "language"),
         Column("purpose", "for"),
         Column("label", "known answer"),
@@ -378,7 +350,8 @@ def known_table(rows: list[dict], asked: str) -> SortedTable:
     ]
     cells = [
         [
-            Cell(row["text"][:SHOWN] + ("…" if len(row["text"]) > SHOWN else ""), row["item"], note=row["item"]),
+            Cell(row["item"], row["item"]),
+            text(row["text"]),
             language(row["language"]),
             Cell(row["purpose"], row["purpose"]),
             Cell(row["label"], row["label"]),
@@ -393,36 +366,41 @@ def known_table(rows: list[dict], asked: str) -> SortedTable:
     return sorted_table("known", "Known answers", heads, cells, asked)
 
 
-def rule_table(rule: Rule, asked: str) -> SortedTable:
-    """What each rule does to people of each accuracy; the task's own among them."""
+def rule_tables(rule: Rule, asked: str) -> list[tuple[str, SortedTable]]:
+    """What each rule does to people of each accuracy, the task's own rule among them; a table for each question."""
     rules = list(dict.fromkeys([rule, *CHOICES]))
+    found = table(rules)
+    made = []
+    for place, number_asked in enumerate(ASKED):
+        cells = {(row.rule, row.accuracy): _chance(row, row.by[place][1]) for row in found}
+        words = f"Paused by the {number_asked}th gold answer"
+        made.append((words, _by_rule(f"by{number_asked}", words, rules, rule, cells, asked)))
+    cells = {(row.rule, row.accuracy): Cell(f"{row.mean:,.1f}", row.mean) if row.mean else Cell("") for row in found}
+    words = "Gold answers until the pause, on average"
+    return [*made, (words, _by_rule("mean", words, rules, rule, cells, asked))]
+
+
+def _chance(row, chance: float) -> Cell:
+    return Cell(percent(chance), chance, mark="falsely" if row.falsely else "")
+
+
+def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: dict, asked: str) -> SortedTable:
     heads = [
-        Column("rule", "pause who is below"),
-        Column("confidence", "so certain", NUMBER),
+        Column("rule", "pause who is right in less than"),
+        Column("confidence", "how certain", NUMBER),
         Column("least", "from gold answer", NUMBER),
-        Column("limit", f"paused at {ASKED[1]} with at most", NUMBER),
-        Column("accuracy", "people right in", NUMBER),
-        *(Column(f"by{n}", f"paused by {n}", NUMBER) for n in ASKED),
-        Column("mean", "gold answers until then", NUMBER),
+        *(Column(f"of{100 * accuracy:g}", f"right in {100 * accuracy:g}%", NUMBER) for accuracy in ACCURACIES),
     ]
-    cells = [
+    rows = [
         [
-            Cell(percent(row.rule.below), row.rule.below, note="the task’s" if row.rule == rule else ""),
-            Cell(percent(row.rule.confidence), row.rule.confidence),
-            number(row.rule.least),
-            Cell(_limit(row.rule), limit(ASKED[1], row.rule)),
-            Cell(percent(row.accuracy), row.accuracy),
-            *(Cell(percent(chance), chance, note="falsely" if row.falsely else "") for _, chance in row.by),
-            Cell(f"{row.mean:,.1f}", row.mean) if row.mean else Cell(NOT_MEASURED),
+            Cell(f"{100 * rule.below:g}%", rule.below, note="this task" if rule == own else ""),
+            Cell(f"{100 * rule.confidence:g}%", rule.confidence),
+            number(rule.least),
+            *(cells[rule, accuracy] for accuracy in ACCURACIES),
         ]
-        for row in table(rules)
+        for rule in rules
     ]
-    return sorted_table("rule", "What a rule does", heads, cells, asked)
-
-
-def _limit(rule: Rule) -> str:
-    most = limit(ASKED[1], rule)
-    return NOT_MEASURED if most < 0 else f"{most} right"
+    return sorted_table(slug, words, heads, rows, asked)
 
 
 def measure(made: dict | None) -> Cell:
@@ -455,23 +433,6 @@ def agreement_table(report: dict, asked: str) -> SortedTable:
     return table
 
 
-def agreement_plot(report: dict) -> SafeString:
-    key = "ordinal" if report["ordered"] else "nominal"
-    parts = {**report["languages"], "": report["all"]} if len(report["languages"]) != 1 else report["languages"]
-    rows = [
-        Row(code or "all", label_name(code), (_mark(part[key]),))
-        for code, part in parts.items()
-        if part[key]["value"] is not None
-    ]
-    title = f"Krippendorff’s alpha ({key})"
-    return forest(rows, title=title, counted="units", axis=(0, 100)) if rows else NONE
-
-
-def _mark(made: dict) -> Mark:
-    low, high = (made["value"] if made[end] is None else made[end] for end in ("low", "high"))
-    return Mark(made["value"], low, high, made["units"])
-
-
 def against_rest_table(task: Task, report: dict, names: dict[int, str], asked: str) -> SortedTable:
     heads = [
         Column("name", "annotator"),
@@ -489,12 +450,3 @@ def against_rest_table(task: Task, report: dict, names: dict[int, str], asked: s
         for row in report["all"]["against_rest"]
     ]
     return sorted_table("rest", "Each annotator against the rest", heads, cells, asked)
-
-
-def against_rest_plot(report: dict, names: dict[int, str]) -> SafeString:
-    rows = [
-        Row(names.get(row["annotator"], row["pseudonym"]), "", (_mark(row["agreement"]),))
-        for row in report["all"]["against_rest"]
-        if row["agreement"]["value"] is not None
-    ]
-    return forest(rows, title="Each annotator against the rest", counted="units", axis=(0, 100)) if rows else NONE

@@ -9,6 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate import agreeing, managing, pausing
+from annotate import management_plots as plots
 from annotate import management_tables as tables
 from annotate.access import check_right, may, with_task
 from annotate.errors import InvalidAnswer
@@ -74,14 +75,15 @@ def task(request, _, task):
         task,
         progress=progress,
         pace=pace,
+        remaining=tables.remaining(progress["all"]["missing"], pace["today"]),
         states=states,
         new=[row for row in managing.pauses(task) if row["new"]],
         progress_table=tables.progress_table(progress, _sort(request)),
-        progress_plot=tables.progress_plot(progress),
-        last_day_plot=tables.last_day_plot(pace),
-        since_plot=tables.since_plot(pace),
+        progress_plot=plots.progress_plot(progress),
+        last_day_plot=plots.last_day_plot(pace),
+        since_plot=plots.since_plot(pace),
         times=times["all"],
-        times_plot=tables.times_plot(times["languages"], "Seconds an answer, by language", {}),
+        times_plot=plots.times_plot(times["languages"], "Seconds an answer, by language", {}),
         queues_table=tables.queues_table(states, _sort(request)),
         idle_table=tables.idle_table(task, states, _sort(request)),
     )
@@ -98,10 +100,10 @@ def people(request, _, task):
         "people",
         task,
         people_table=tables.people_table(task, found, times, pauses, _sort(request)),
-        accuracy_plot=tables.accuracy_plot(found, pausing.rule(task)),
+        accuracy_plot=plots.accuracy_plot(found, pausing.rule(task)),
         paused=[row for row in pauses if row["running"]],
         paused_table=tables.paused_table(task, pauses, _sort(request)),
-        times_plot=tables.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
+        times_plot=plots.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
         decides=may(request.user, "decide"),
     )
 
@@ -118,7 +120,7 @@ def tests(request, _, task):
         task,
         tested=bool(found["annotators"]),
         languages_table=tables.tested_table(found, _sort(request)),
-        tests_table=tables.tests_table(task, found, _sort(request)),
+        tests_table=tables.trials_table(task, found["annotators"], _sort(request)),
         doubtful=doubtful,
         known_table=tables.known_table(doubtful, _sort(request)),
         asked=sum(row["asked"] > 0 for row in known),
@@ -142,9 +144,9 @@ def agreement(request, _, task):
         report=report,
         replicates=REPLICATES,
         table=tables.agreement_table(report, _sort(request)),
-        plot=tables.agreement_plot(report),
+        plot=plots.agreement_plot(report),
         rest_table=tables.against_rest_table(task, report, names, _sort(request)),
-        rest_plot=tables.against_rest_plot(report, names),
+        rest_plot=plots.against_rest_plot(report, names),
     )
 
 
@@ -153,7 +155,8 @@ def agreement(request, _, task):
 @with_task("manage")
 def rule(request, _, task):
     own = pausing.rule(task)
-    return _page(request, "rule", task, rule=own, table=tables.rule_table(own, _sort(request)))
+    every = round(20 / task.gold_share) if task.gold_share else None
+    return _page(request, "rule", task, rule=own, every=every, tables=tables.rule_tables(own, _sort(request)))
 
 
 @require_GET
@@ -167,6 +170,7 @@ def _person(request, task, annotator, **extra):
     found = next((row for row in managing.people(task) if row["annotator"] == annotator.pk), None)
     pauses = [row for row in managing.pauses(task) if row["annotator"] == annotator.pk]
     tested = [row for row in managing.tests(task)["annotators"] if row["annotator"] == annotator.pk]
+    says = managing.person(task, annotator)
     return _page(
         request,
         "person",
@@ -174,8 +178,10 @@ def _person(request, task, annotator, **extra):
         annotator=annotator,
         found=found,
         pause=next((row for row in pauses if row["running"]), None),
-        pauses_table=tables.paused_table(task, pauses, _sort(request)) if pauses else None,
-        tests_table=tables.tests_table(task, {"annotators": tested}, _sort(request)) if tested else None,
+        pauses_table=tables.paused_table(task, pauses, _sort(request), named=False) if pauses else None,
+        tests_table=tables.trials_table(task, tested, _sort(request), named=False) if tested else None,
+        labels_table=tables.labels_table(says["labels"], _sort(request)) if found and found["answers"] else None,
+        given_table=tables.given_table(says["known"], _sort(request)) if says["known"] else None,
         decides=may(request.user, "decide"),
         **extra,
     )

@@ -19,6 +19,7 @@ from annotate.core import stages
 from annotate.core.estimation import proportion
 from annotate.guidelines import majors
 from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
+from annotate.routing import Routes
 from annotate.task_types import TASK_TYPES
 
 DAY = timedelta(days=1)
@@ -188,7 +189,8 @@ def people(task: Task) -> list[dict]:
     """Everybody who has judged or tried something in the task, by name.
 
     A row: annotator, name, active (may log in), answers, skips, taken_back, voided (by a manager), last (time of the
-    last of all these), known (gold answers given, voided ones too: asked, right and accuracy with its interval).
+    last of all these), known (gold answers given, voided ones too: asked, right and accuracy with its interval), may
+    (the queues in which they may work now).
     """
     live, manager = Q(voided_at=None), Q(voided_by__isnull=False)
     work = Judgment.objects.filter(unit__task=task, unit__honeypot=False, lease__isnull=False).order_by()
@@ -201,6 +203,7 @@ def people(task: Task) -> list[dict]:
     )
     by_person = {row.pop("annotator"): row for row in counts}
     known = {row.pop("annotator"): row for row in honeypots.report(task)["annotators"]}
+    queues = Routes.load().readers(task)
     tried = set(task.trials.order_by().values_list("annotator_id", flat=True))
     found = Annotator.objects.filter(pk__in={*by_person, *known, *tried}).select_related("user")
     nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None}
@@ -211,10 +214,46 @@ def people(task: Task) -> list[dict]:
             "active": annotator.user.is_active,
             **by_person.get(annotator.pk, nothing),
             "known": known.get(annotator.pk),
+            "may": sorted(queue for queue, able in queues.items() if annotator.pk in able),
         }
         for annotator in found
     ]
     return sorted(rows, key=lambda row: (row["name"].casefold(), row["annotator"]))
+
+
+def person(task: Task, annotator: Annotator) -> dict:
+    """What one annotator says: {"labels": [ROW, ...], "known": [ROW, ...]}.
+
+    A row a label: label, and the share of it of their answers that stand and of everybody's: own, all. A row a gold
+    answer that they were asked for, the latest first: at, item, text, label, said, right, voided.
+    """
+    live = _live(Judgment.objects.filter(unit__task=task)).order_by()
+    counts = {
+        label: (own, everybody)
+        for label, own, everybody in live.values_list("label").annotate(
+            own=Count("pk", filter=Q(annotator=annotator)), everybody=Count("pk")
+        )
+    }
+    own, everybody = (sum(column) or 1 for column in zip(*counts.values(), strict=True)) if counts else (1, 1)
+    given = honeypots.answers(task).filter(annotator=annotator).select_related("unit__item").order_by("-answered_at")
+    return {
+        "labels": [
+            {"label": label, "own": mine / own, "all": theirs / everybody}
+            for label, (mine, theirs) in sorted(counts.items(), key=lambda row: -row[1][1])
+        ],
+        "known": [
+            {
+                "at": judgment.answered_at,
+                "item": judgment.unit.item.key,
+                "text": judgment.unit.item.text,
+                "label": judgment.unit.gold_answer,
+                "said": judgment.label,
+                "right": judgment.right,
+                "voided": judgment.voided_at is not None,
+            }
+            for judgment in given
+        ],
+    }
 
 
 def pauses(task: Task) -> list[dict]:

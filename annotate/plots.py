@@ -9,6 +9,7 @@ the order in which they come.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -90,16 +91,18 @@ def forest(
     axis: Axis | None = None,
     counted: str = "posts",
     limit: tuple[float, str] | None = None,
+    decimals: bool = False,
 ) -> SafeString:
     """A dot and an interval for each mark, its numbers at the right.
 
     series: the names of the marks where a row has two. axis: for several plots that are to share one; without it
     `axis_of` chooses. An axis that is not the whole one says so. counted: what the marks' counts are. limit: a share
-    that is drawn as a line through all rows, and what it is; it should lie on the axis.
+    that is drawn as a line through all rows, and what it is; it should lie on the axis. decimals: 0.54, not 54.0%.
     """
     axis = axis or axis_of(rows)
     height = ROW if len(series) < 2 else PAIR
-    return _plot(rows, _forest_row, title, description, series, axis, height, (counted, "95% interval"), limit)
+    draw = partial(_forest_row, decimals=decimals)
+    return _plot(rows, draw, title, description, series, axis, height, (counted, "95% interval"), limit, decimals)
 
 
 def bars(
@@ -110,7 +113,7 @@ def bars(
     return _plot(rows, _bar_row, title, description, (), axis, ROW, (counted, "share"))
 
 
-def _plot(rows, draw, title, description, series, axis, height, columns, limit=None) -> SafeString:
+def _plot(rows, draw, title, description, series, axis, height, columns, limit=None, decimals=False) -> SafeString:
     """The frame around rows: legend, a word on a zoomed axis, names of columns and ticks, lines."""
     start, end = axis
     head, parts = 0, []
@@ -133,7 +136,8 @@ def _plot(rows, draw, title, description, series, axis, height, columns, limit=N
     bottom = head + height * len(rows)
     for tick in range(start, end + 1, TICKS.get(end - start, 25)):
         x = f"{PLOT + PLOT_WIDTH * (tick - start) / (end - start):g}%"
-        parts.append(text(f"{tick}%", x, head - 9, fill=QUIET, text_anchor="middle"))
+        written = f"{tick / 100:g}" if decimals else f"{tick}%"
+        parts.append(text(written, x, head - 9, fill=QUIET, text_anchor="middle"))
         parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=LINE))
     parts.extend(draw(row, top, height, axis) for top, row in zip(range(head, bottom, height), rows, strict=True))
     if limit:
@@ -143,7 +147,7 @@ def _plot(rows, draw, title, description, series, axis, height, columns, limit=N
     return picture(title, description, parts, width="100%", height=bottom + 1, font_size=12)
 
 
-def _forest_row(row: Row, top: int, height: int, axis: Axis) -> SafeString:
+def _forest_row(row: Row, top: int, height: int, axis: Axis, *, decimals: bool) -> SafeString:
     marks, numbers = [], []
     for number, mark in enumerate(row.marks):
         y = height * (2 * number + 1) / (2 * len(row.marks))
@@ -152,9 +156,14 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis) -> SafeString:
             continue
         marks += _dot_and_interval(mark, y, axis, FILLS[number])
         # The axis says that these are percents.
-        numbers += _numbers(mark, top + y, f"{percent(mark.value)[:-1]} {span(mark.low, mark.high)}")
+        in_percent = f"{percent(mark.value)[:-1]} {span(mark.low, mark.high)}"
+        numbers += _numbers(mark, top + y, _decimal(mark) if decimals else in_percent)
     plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
-    return element("g", _tooltip(row), _label(row, top, height), plot, *numbers)
+    return element("g", _tooltip(row, decimals=decimals), _label(row, top, height), plot, *numbers)
+
+
+def _decimal(mark: Mark) -> str:
+    return f"{mark.value:.2f} [{mark.low:.2f}, {mark.high:.2f}]"
 
 
 def _dot_and_interval(mark: Mark, y: float, axis: Axis, fill: str) -> list[SafeString]:
@@ -198,9 +207,11 @@ def _numbers(mark: Mark, y: float, said: str) -> list[SafeString]:
     ]
 
 
-def _tooltip(row: Row) -> SafeString:
+def _tooltip(row: Row, *, decimals: bool = False) -> SafeString:
     said = [
-        f"{percent(mark.value)}, 95% interval {percent(mark.low)} to {percent(mark.high)}"
+        _decimal(mark)
+        if decimals
+        else f"{percent(mark.value)}, 95% interval {percent(mark.low)} to {percent(mark.high)}"
         for mark in row.marks
         if mark is not None and mark.value is not None
     ]

@@ -195,9 +195,10 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
     if state == LEASED:
         return f"What is left ({units}) is open with somebody now, for {task.lease_minutes} minutes at most."
     if state == LACKING:
+        of = "All" if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the"
         return (
-            f"{people.capitalize()} may work, but {_units(counts['lacking'])} of the {counts['waiting']:,} lack more "
-            "answers than there are people left who have not judged them. More people are needed."
+            f"{of} {units} need answers of more people than are left who may give one ({counts['able']:,} may work "
+            "here). Find others."
         )
     return f"{people.capitalize()} may work on {units}; {_answers(counts['missing'])} are missing."
 

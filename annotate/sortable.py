@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from annotate.report_sections import NUMBER, TEXT
 
-__all__ = ["NUMBER", "TEXT", "Cell", "Column", "Heading", "SortedTable", "sorted_table"]
+# Further kinds of columns: what is not to be broken into lines, and what needs room for its lines.
+SHORT, SENTENCE = "short", "sentence"
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, and what it is sorted by; None comes last, whichever way. url: where it leads."""
+    """What is shown, and what it is sorted by; None comes last, whichever way.
+
+    url: where it leads. note: smaller, behind it. mark: a class that sets the cell off.
+    """
 
     shown: str
     by: object = None
     url: str = ""
     note: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)

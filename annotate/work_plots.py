@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 
 from annotate.core.figures import count
-from annotate.plots import COUNTS, LINE_HEIGHT, NAME, PLOT, ROW
+from annotate.plots import LINE_HEIGHT, NAME, PLOT, PLOT_WIDTH, ROW
 from annotate.svg import ACCENT, LINE, PAPER, QUIET, element, escaped, picture, text
 
 # From what is done to what nobody has begun: told apart by shade, and by order, without colour.
@@ -135,15 +135,14 @@ def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str
     parts = [text("median (quartiles)", "100%", 13, fill=QUIET, text_anchor="end")]
     head = LINE_HEIGHT + 4
     bottom = head + ROW * len(rows)
-    room = COUNTS - PLOT
     for number in range(int(end / step) + 1):
         tick = number * step
-        x = f"{PLOT + room * tick / end:.4g}%"
+        x = f"{PLOT + PLOT_WIDTH * tick / end:.4g}%"
         parts.append(text(f"{tick:g} {unit}", x, head - 9, fill=QUIET, text_anchor="middle"))
         parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=LINE))
     for top, row in zip(range(head, bottom, ROW), rows, strict=True):
         y = top + ROW / 2
-        low, middle, high = (f"{PLOT + room * value / end:.4g}%" for value in (row.low, row.middle, row.high))
+        low, middle, high = (f"{PLOT + PLOT_WIDTH * value / end:.4g}%" for value in (row.low, row.middle, row.high))
         line = element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=5, stroke_opacity=0.4)
         dot = element("circle", cx=middle, cy=y, r=4, fill=ACCENT)
         words = f"{row.middle:,.1f} ({row.low:,.1f}–{row.high:,.1f})"
