@@ -70,6 +70,8 @@ def of_posts(manifest: dict, names: dict) -> tuple[str, dict]:
         "reused": counts["reused"],
         "reused_total": sum(counts["reused"].values()),
     }
+    if manifest["agreement"]:
+        context["agreed"] = _table(agreement_table(manifest["agreement"], "posts"))
     if audit := manifest["audit"]:
         shares = {
             knob: findings.whole_percent(manifest["task"][knob])
@@ -129,7 +131,7 @@ def of_records(manifest: dict, names: dict) -> tuple[str, dict]:
         "crowd": crowd,
         "right": estimate(pots["accuracy"]) if pots["asked"] else "",
         "left_out": [(REASONS[reason], count) for reason, count in counts["left_out"].items()],
-        "found": _table(agreement_table(manifest["agreement"])) if manifest["agreement"] else None,
+        "agreed": _table(agreement_table(manifest["agreement"], "records")) if manifest["agreement"] else None,
     }
     return "annotate/card_records.md", context
 
@@ -138,8 +140,8 @@ def _split_row(code: str, by_split: dict) -> tuple:
     return (code, name_of(code), *(by_split.get(f"{code}.{split}", 0) for split in SPLITS))
 
 
-def agreement_table(found: dict) -> Table:
-    """A row a language, and one of all where there are several."""
+def agreement_table(found: dict, noun: str) -> Table:
+    """A row a language, and one of all where there are several. noun: what people agree on."""
     measures = [("observed", "observed agreement"), ("nominal", "alpha")]
     measures += [("ordinal", "alpha of the grades")] if found["ordered"] else []
     sections = found["languages"] | ({"all": found["all"]} if len(found["languages"]) != 1 else {})
@@ -147,7 +149,7 @@ def agreement_table(found: dict) -> Table:
         (code, name_of(code), count(part["units_of_two"]), *(coefficient(part[key]) for key, _ in measures))
         for code, part in sections.items()
     ]
-    columns = (*LANGUAGE, ("records", NUMBER), *((words, NUMBER) for _, words in measures))
+    columns = (*LANGUAGE, (noun, NUMBER), *((words, NUMBER) for _, words in measures))
     return Table("agreement by language", columns, rows)
 
 

@@ -108,6 +108,7 @@ def _about_posts(wanted: Wanted) -> dict:
     return {
         "audit": auditing.report(wanted.task) if uniform else None,
         "decoys": known.report(wanted.task) if not uniform else None,
+        "agreement": gold_records.agreement_of(wanted.task),
     }
 
 

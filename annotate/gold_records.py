@@ -155,11 +155,12 @@ def about(task: Task) -> dict:
         },
         "gold_answers": pools,
         "honeypots": {"asked": of, "right": right, "accuracy": proportion(right, of).as_dict()},
-        "agreement": _agreement(task),
+        "agreement": agreement_of(task),
     }
 
 
-def _agreement(task: Task) -> dict | None:
+def agreement_of(task: Task) -> dict | None:
+    """How far people agree, by language; None where nothing was answered by two. Of posts too."""
     if not agreeing.answers(task):
         return None
     found = agreeing.report(task)

@@ -762,3 +762,21 @@ def test_an_export_cannot_write(make_task):
     task = make_task([AGREED])
     with pytest.raises(InternalError, match="read-only"), gold.one_moment():
         Task.objects.filter(pk=task.pk).update(title="x")
+
+
+def test_where_two_people_read_posts_manifest_and_card_say_how_far_they_agree(make_task, person, judged, out):
+    task = make_task([DISPUTED] * 30, redundancy=3)
+    with_manifest()
+    people = [person(name, "de") for name in ("ann", "bob")]
+    for number, unit in enumerate(task.units.all()):
+        for place, annotator in enumerate(people):
+            judged(annotator, unit, "en" if place and number % 3 == 0 else "de")
+    manifest = export(task, out)
+    observed = manifest["agreement"]["all"]["observed"]
+    assert (observed["value"], observed["units"]) == (pytest.approx(2 / 3), 30)
+    assert f"| de | German | 30 | 0.667 [{observed['low']:.3f}, {observed['high']:.3f}]" in card_of(out)[1]
+
+
+def test_where_one_person_reads_each_post_nothing_is_said_of_agreement(finished, out):
+    assert export(finished, out)["agreement"] is None
+    assert "How far people agree" not in card_of(out)[1]
