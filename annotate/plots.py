@@ -50,12 +50,19 @@ OTHERS = "others"
 
 
 class Mark(NamedTuple):
-    """An estimate between 0 and 1 with its interval; count: what it rests on. value None: not measured."""
+    """An estimate between 0 and 1 with its interval; count: what it rests on. value None: not measured.
+
+    Where both ends are the value, there is no interval to speak of.
+    """
 
     value: float | None
     low: float = 0.0
     high: float = 1.0
     count: float | None = None
+
+    @property
+    def alone(self) -> bool:
+        return self.low == self.high == self.value
 
 
 class Row(NamedTuple):
@@ -156,14 +163,14 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, *, decimals: bool) 
             continue
         marks += _dot_and_interval(mark, y, axis, FILLS[number])
         # The axis says that these are percents.
-        in_percent = f"{percent(mark.value)[:-1]} {span(mark.low, mark.high)}"
+        in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
         numbers += _numbers(mark, top + y, _decimal(mark) if decimals else in_percent)
     plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
     return element("g", _tooltip(row, decimals=decimals), _label(row, top, height), plot, *numbers)
 
 
 def _decimal(mark: Mark) -> str:
-    return f"{mark.value:.2f} [{mark.low:.2f}, {mark.high:.2f}]"
+    return f"{mark.value:.2f}" + ("" if mark.alone else f" [{mark.low:.2f}, {mark.high:.2f}]")
 
 
 def _dot_and_interval(mark: Mark, y: float, axis: Axis, fill: str) -> list[SafeString]:
@@ -211,7 +218,7 @@ def _tooltip(row: Row, *, decimals: bool = False) -> SafeString:
     said = [
         _decimal(mark)
         if decimals
-        else f"{percent(mark.value)}, 95% interval {percent(mark.low)} to {percent(mark.high)}"
+        else percent(mark.value) + ("" if mark.alone else f", 95% interval {percent(mark.low)} to {percent(mark.high)}")
         for mark in row.marks
         if mark is not None and mark.value is not None
     ]

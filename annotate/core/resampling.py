@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from annotate.core.answers import SLACK
 from annotate.core.intervals import LEVEL
 from annotate.core.lots import lot
 
@@ -34,4 +35,4 @@ def bootstrap(
         score(np.bincount(drawing.integers(units, size=units), minlength=units) @ values) for _ in range(REPLICATES)
     ]
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return (float(low), float(high)) if high > low else (None, None)
+    return (float(low), float(high)) if high - low > SLACK else (None, None)

@@ -161,6 +161,8 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported
     assert "QAM  50.0%                 accuracy, average over 2 languages" in text
     assert max(map(len, text.splitlines())) <= 100
     assert html.count("<svg") >= 3
+    assert ">80.5</text>" in html
+    assert "[80.5, 80.5]" not in html
     assert "BLEU-4 by language" in html
     assert json.loads((out / "report.json").read_text())["qg"]["average"] == pytest.approx(1)
     # Written again it replaces itself.
