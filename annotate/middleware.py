@@ -1,6 +1,7 @@
 """Turns a refused operation into a page that says why."""
 
 from django.shortcuts import render
+from django.urls import reverse
 
 from annotate.errors import NotAllowed, Refusal
 
@@ -19,10 +20,15 @@ class RefusalMiddleware:
 def refused(request, error: Refusal):
     # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
-    # Where the refused action belongs to a task, its queue is the way on, one by one or as a sheet.
+    # Where the refused action belongs to a task, its queue is the way on, one by one or as a sheet; or its test.
     address = request.resolver_match
     on_sheet = (address.url_name or "").startswith("sheet")
-    context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet}
+    # What was typed is not lost with the page that it was typed on.
+    typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment"))))
+    context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
+    # Shown again it says what comes next; refused itself, it would lead in a circle.
+    if (address.url_name or "").startswith("qualification-"):
+        context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     response = render(request, template, context, status=error.status)
     if request.htmx:
         response["HX-Retarget"] = "#notice"

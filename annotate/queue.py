@@ -29,6 +29,12 @@ def open_lease(annotator: Annotator, task: Task) -> Lease | None:
     return _open_leases(annotator, task, sheet=False).first()
 
 
+def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
+    """A lease that the annotator was given in the task, whether or not it has run out; reads only."""
+    own = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
+    return own.select_related("unit__item", "unit__task").first()
+
+
 def open_sheet(annotator: Annotator, task: Task) -> list[Lease]:
     """The leases of the sheet that the annotator holds in the task, in the order of the draw; reads only."""
     return list(_open_leases(annotator, task, sheet=True).order_by("unit__position"))

@@ -52,8 +52,11 @@ def has_sheets(task) -> bool:
     return bool(TASK_TYPES[task.task_type].sheet)
 
 
-def _work(request, annotator, task, leases, *, on_sheet=False, status=200, **extra):
-    """The queue with a unit or a sheet on it, or with why there is none; for htmx without what surrounds it."""
+def _work(request, annotator, task, leases, *, on_sheet=False, status=200, before=None, **extra):
+    """The queue with a unit or a sheet on it, or with why there is none; for htmx without what surrounds it.
+
+    before: the lease of what was on the screen, if that is known.
+    """
     last = judging.last_judgment(annotator, task)
     context = {
         "task": task,
@@ -68,8 +71,10 @@ def _work(request, annotator, task, leases, *, on_sheet=False, status=200, **ext
         asked = leases[0].unit.asked
         context["changed"] = bool(asked and last and last.unit.asked != asked)
         context |= presenting.sheet(leases) if on_sheet else presenting.question(leases[0], annotator)
-    if not request.htmx:
-        language = leases[0].unit.item.language if leases else ""
+    language = leases[0].unit.item.language if leases else ""
+    turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
+    if turned or not request.htmx:
+        # In the language of what is on the screen.
         context["guidelines"] = presenting.guidelines(task, language)
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
@@ -98,13 +103,16 @@ def queue(request, annotator, task):
     return _show(request, annotator, task, _one(handing_out.open_lease(annotator, task)))
 
 
-def _next(request, annotator, task):
-    """After an action: the next unit, in the same response where htmx asks, else by redirect."""
+def _next(request, annotator, task, before=None):
+    """After an action: the next unit, in the same response where htmx asks, else by redirect.
+
+    before: the lease of what was on the screen.
+    """
     lease = handing_out.take(annotator, task)
     if not request.htmx:
         return redirect("queue", task=task.name)
     why_empty = None if lease else progress.why_empty(annotator, task)
-    return _work(request, annotator, task, _one(lease), why_empty=why_empty)
+    return _work(request, annotator, task, _one(lease), why_empty=why_empty, before=before)
 
 
 @require_POST
@@ -123,19 +131,21 @@ def judge(request, annotator, task):
     active_seconds = _active_seconds(request)
     if lease_id is None:
         raise InvalidAnswer("The form did not say what it answers. Reload the page.")
+    # A browser counts a line's end as one character and sends two.
+    comment = request.POST.get("comment", "").replace("\r\n", "\n")
+    shown = handing_out.leased(annotator, task, lease_id)
     try:
         if "skip" in request.POST:
             judging.skip(annotator, lease_id, active_seconds)
         else:
             label, _, reason = request.POST.get("answer", "").partition(" ")
-            answer = judging.read_answer(label, reason, request.POST.get("comment", ""))
+            answer = judging.read_answer(label, reason, comment)
             judging.judge(annotator, lease_id, answer, active_seconds)
     except InvalidAnswer as refusal:
-        # The post and the typed comment stay on the screen.
-        lease = handing_out.open_lease(annotator, task)
-        kept = {"comment": request.POST.get("comment", ""), "refusal": refusal}
-        return _work(request, annotator, task, _one(lease), status=refusal.status, **kept)
-    return _next(request, annotator, task)
+        # What was shown and the typed comment stay on the screen, even if the lease has run out.
+        kept = {"comment": comment, "refusal": refusal}
+        return _work(request, annotator, task, _one(shown), status=refusal.status, **kept)
+    return _next(request, annotator, task, before=shown)
 
 
 @require_POST

@@ -6,11 +6,11 @@ import pytest
 
 from annotate.core import stages
 from annotate.judging import judge
-from annotate.models import Judgment, Task
+from annotate.models import Guidelines, Judgment, Task
 from annotate.queue import open_lease, take
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.task_type import Answer
-from tests.annotate.hands import ARABIC, FRENCH, GRACE, said
+from tests.annotate.hands import ARABIC, FRENCH, GRACE, said, worst_contrast
 
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -133,6 +133,14 @@ def test_who_has_answered_leaves_the_record_to_another_adjudicator(disagreed, an
 in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
+def with_fields(task, **fields):
+    """Give the first record of a task these fields."""
+    item = task.units.first().item
+    item.fields |= fields
+    item.text = "\n".join(item.fields.values())
+    item.save()
+
+
 @in_browser
 @pytest.mark.parametrize("layout", [ARABIC, FRENCH], ids=["arabic", "french"])
 def test_a_pair_is_judged_by_keyboard(at_work, make_records_task, ann, layout):
@@ -150,3 +158,107 @@ def test_a_pair_is_judged_by_keyboard(at_work, make_records_task, ann, layout):
     assert "You have been through all" in hands.page.inner_text("#work")
     assert said(ann) == [("answer", "1", ""), ("answer", "0", ""), ("skip", "", ""), ("answer", "0", "")]
     assert Judgment.objects.last().comment == "only in part"
+
+
+@in_browser
+@pytest.mark.parametrize("layout", [ARABIC, FRENCH], ids=["arabic", "french"])
+def test_a_page_is_graded_by_keyboard_the_best_grade_first(at_work, make_records_task, ann, layout):
+    hands = at_work(make_records_task("web_ranking", 5), ann, layout)
+    for code in ("Digit6", "KeyQ", "KeyW"):  # no such answer, no Undefined, no other language
+        hands.press(code)
+    for number in range(1, 6):
+        hands.press_and_wait(f"Digit{number}")
+    assert [label for _, label, _ in said(ann)] == ["4", "3", "2", "1", "0"]
+
+
+@in_browser
+def test_the_buttons_lie_as_their_keys_do(at_work, make_records_task, ann):
+    page = at_work(make_records_task("web_ranking", 1), ann).page
+    places = page.locator(".options button").evaluate_all(
+        "nodes => nodes.map(node => [node.dataset.key, node.getBoundingClientRect().x])"
+    )
+    assert [key for key, _ in sorted(places, key=lambda place: place[1])] == [f"Digit{n}" for n in range(1, 6)]
+
+
+@in_browser
+@pytest.mark.parametrize("task_type", RECORD_TYPES)
+def test_record_and_answers_fit_a_phone_and_a_thumb(at_work, make_records_task, ann, task_type):
+    task = make_records_task(task_type, 2)
+    *_, last = TASK_TYPES[task_type].fields
+    with_fields(task, **{last: "Donaudampfschifffahrtsgesellschaft" * 9 + " and much more" * 30})
+    page = at_work(task, ann, **PHONE).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for button in page.locator(".answers button:visible").all():
+        box = button.bounding_box()
+        assert box["height"] >= 44
+        assert 0 <= box["y"] <= 844 - box["height"]
+    sizes = page.locator("#post p").evaluate_all("nodes => nodes.map(n => parseFloat(getComputedStyle(n).fontSize))")
+    assert min(sizes) >= 20
+    page.wait_for_timeout(GRACE)
+    page.tap(".options button >> nth=1")
+    page.wait_for_selector("#work:has-text('1 answered')")
+    assert said(ann) == [("answer", TASK_TYPES[task_type].labels[1], "")]
+
+
+@in_browser
+def test_the_answers_stay_in_their_place_from_record_to_record(at_work, make_records_task, ann):
+    task = make_records_task("qa_match", 2)
+    with_fields(task, passage="A passage that goes on and on. " * 12)
+    hands = at_work(task, ann)
+    before = hands.page.locator(".options").bounding_box()
+    hands.press_and_wait("Digit1")
+    assert hands.page.locator(".options").bounding_box() == before
+
+
+@in_browser
+@pytest.mark.parametrize("task_type", ["ad_relevance", "qa_match"])
+def test_a_record_is_read_from_right_to_left_with_its_names_and_frames(at_work, make_records_task, ann, task_type):
+    task = make_records_task(task_type, 1)
+    first, *_, last = TASK_TYPES[task_type].fields
+    with_fields(task, **{first: "מתכון לחלה רכה", last: "קמח, שמרים וביצים\nAnd a line in English"})
+    page = at_work(task, ann).page
+    directions = "nodes => nodes.map(node => getComputedStyle(node).direction)"
+    texts = page.locator("#post p").evaluate_all(directions)
+    assert texts == ["rtl", *["ltr"] * (len(texts) - 3), "rtl", "ltr"]
+    fields = page.locator("#post .field").evaluate_all(directions)
+    assert (fields[0], fields[-1]) == ("rtl", "rtl")
+
+
+@in_browser
+@pytest.mark.parametrize("task_type", RECORD_TYPES)
+def test_contrast_is_at_least_4_5_to_1_by_day_and_by_night(at_work, make_records_task, ann, task_type):
+    page = at_work(make_records_task(task_type, 1), ann).page
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert worst_contrast(page) >= 4.5, scheme
+
+
+@in_browser
+def test_all_of_it_without_javascript(new_page, make_records_task, ann):
+    make_records_task("web_ranking", 4)
+    page = new_page(user=ann.user, java_script_enabled=False)
+    page.goto("/")
+    page.click("button:has-text('Start')")
+    page.click("button:has-text('Perfect')")
+    page.click("button:has-text('Undo')")
+    page.fill("[name=comment]", "one\ntwo")
+    page.click("button:has-text('Fair')")
+    page.click("button:has-text('Skip')")
+    page.click("button:has-text('Bad')")
+    assert said(ann) == [("answer", "1", ""), ("skip", "", ""), ("answer", "0", "")]
+    assert Judgment.objects.get(label="1").comment == "one\ntwo"
+
+
+@in_browser
+def test_the_guidelines_beside_the_record_are_in_its_language(at_work, make_records_task, ann):
+    task = make_records_task("qa_match", 1, languages=("en", "de"))
+    Guidelines.objects.create(task=task, language="de", text="Lies.")
+    hands = at_work(task, ann)
+    hands.page.click("#guidelines summary")
+    languages, shown = [], []
+    for _ in range(2):
+        languages.append(hands.page.get_attribute("#post dd", "lang"))
+        shown.append(hands.page.inner_text("#guidelines .prose"))
+        hands.press_and_wait("Digit1")
+    assert sorted(languages) == ["de", "en"]
+    assert shown == [{"de": "Lies.", "en": "Read."}[language] for language in languages]

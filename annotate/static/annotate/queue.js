@@ -24,6 +24,7 @@
   const started = () => {
     const search = find("#picker input[type=search]");
     if (search) search.hidden = false; // without this file it would find nothing
+    restore();
     shownAt = performance.now();
     active = 0;
     alive = shownAt;
@@ -33,6 +34,20 @@
     document.addEventListener(sign, tick, { capture: true, passive: true });
   }
   const tooSoon = () => performance.now() - shownAt < (find("#asked.changed") ? CHANGED_MS : GRACE_MS);
+
+  // --- a typed comment outlives a reload, and the log-in after a session that ended, if the same unit is shown again
+  const STORE = `comment ${location.pathname}`;
+  const keep = (field) => {
+    try { sessionStorage.setItem(STORE, JSON.stringify([find("#post").innerText, field.value])); } catch { /* full, or forbidden: it lasts as long as the page */ }
+  };
+  const restore = () => {
+    const [field, post] = [find("#answers [name=comment]"), find("#post")];
+    if (!field || !post) return;
+    let [text, comment] = ["", ""];
+    try { [text, comment] = JSON.parse(sessionStorage.getItem(STORE)) || ["", ""]; } catch { /* likewise */ }
+    if (text === post.innerText && !field.value) field.value = comment;
+  };
+  document.addEventListener("input", (event) => { if (event.target.matches("#answers [name=comment]")) keep(event.target); });
 
   // --- one request at a time; a press while one is under way does nothing
   let busy = false;

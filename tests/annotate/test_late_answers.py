@@ -1,0 +1,289 @@
+"""Answers that come late, twice or from a second tab, and what becomes of the comment that was typed with them."""
+
+import re
+
+import pytest
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.judging import judge
+from annotate.models import Judgment, Lease
+from annotate.pausing import PAUSED, pause
+from annotate.queue import open_lease, take
+from annotate.task_types.task_type import Answer
+from tests.annotate.hands import GRACE, Hands, said
+
+HTMX = {"HX-Request": "true"}
+COMMENT = 'a comment with <marks> & "quotes"'
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "en")
+
+
+@pytest.fixture
+def others(person):
+    return [person(name, "en") for name in ("bea", "cem", "dan")]
+
+
+def run_out(annotator):
+    Lease.objects.filter(annotator=annotator, closed_at=None).update(
+        opened_at=timezone.now() - timezone.timedelta(hours=2), expires_at=timezone.now() - timezone.timedelta(hours=1)
+    )
+
+
+def late(task, annotator, others, *, answered):
+    """The annotator's lease runs out, and then others are given the unit; the first of them have answered it too."""
+    lease = take(annotator, task)
+    run_out(annotator)
+    for other in others:
+        assert take(other, task).unit_id == lease.unit_id
+    for other in others[:answered]:
+        judge(other, open_lease(other, task).pk, Answer("1"))
+    return lease
+
+
+def send(client, lease, **fields):
+    return client.post("/tasks/crowd/judge/", {"lease": lease.pk, "comment": COMMENT, **fields}, headers=HTMX)
+
+
+# --- late
+
+
+@pytest.mark.parametrize("answered", [0, 1, 2])
+def test_a_late_answer_counts_while_a_place_of_three_is_free(make_records_task, ann, others, client, answered):
+    task = make_records_task("qa_match", 2)
+    lease = late(task, ann, others[:2], answered=answered)
+    client.force_login(ann.user)
+    assert send(client, lease, answer="0").status_code == 200
+    assert said(ann) == [("answer", "0", "")]
+    assert Judgment.objects.get(annotator=ann).comment == COMMENT
+    unit = lease.unit
+    unit.refresh_from_db()
+    assert unit.leases.filter(place__isnull=False).count() == 3
+    assert unit.stage == (stages.LABELLED if answered == 2 else stages.QUEUED)
+
+
+@pytest.mark.parametrize(
+    ("answered", "why"), [(0, "somebody else has it now"), (2, "somebody else has it now"), (3, "has gone on without")]
+)
+def test_it_is_refused_once_three_others_have_it_and_says_that_the_comment_still_stands(
+    make_records_task, ann, others, client, answered, why
+):
+    task = make_records_task("qa_match", 2)
+    lease = late(task, ann, others, answered=answered)
+    client.force_login(ann.user)
+    refused = send(client, lease, answer="0")
+    assert refused.status_code == 409
+    assert why in refused.text
+    assert "What you wrote was not saved; it still stands below" in refused.text
+    # the notice alone changes on the screen
+    assert (refused["HX-Retarget"], refused["HX-Reswap"]) == ("#notice", "innerHTML")
+    assert said(ann) == []
+
+
+def test_without_htmx_the_page_of_the_refusal_shows_the_comment_again(make_records_task, ann, others, client):
+    task = make_records_task("qa_match", 2)
+    lease = late(task, ann, others, answered=3)
+    client.force_login(ann.user)
+    fields = {"lease": lease.pk, "answer": "0"}
+    page = client.post("/tasks/crowd/judge/", {**fields, "comment": COMMENT}).text
+    assert "What you wrote was not saved. Copy it" in page
+    assert "a comment with &lt;marks&gt; &amp; &quot;quotes&quot;</textarea>" in page
+    assert "What you wrote" not in client.post("/tasks/crowd/judge/", fields).text
+
+
+def test_who_is_paused_meanwhile_keeps_the_comment(make_records_task, ann, client, manager):
+    task = make_records_task("qa_match", 2)
+    lease = take(ann, task)
+    pause(ann, task, by=manager, reason="too hasty")
+    client.force_login(ann.user)
+    refused = send(client, lease, answer="0")
+    assert refused.status_code == 403
+    assert PAUSED in refused.text
+    assert "it still stands below" in refused.text
+    page = client.post("/tasks/crowd/judge/", {"lease": lease.pk, "answer": "0", "comment": COMMENT}).text
+    assert "&lt;marks&gt;" in page
+    assert PAUSED in client.get("/tasks/crowd/").text
+
+
+def test_an_answer_that_is_refused_as_it_is_keeps_record_and_comment_though_the_lease_has_run_out(
+    make_records_task, ann, client
+):
+    task = make_records_task("qa_match", 1)
+    lease = take(ann, task)
+    run_out(ann)
+    client.force_login(ann.user)
+    refused = send(client, lease, answer="9")
+    assert refused.status_code == 400
+    assert lease.unit.item.fields["passage"] in refused.text
+    assert "&lt;marks&gt;" in refused.text
+    assert f'name="lease" value="{lease.pk}"' in refused.text
+
+
+def test_a_comment_as_long_as_its_box_takes_is_not_too_long_for_the_line_ends_that_browsers_send(
+    make_records_task, ann, client
+):
+    lease = take(ann, make_records_task("qa_match", 1))
+    client.force_login(ann.user)
+    comment = "\r\n".join(["word"] * 400) + "!"
+    assert len(comment) > 2000 >= len(comment.replace("\r\n", "\n"))
+    assert send(client, lease, answer="1", comment=comment).status_code == 200
+
+
+def test_an_adjudicator_who_was_too_late_keeps_reason_and_comment(make_records_task, ann, person, client):
+    ada = person("ada", adjudicates=True)
+    task = make_records_task("qa_match", 1, on_conflict="ADJUDICATION", redundancy=1, skip_limit=1)
+    client.force_login(ann.user)
+    send(client, take(ann, task), skip="1")
+    unit = task.units.get()
+    assert unit.stage == stages.ADJUDICATION
+    path = f"/tasks/crowd/adjudication/{unit.pk}/"
+    client.force_login(person("eve", adjudicates=True).user)
+    client.post(path, {"label": "1", "reason": "Web search"})
+    client.force_login(ada.user)
+    refused = client.post(path, {"label": "0", "reason": "I know", "comment": "what I typed"})
+    assert refused.status_code == 409
+    assert re.search(r"<textarea[^>]*>I know\nwhat I typed</textarea>", refused.text)
+
+
+# --- in a browser
+
+in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+
+@in_browser
+def test_a_comment_stands_in_its_box_until_one_goes_on(at_work, make_records_task, ann, others, console_errors):
+    task = make_records_task("qa_match", 2)
+    hands = at_work(task, ann)
+    page, before = hands.page, hands.post
+    page.fill("[name=comment]", COMMENT)
+    page.locator("#post").focus()
+    run_out(ann)
+    for other in others:
+        judge(other, take(other, task).pk, Answer("1"))
+    page.wait_for_timeout(GRACE)
+    hands.press("Digit2")
+    page.wait_for_selector("#notice:has-text('has gone on without your answer')")
+    assert (hands.post, page.input_value("[name=comment]")) == (before, COMMENT)
+    assert "it still stands below, to be copied" in page.inner_text("#notice")
+    hands.press_and_wait("Enter")
+    assert hands.post != before
+    assert page.input_value("[name=comment]") == ""
+    hands.press_and_wait("Digit2")
+    assert said(ann) == [("answer", "0", "")]
+    console_errors.clear()  # the refusal
+
+
+@in_browser
+def test_a_late_answer_whose_place_is_free_goes_through_by_key_with_its_comment(at_work, make_records_task, ann):
+    hands = at_work(make_records_task("qa_match", 2), ann)
+    before = hands.post
+    hands.page.fill("[name=comment]", COMMENT)
+    hands.page.locator("#post").focus()
+    run_out(ann)
+    hands.press_and_wait("Digit1")
+    assert hands.post != before
+    assert Judgment.objects.get().comment == COMMENT
+
+
+@in_browser
+def test_two_tabs_show_one_record_and_what_they_answer_counts_once(
+    at_work, make_records_task, ann, new_page, console_errors
+):
+    task = make_records_task("qa_match", 3)
+    first = at_work(task, ann)
+    tab = first.page.context.new_page()
+    tab.goto("/tasks/crowd/")
+    second = Hands(tab, first.layout)
+    assert second.post == first.post
+    first.press_and_wait("Digit1")
+    # the same answer again: no harm, and the tab shows what the other one shows
+    second.press_and_wait("Digit1")
+    assert second.post == first.post
+    assert said(ann) == [("answer", "1", "")]
+    # another answer with a comment: refused, and both stay
+    first.press_and_wait("Digit1")
+    before = second.post
+    tab.fill("[name=comment]", COMMENT)
+    tab.locator("#post").focus()
+    tab.wait_for_timeout(GRACE)
+    second.press("Digit2")
+    tab.wait_for_selector("#notice:has-text('You have already answered Yes here, and that stands')")
+    assert (second.post, tab.input_value("[name=comment]")) == (before, COMMENT)
+    second.press_and_wait("Enter")
+    assert second.post == first.post
+    assert [label for _, label, _ in said(ann)] == ["1", "1"]
+    console_errors.clear()
+
+
+@in_browser
+def test_an_answer_whose_reply_was_lost_counts_once_with_its_comment(at_work, make_records_task, ann, console_errors):
+    hands = at_work(make_records_task("web_ranking", 2), ann)
+    page, before = hands.page, hands.post
+
+    def lose(route):
+        route.fetch()
+        route.abort()
+
+    page.route("**/judge/", lose, times=1)
+    page.fill("[name=comment]", COMMENT)
+    page.locator("#post").focus()
+    page.wait_for_timeout(GRACE)
+    hands.press("Digit3")
+    page.wait_for_selector("text=There is no connection")
+    assert (hands.post, page.input_value("[name=comment]")) == (before, COMMENT)
+    assert said(ann) == [("answer", "2", "")]
+    hands.press_and_wait("Digit3")
+    assert hands.post != before
+    assert said(ann) == [("answer", "2", "")]
+    assert Judgment.objects.get().comment == COMMENT
+    console_errors.clear()  # the lost reply
+
+
+@in_browser
+def test_a_comment_outlives_a_reload_and_the_log_in_after_a_session_that_ended(at_work, make_records_task, ann):
+    hands = at_work(make_records_task("qa_match", 2), ann)
+    page, before = hands.page, hands.post
+    page.fill("[name=comment]", COMMENT)
+    page.reload()
+    assert page.input_value("[name=comment]") == COMMENT
+    page.context.clear_cookies(name="sessionid")
+    page.wait_for_timeout(GRACE)
+    page.locator("#post").focus()
+    hands.press("Digit1")
+    page.wait_for_url("**/login/**")
+    page.fill("[name=username]", "ann")
+    page.fill("[name=password]", "a long password")
+    page.click("button:has-text('Log in')")
+    page.wait_for_selector("#post")
+    assert (hands.post, page.input_value("[name=comment]")) == (before, COMMENT)
+    hands.press_and_wait("Digit1")
+    assert Judgment.objects.get().comment == COMMENT
+    assert page.input_value("[name=comment]") == ""
+
+
+@in_browser
+def test_the_answer_that_pauses_is_saved_and_the_queue_says_so(at_work, make_records_task, ann, new_page):
+    task = make_records_task(
+        "qa_match", 9, gold={"queue": ["1"] * 5 + ["0"] * 3}, gold_share=0.5, pause_least=3, pause_confidence=0.5
+    )
+    hands = at_work(task, ann)
+    answered = 0
+    while "paused" not in hands.page.inner_text("#work"):
+        wrong = {"1": "Digit2", "0": "Digit1"}[open_lease(ann, task).unit.gold_answer or "1"]
+        hands.press_and_wait(wrong)
+        answered += 1
+        assert answered < 12
+    page = hands.page
+    assert page.inner_text("#work h1") == PAUSED
+    assert f"You have answered {answered} today" in page.inner_text("#work")
+    assert "0 waiting for you" in page.inner_text("#work")
+    assert len(said(ann)) == answered
+    page.reload()
+    assert page.inner_text("#work h1") == PAUSED
+    hands.press_and_wait("Enter")
+    assert page.inner_text("#work h1") == PAUSED
+    page.goto("/tasks/crowd/answers/")
+    assert page.locator("tbody tr").count() == answered
