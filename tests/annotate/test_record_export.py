@@ -526,3 +526,17 @@ def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):
     assert (other["id"], other["left_out"]) == ("2", "no_majority")
     assert "ann" not in {judgment["annotator"] for judgment in row["judgments"]}
     assert card_of(out)[0]["license_name"] == "not stated"
+
+
+def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, out, tmp_path, capsys):
+    export(answered(opened("web_ranking")), out)
+    folder = tmp_path / "perfect" / "WPR"
+    folder.mkdir(parents=True)
+    for path in out.glob("xglue.wpr.*.test.labels"):
+        (folder / f"{path.name.split('.')[2]}.prediction").write_bytes(path.read_bytes())
+    capsys.readouterr()
+    call_command("evaluate", "--gold", str(out), "--predictions", str(folder.parent), "--json")
+    found = json.loads(capsys.readouterr().out)["wpr"]
+    assert [row["language"] for row in found["languages"]] == sorted(LANGUAGES)
+    for row in found["languages"]:
+        assert row["estimate"]["value"] == 1 - row["irrelevant"] / row["queries"]
