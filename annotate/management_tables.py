@@ -433,6 +433,29 @@ def agreement_table(report: dict, asked: str) -> SortedTable:
     return table
 
 
+def differs_table(rows: list[dict], asked: str) -> SortedTable:
+    """Units of which Dawid and Skene's model says what no label with the most votes is."""
+    heads = [
+        Column("item", "record"),
+        Column("language", "language"),
+        Column("votes", "answers"),
+        Column("majority", "most say"),
+        Column("model", "the model says"),
+        Column("posterior", "with a probability of", NUMBER),
+    ]
+    cells = [
+        [
+            Cell(row["item"], row["item"], reverse("admin:annotate_unit_change", args=[row["unit"]])),
+            language(row["language"]),
+            Cell(", ".join(f"{label}: {number}" for label, number in row["votes"].items())),
+            *(Cell(" or ".join(row[key]), row[key]) for key in ("majority", "dawid_skene")),
+            Cell(percent(row["posterior"]), row["posterior"]),
+        ]
+        for row in rows
+    ]
+    return sorted_table("differs", "Where the model says otherwise", heads, cells, asked)
+
+
 def against_rest_table(task: Task, report: dict, names: dict[int, str], asked: str) -> SortedTable:
     heads = [
         Column("name", "annotator"),

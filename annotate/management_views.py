@@ -4,6 +4,8 @@ The figures are those of managing.py, queue_states.py and agreeing.py; decisions
 """
 
 from django.contrib import messages
+from django.core.cache import cache
+from django.db.models import Count, Max
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -13,12 +15,15 @@ from annotate import management_plots as plots
 from annotate import management_tables as tables
 from annotate.access import check_right, may, with_task
 from annotate.errors import InvalidAnswer
-from annotate.models import Annotator, Pause, Task
+from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.queue_states import queue_states
 from annotate.task_types import TASK_TYPES
 
 # Bootstrap replicates of a page that somebody waits for; `assay agreement` makes more.
 REPLICATES = 200
+HOUR = 3600  # seconds
+MOST = 20  # units on which the model of Dawid and Skene is shown to differ, at most
+FEW = 5  # stuck queues of a task on the page of all tasks, at most
 
 
 def _page(request, page: str, task: Task | None = None, *, status: int = 200, **context):
@@ -51,7 +56,8 @@ def manage(request):
     for task in Task.objects.filter(is_open=True):
         states = queue_states(task)
         stuck = [row for row in states["queues"] if row["stuck"]]
-        waiting += [(task, row) for row in stuck]
+        if stuck:
+            waiting.append((task, stuck[:FEW], len(stuck) - FEW))
         for row in rows:
             if row["name"] == task.name:
                 row["stuck"] = len(stuck)
@@ -128,6 +134,14 @@ def tests(request, _, task):
     )
 
 
+def _agreement(task):
+    """The report, kept for an hour while no answer comes or goes: to sort a table is not to compute it again."""
+    said = Judgment.objects.filter(unit__task=task)
+    state = said.aggregate(Count("pk"), Max("pk"), Count("voided_at"))
+    key = f"agreement {task.pk} {task.created_at:%s%f} {'-'.join(map(str, state.values()))}"
+    return cache.get_or_set(key.replace(" ", "-"), lambda: agreeing.report(task, replicates=REPLICATES), HOUR)
+
+
 @require_GET
 @never_cache
 @with_task("manage")
@@ -135,7 +149,7 @@ def agreement(request, _, task):
     """Shown on request, since it may take seconds: ?show=1."""
     if "show" not in request.GET:
         return _page(request, "agreement", task, judgments=managing.pace(task)["answers"])
-    report = agreeing.report(task, replicates=REPLICATES)
+    report = _agreement(task)
     names = {row["annotator"]: row["name"] for row in managing.people(task)}
     return _page(
         request,
@@ -146,6 +160,8 @@ def agreement(request, _, task):
         table=tables.agreement_table(report, _sort(request)),
         plot=plots.agreement_plot(report),
         rest_table=tables.against_rest_table(task, report, names, _sort(request)),
+        differs_table=tables.differs_table(report["all"]["dawid_skene"]["differs"][:MOST], _sort(request)),
+        most=MOST,
         rest_plot=plots.against_rest_plot(report, names),
     )
 

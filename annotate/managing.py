@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from django.conf import settings
 from django.db.models import Count, F, Max, Min, Q, Sum, Value
-from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncHour, TruncWeek
+from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
 from django.utils import timezone
 
 from annotate import honeypots
@@ -23,8 +23,8 @@ from annotate.routing import Routes
 from annotate.task_types import TASK_TYPES
 
 DAY = timedelta(days=1)
-# Time since the beginning is cut into hours, days or weeks, so that it makes columns that one can see.
-CUTS = (("hour", TruncHour, 3 * DAY), ("day", TruncDay, 120 * DAY), ("week", TruncWeek, None))
+# Up to this long, the time since the beginning is cut into hours, then into days, then into weeks.
+HOURLY, DAILY = 3 * DAY, 120 * DAY
 QUARTILES = (0.25, 0.5, 0.75)
 # A known answer is doubtful from so many answers on, of which at most this share agrees with it.
 DOUBTED_FROM, DOUBTED_AT = 3, 1 / 3
@@ -122,21 +122,16 @@ def pace(task: Task, now: datetime | None = None) -> dict:
      "since": [MOMENT, ...]}; MOMENT: at, answers. Those that were taken back or voided do not count.
     """
     here = timezone.get_current_timezone()
-    this_hour = timezone.localtime(now).replace(minute=0, second=0, microsecond=0)
-    # In UTC, so that an hour is an hour where clocks are put forward or back.
-    first = this_hour.astimezone(UTC) - timedelta(hours=23)
+    first = _hour(now) - timedelta(hours=23)
     live = _live(Judgment.objects.filter(unit__task=task)).order_by()
-    lately = live.filter(answered_at__gte=first).values_list("answered_at", flat=True)
-    hours = Counter(int((at - first) // timedelta(hours=1)) for at in lately)
+    hours = _by_hour(live.filter(answered_at__gte=first).values_list("answered_at", flat=True), first)
     span = live.aggregate(first=Min("answered_at"), last=Max("answered_at"), answers=Count("pk"))
     cut, since = _since(live, span, here)
     return {
         "zone": settings.TIME_ZONE,
         "answers": span["answers"],
         "today": hours.total(),
-        "last_day": [
-            {"at": (first + timedelta(hours=hour)).astimezone(here), "answers": hours[hour]} for hour in range(24)
-        ],
+        "last_day": _hours(first, hours, 24, here),
         "cut": cut,
         "since": since,
     }
@@ -146,20 +141,30 @@ def _since(live, span: dict, here) -> tuple[str, list[dict]]:
     if not span["answers"]:
         return "hour", []
     length = span["last"] - span["first"]
-    cut, trunc, _ = next(row for row in CUTS if row[2] is None or length <= row[2])
+    if length <= HOURLY:
+        first = _hour(span["first"])
+        hours = _by_hour(live.values_list("answered_at", flat=True), first)
+        return "hour", _hours(first, hours, max(hours) + 1, here)
+    cut, trunc, step = ("day", TruncDay, DAY) if length <= DAILY else ("week", TruncWeek, 7 * DAY)
     found = dict(live.annotate(at=trunc("answered_at", tzinfo=here)).values_list("at").annotate(Count("pk")))
     moments, at, last = [], min(found), max(found)
     while at <= last:
         moments.append({"at": at, "answers": found.get(at, 0)})
-        at = _next(cut, at)
+        at += step  # from midnight to midnight, however long that day is
     return cut, moments
 
 
-def _next(cut: str, at: datetime) -> datetime:
-    if cut == "hour":
-        return (at.astimezone(UTC) + timedelta(hours=1)).astimezone(at.tzinfo)
-    # Midnight to midnight, however long that day is.
-    return at + DAY * (1 if cut == "day" else 7)
+def _hour(at: datetime | None) -> datetime:
+    """The beginning of its hour in the local time zone; in UTC, so that an hour is an hour when the clocks change."""
+    return timezone.localtime(at).replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+
+
+def _by_hour(times, first: datetime) -> Counter[int]:
+    return Counter(int((at - first) // timedelta(hours=1)) for at in times)
+
+
+def _hours(first: datetime, counts: Counter[int], number: int, here) -> list[dict]:
+    return [{"at": (first + timedelta(hours=hour)).astimezone(here), "answers": counts[hour]} for hour in range(number)]
 
 
 def times(task: Task) -> dict:

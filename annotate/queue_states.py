@@ -184,9 +184,8 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
     if state == UNTESTED:
         return f"{_read(counts['readers'])} {name}, but nobody has passed the test yet. Ask them to take it."
     if state == PAUSED:
-        return (
-            f"Everybody who has passed the test is paused ({counts['passed']:,}). Let somebody go on, or find others."
-        )
+        able = "has passed the test" if task.test_items else f"reads {name}"
+        return f"Everybody who {able} is paused ({counts['passed']:,}). Let somebody go on, or find others."
     if state == JUDGED:
         return (
             f"{_units(counts['waiting'])} {_lack(counts['waiting'])} {_answers(counts['missing'])}, and each of the "

@@ -1,0 +1,522 @@
+"""What managers are told of a task: figures, and why its queues stand as they do."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from django.core.serializers.json import DjangoJSONEncoder
+from django.utils import timezone
+
+from annotate import managing
+from annotate.adjudication import settle
+from annotate.core import stages
+from annotate.guidelines import current
+from annotate.judging import judge, skip, undo
+from annotate.models import Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
+from annotate.pausing import lift, pause, running, void
+from annotate.queue import take
+from annotate.queue_states import queue_states
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import AGREED, DISPUTED
+
+YES, NO = Answer("1"), Answer("0")
+NOW = datetime(2026, 3, 29, 12, 30, tzinfo=UTC)
+
+
+def work(annotator, task, label="1", units=1000, seconds=None):
+    made = []
+    while len(made) < units and (lease := take(annotator, task)):
+        known = lease.unit.gold_answer if lease.unit.honeypot else label
+        made.append(judge(annotator, lease.pk, Answer(known), active_seconds=seconds))
+    return made
+
+
+def at(judgment, when, **fields):
+    Judgment.objects.filter(pk=judgment.pk).update(answered_at=when, shown_at=None, **fields)
+
+
+def by(rows, key="language"):
+    return {row[key]: row for row in rows}
+
+
+@pytest.fixture
+def tried(db):
+    """tried(annotator, task, right=4) stores a finished test of five known answers, as it would stand there."""
+
+    def make(annotator, task, language="en", *, right=5, passed=True, number=1, finished=True):
+        trial = Trial.objects.create(
+            annotator=annotator,
+            task=task,
+            language=language,
+            kind="test",
+            guidelines=current(task, language),
+            number=number,
+            started_at=timezone.now(),
+            **({"finished_at": timezone.now(), "right": right, "passed": passed} if finished else {}),
+        )
+        pool = task.gold_answers.filter(purpose="test", item__language=language)[:5]
+        for position, gold in enumerate(pool, 1):
+            label = gold.label if position <= right else "0" if gold.label == "1" else "1"
+            said = {"label": label, "answered_at": timezone.now()} if finished else {}
+            TrialAnswer.objects.create(trial=trial, gold_answer=gold, position=position, **said)
+        if passed and finished:
+            Qualification.objects.create(
+                annotator=annotator, task=task, language=language, major=1, trial=trial, at=timezone.now()
+            )
+        return trial
+
+    return make
+
+
+# --- progress
+
+
+def test_units_are_counted_by_language_and_stage_and_the_answers_that_are_missing(make_records_task, person):
+    task = make_records_task(count=3, languages=("en", "de"), gold={"queue": ["1", "0"]}, redundancy=3)
+    for name in ("ann", "bea", "cem"):
+        work(person(name, "en"), task, units=1)
+    work(person("dan", "en"), task, units=1)
+    found = managing.progress(task)
+    english, german = by(found["languages"])["en"], by(found["languages"])["de"]
+    assert (english["units"], english["done"], english["LABELLED"], english["QUEUED"]) == (3, 1, 1, 2)
+    assert (english["answers"], english["missing"]) == (1, 5)
+    assert (german["units"], german["done"], german["missing"]) == (3, 0, 9)
+    assert (found["all"]["units"], found["all"]["missing"]) == (6, 14)
+
+
+def test_hidden_gold_answers_are_no_progress(make_records_task, person):
+    task = make_records_task(count=4, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, redundancy=1)
+    made = work(person("ann", "en"), task)
+    assert len(made) > 4
+    found = managing.progress(task)["all"]
+    assert (found["units"], found["done"]) == (4, 4)
+    assert managing.pace(task)["answers"] == 4
+    assert managing.people(task)[0]["answers"] == 4
+
+
+def test_posts_are_counted_under_the_language_on_which_detectors_agree_or_whose_queue_they_are_in(make_task, person):
+    entries = [AGREED, AGREED, DISPUTED, {"votes": AGREED, "text": "one text for two posts"}]
+    task = make_task([*entries, {"votes": AGREED, "text": "one text for two posts"}])
+    work(person("ann", "de"), task, "de")
+    found = by(managing.progress(task)["languages"])
+    assert found.keys() == {"de"}
+    assert (found["de"]["units"], found["de"]["AGREED"], found["de"]["LABELLED"], found["de"]["COPIED"]) == (5, 3, 1, 1)
+
+
+def test_a_verification_is_counted_by_the_language_that_is_asked_about(make_task, person):
+    task = make_task([DISPUTED] * 3, asked="de")
+    work(person("ann", "de"), task, "de", units=2)
+    (row,) = managing.progress(task)["languages"]
+    assert (row["language"], row["units"], row["done"], row["missing"]) == ("de", 3, 2, 1)
+
+
+# --- pace and times
+
+
+def test_answers_are_counted_by_the_hour_of_the_last_day_in_the_local_time_zone(make_records_task, person):
+    task, ann = make_records_task(count=5, redundancy=1), person("ann", "en")
+    made = work(ann, task)
+    for judgment, ago in zip(made, (0, 31, 50, 23 * 60, 25 * 60), strict=True):
+        at(judgment, NOW - timedelta(minutes=ago))
+    with timezone.override("Asia/Kolkata"):
+        found = managing.pace(task, NOW)
+    hours = {f"{row['at']:%d %H:%M}": row["answers"] for row in found["last_day"]}
+    # Half past twelve in London's winter is six in the evening there.
+    assert len(hours) == 24
+    assert list(hours)[-1] == "29 18:00"
+    assert {hour: count for hour, count in hours.items() if count} == {"28 19:00": 1, "29 17:00": 2, "29 18:00": 1}
+    assert (found["answers"], found["today"]) == (5, 4)
+
+
+def test_an_hour_that_the_clock_skips_or_has_twice_is_an_hour(make_records_task):
+    task = make_records_task()
+    with timezone.override("Europe/Berlin"):
+        spring = [row["at"] for row in managing.pace(task, NOW)["last_day"]]
+        autumn = [row["at"] for row in managing.pace(task, datetime(2026, 10, 25, 12, tzinfo=UTC))["last_day"]]
+    assert "02:00" not in {f"{moment:%H:%M}" for moment in spring}
+    assert [f"{moment:%H:%M}" for moment in autumn].count("02:00") == 2
+    for moments in (spring, autumn):
+        in_utc = [moment.astimezone(UTC) for moment in moments]
+        assert {later - earlier for earlier, later in pairwise(in_utc)} == {timedelta(hours=1)}
+
+
+def test_the_hour_that_a_clock_has_twice_is_two_columns_since_the_beginning_too(make_records_task, person):
+    task = make_records_task(count=3, redundancy=1)
+    for judgment, hour in zip(work(person("ann", "en"), task), (0, 1, 2), strict=True):
+        at(judgment, datetime(2026, 10, 25, hour, 10, tzinfo=UTC))
+    with timezone.override("Europe/Berlin"):
+        since = managing.pace(task, NOW)["since"]
+    assert [(f"{row['at']:%H:%M}", row["answers"]) for row in since] == [("02:00", 1), ("02:00", 1), ("03:00", 1)]
+
+
+@pytest.mark.parametrize(("days", "cut", "columns"), [(0.2, "hour", 6), (9, "day", 10), (200, "week", 29)])
+def test_since_the_beginning_is_cut_into_hours_days_or_weeks(make_records_task, person, days, cut, columns):
+    task = make_records_task(count=2, redundancy=1)
+    first, last = work(person("ann", "en"), task)
+    at(last, NOW)
+    at(first, NOW - timedelta(days=days))
+    with timezone.override("Europe/Berlin"):
+        found = managing.pace(task, NOW)
+    assert (found["cut"], len(found["since"])) == (cut, columns)
+    assert [row["answers"] for row in (found["since"][0], found["since"][-1])] == [1, 1]
+    assert sum(row["answers"] for row in found["since"]) == 2
+
+
+def test_what_was_taken_back_or_voided_is_no_answer(make_records_task, person, manager):
+    task = make_records_task(count=3, redundancy=1)
+    ann, bea = person("ann", "en"), person("bea", "en")
+    work(ann, task, units=2)
+    undo(ann, task)
+    assert managing.pace(task)["answers"] == 1
+    void(ann, task, by=manager, reason="sleeps")
+    assert managing.pace(task)["answers"] == 0
+    work(bea, task, units=1)
+    rows = by(managing.people(task), "name")
+    assert [rows["ann"][key] for key in ("answers", "taken_back", "voided")] == [0, 1, 1]
+    assert rows["bea"]["answers"] == 1
+
+
+def test_times_are_quartiles_by_language_and_by_annotator(make_records_task, person):
+    task = make_records_task(count=5, languages=("en", "de"), redundancy=1)
+    ann, bea = person("ann", "en"), person("bea", "de")
+    for annotator in (ann, bea):
+        for number, judgment in enumerate(work(annotator, task), 1):
+            at(judgment, NOW, active_seconds=number if annotator == ann else None)
+    found = managing.times(task)
+    assert found["languages"] == [{"language": "en", "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
+    assert found["annotators"] == [{"annotator": ann.pk, "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
+    assert found["all"]["count"] == 5
+    assert managing.times(make_records_task(name="other"))["all"] is None
+
+
+# --- people, pauses, tests, known answers
+
+
+def test_each_annotator_is_shown_with_gold_answers_and_where_they_may_work(make_records_task, person, manager):
+    task = make_records_task(count=6, languages=("en", "de"), gold={"queue": ["1", "0"] * 2}, gold_share=0.5)
+    ann, bea = person("ann", "en de"), person("bea", "en")
+    work(ann, task)
+    work(bea, task, units=2)
+    pause(bea, task, by=manager, reason="asks to stop")
+    rows = by(managing.people(task), "name")
+    assert rows["ann"]["known"]["accuracy"]["value"] == 1.0
+    assert rows["ann"]["known"]["asked"] == 8
+    assert (rows["ann"]["may"], rows["bea"]["may"]) == (["de", "en"], [])
+    assert rows["ann"]["last"] is not None
+
+
+def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(make_records_task, person, manager):
+    task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, pause_least=2)
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator in people:
+        while lease := take(annotator, task):
+            judge(annotator, lease.pk, NO if lease.unit.gold_answer == "1" else YES)
+    assert managing.newly_paused() == 3
+    assert managing.overview()[0]["newly_paused"] == 3
+    lift(running(people[0], task), by=manager)
+    assert managing.newly_paused() == 2
+    pause(people[1], task, by=manager, reason="asked him")
+    assert managing.newly_paused() == 1
+    void(people[2], task, by=manager, reason="random")
+    assert managing.newly_paused() == 0
+    rows = by(managing.pauses(task), "name")
+    assert [(rows[name]["running"], rows[name]["reason"]) for name in ("ann", "bea", "cem")] == [
+        (False, ""),
+        (True, "asked him"),
+        (True, "random"),
+    ]
+    assert (rows["ann"]["right"], rows["ann"]["asked"], rows["ann"]["lifted_by"]) == (0, 2, "manager")
+
+
+def test_a_pause_by_a_manager_or_in_a_closed_task_is_no_news(make_records_task, person, manager):
+    task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, pause_least=2)
+    pause(person("ann", "en"), task, by=manager, reason="a break")
+    assert managing.newly_paused() == 0
+    bea = person("bea", "en")
+    while lease := take(bea, task):
+        judge(bea, lease.pk, NO if lease.unit.gold_answer == "1" else YES)
+    assert managing.newly_paused() == 1
+    Task.objects.update(is_open=False)
+    assert managing.newly_paused() == 0
+
+
+TESTED = {"gold": {"test": ["1", "0"] * 4}, "test_items": 5, "tries": 2}
+
+
+def test_tests_are_told_by_annotator_and_language(make_records_task, person, manager, tried):
+    task = make_records_task(languages=("en", "de"), **TESTED)
+    ann, bea, cem, dan = (person(name, "en de") for name in ("ann", "bea", "cem", "dan"))
+    tried(ann, task, right=3, passed=False)
+    tried(ann, task, right=5, number=2)
+    tried(bea, task, right=2, passed=False)
+    tried(bea, task, right=1, passed=False, number=2)
+    tried(cem, task, "de", finished=False)
+    Qualification.objects.create(
+        annotator=dan, task=task, language="de", major=1, granted_by=manager, at=timezone.now()
+    )
+    found = managing.tests(task)
+    rows = {(row["name"], row["language"]): row for row in found["annotators"]}
+    told = ("tries", "right", "asked", "qualified", "granted", "open", "left")
+    assert [rows["ann", "en"][key] for key in told] == [2, 5, 5, True, False, False, 0]
+    assert [rows["bea", "en"][key] for key in told] == [2, 2, 5, False, False, False, 0]
+    assert [rows["cem", "de"][key] for key in told] == [1, None, 0, False, False, True, 1]
+    assert [rows["dan", "de"][key] for key in told] == [0, None, 0, True, True, False, 0]
+    languages = by(found["languages"])
+    assert [languages["en"][key] for key in ("took", "passed", "granted", "failed", "tests")] == [2, 1, 0, 1, 4]
+    assert languages["en"]["share"]["value"] == 0.25
+    assert [languages["de"][key] for key in ("took", "passed", "granted", "failed", "tests")] == [1, 0, 1, 0, 0]
+
+
+def test_tests_under_earlier_guidelines_are_not_told_of(make_records_task, person, tried):
+    task = make_records_task(**TESTED)
+    tried(person("ann", "en"), task)
+    Guidelines.objects.create(task=task, language="en", major=2, text="Read again.")
+    assert managing.tests(task)["annotators"] == []
+
+
+def test_a_known_answer_that_everybody_fails_is_doubtful(make_records_task, person, tried):
+    task = make_records_task(count=6, gold={"test": ["1"] * 5, "queue": ["1", "0"]}, gold_share=0.5, test_items=5)
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator in people:
+        tried(annotator, task, right=4)
+        while lease := take(annotator, task):
+            judge(annotator, lease.pk, YES)
+    rows = managing.known_answers(task)
+    assert [(row["purpose"], row["label"], row["said"], row["asked"], row["right"]) for row in rows[:2]] == [
+        ("test", "1", "0", 3, 0),
+        ("queue", "0", "1", 3, 0),
+    ]
+    assert [row["doubtful"] for row in rows] == [True] * 2 + [False] * 5
+
+
+def test_two_who_fail_a_known_answer_do_not_make_it_doubtful(make_records_task, person, tried):
+    task = make_records_task(gold={"test": ["1"] * 5}, test_items=5)
+    for name in ("ann", "bea"):
+        tried(person(name, "en"), task, right=4)
+    assert not any(row["doubtful"] for row in managing.known_answers(task))
+
+
+def test_what_one_person_says_is_told_beside_what_everybody_says(make_records_task, person):
+    task = make_records_task(count=4, gold={"queue": ["1", "0"]}, gold_share=0.5, redundancy=2)
+    ann, bea = person("ann", "en"), person("bea", "en")
+    for annotator, answer in ((ann, YES), (bea, NO)):
+        while lease := take(annotator, task):
+            judge(annotator, lease.pk, answer)
+    found = managing.person(task, ann)
+    assert {row["label"]: (row["own"], row["all"]) for row in found["labels"]} == {"1": (1.0, 0.5), "0": (0.0, 0.5)}
+    assert sorted((row["label"], row["said"], row["right"]) for row in found["known"]) == [
+        ("0", "1", False),
+        ("1", "1", True),
+    ]
+    assert managing.person(task, person("cem", "en")) == {
+        "labels": [{"label": row["label"], "own": 0.0, "all": 0.5} for row in found["labels"]],
+        "known": [],
+    }
+
+
+def test_everything_can_be_written_as_json(make_records_task, make_task, person, manager, tried):
+    crowd = make_records_task(count=6, gold={"test": ["1"] * 5, "queue": ["1", "0"]}, gold_share=0.5, test_items=5)
+    ann = person("ann", "en de")
+    tried(ann, crowd)
+    work(ann, crowd, seconds=0.0)
+    pause(ann, crowd, by=manager, reason="a break")
+    posts, asking = make_task([DISPUTED, AGREED]), make_task([DISPUTED], name="asking", asked="de")
+    for task in (crowd, posts, asking):
+        made = {
+            **{each: getattr(managing, each)(task) for each in ("progress", "pace", "times", "people", "pauses")},
+            "tests": managing.tests(task),
+            "known": managing.known_answers(task),
+            "person": managing.person(task, ann),
+            "states": queue_states(task),
+        }
+        assert json.loads(json.dumps(made, cls=DjangoJSONEncoder)).keys() == made.keys()
+    assert json.dumps(managing.overview())
+
+
+# --- why a queue stands as it does
+
+
+def state(task, queue="en"):
+    found = by(queue_states(task)["queues"], "queue")[queue]
+    return found["state"], found["said"]
+
+
+def test_a_queue_that_nobody_reads(make_records_task, person):
+    task = make_records_task(count=2, redundancy=1)
+    person("ann", "en:2")
+    assert state(task) == (
+        "unread",
+        "Nobody who may log in reads English at level 4 or better. Invite a reader, or add the language to one.",
+    )
+    bea = person("bea", "en")
+    assert state(task)[0] == "going"
+    bea.user.is_active = False
+    bea.user.save()
+    assert state(task)[0] == "unread"
+
+
+def test_a_queue_whose_readers_have_not_passed_the_test(make_records_task, person, tried):
+    task = make_records_task(**TESTED, redundancy=1)
+    ann, _ = person("ann", "en"), person("bea", "en")
+    tried(ann, task, right=1, passed=False)
+    assert state(task) == (
+        "untested",
+        "2 people read English, but nobody has passed the test yet. Ask them to take it.",
+    )
+    tried(ann, task, number=2)
+    assert state(task)[0] == "going"
+    Guidelines.objects.create(task=task, language="en", major=2, text="Read again.")
+    assert state(task)[0] == "untested"
+
+
+def test_a_queue_in_which_all_are_paused(make_records_task, person, manager):
+    task = make_records_task(count=2, redundancy=1)
+    pause(person("ann", "en"), task, by=manager, reason="a break")
+    assert state(task) == ("paused", "Everybody who reads English is paused (1). Let somebody go on, or find others.")
+
+
+def test_a_queue_that_all_have_judged_already(make_records_task, person):
+    task = make_records_task(count=2, redundancy=3)
+    for name in ("ann", "bea"):
+        work(person(name, "en"), task)
+    assert state(task) == (
+        "judged",
+        "2 units lack 2 answers, and each of the 2 people who may work has judged them already. Another is needed.",
+    )
+    person("cem", "en")
+    assert state(task)[0] == "going"
+
+
+def test_a_queue_of_which_what_is_left_is_open_with_somebody(make_records_task, person):
+    task = make_records_task(count=1, redundancy=1)
+    ann, bea = person("ann", "en"), person("bea", "en")
+    lease = take(ann, task)
+    assert state(task) == ("leased", "What is left (1 unit) is open with somebody now, for 10 minutes at most.")
+    assert by(queue_states(task)["idle"], "name")["bea"]["said"] == (
+        "What is left for them is open with others, or has all its answers on the way."
+    )
+    lease.expires_at = timezone.now() - timedelta(seconds=1)
+    lease.save()
+    assert state(task)[0] == "going"
+    assert take(bea, task)
+
+
+def test_a_queue_with_too_few_people_for_some_of_its_units(make_records_task, person):
+    task = make_records_task(count=2, redundancy=3)
+    for name in ("ann", "bea"):
+        person(name, "en")
+    assert state(task) == (
+        "lacking",
+        "All 2 units need answers of more people than are left who may give one (2 may work here). Find others.",
+    )
+    cem, dan = person("cem", "en"), person("dan", "en")
+    assert state(task)[0] == "going"
+    skip(cem, take(cem, task).pk)
+    assert state(task)[0] == "going"
+    skip(dan, take(dan, task).pk)
+    assert state(task)[1].startswith("1 of the 2 units need")
+
+
+def test_a_queue_that_is_worked_on(make_records_task, person):
+    task = make_records_task(count=2, redundancy=1)
+    person("ann", "en")
+    assert state(task) == ("going", "1 person may work on 2 units; 2 answers are missing.")
+
+
+def test_a_queue_of_a_closed_task(make_records_task, person):
+    task = make_records_task(count=2, redundancy=1)
+    Task.objects.update(is_open=False)
+    task.refresh_from_db()
+    assert state(task) == (
+        "closed",
+        "The task is closed, so nobody is given the 2 units that wait. Open it again in the admin.",
+    )
+
+
+def test_a_queue_that_is_done_or_waits_for_an_adjudicator(make_records_task, person):
+    task = make_records_task(count=2, task_type="web_ranking", on_conflict="ADJUDICATION")
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator, label in zip(people, "420", strict=True):
+        work(annotator, task, label)
+    assert state(task) == ("done", "Done, but for 2 units with an adjudicator.")
+    ada = person("ada", adjudicates=True)
+    for unit in task.units.filter(stage=stages.ADJUDICATION):
+        settle(ada, unit.pk, Answer("3", "read the page"))
+    assert state(task) == ("done", "Done.")
+
+
+def test_hidden_gold_answers_never_keep_a_queue_from_being_done(make_records_task, person):
+    task = make_records_task(count=2, gold={"queue": ["1", "0"] * 4}, gold_share=0.2, redundancy=1)
+    work(person("ann", "en"), task)
+    assert state(task) == ("done", "Done.")
+
+
+def test_stuck_queues_come_first_and_are_counted(make_records_task, person):
+    task = make_records_task(count=3, languages=("de", "en", "fr"), redundancy=1)
+    person("ann", "de")
+    found = queue_states(task)
+    assert [row["queue"] for row in found["queues"]] == ["en", "fr", "de"]
+    assert found["stuck"] == 2
+
+
+def test_queues_of_posts_stand_under_the_languages_that_share_them(make_task, person):
+    task = make_task([DISPUTED, DISPUTED])
+    person("ann", "en")
+    found = by(queue_states(task)["queues"], "queue")
+    assert found["de"]["state"] == "unread"
+    assert set(found) == {"de"}
+
+
+# --- who waits for work
+
+
+def test_who_has_judged_all_that_waits_is_idle_and_was_at_work_just_now(make_records_task, person):
+    task = make_records_task(count=2, languages=("en", "de"), redundancy=3)
+    ann, bea = person("ann", "en"), person("bea", "en de")
+    work(ann, task)
+    found = queue_states(task)["idle"]
+    assert [(row["name"], row["at_work"], row["said"]) for row in found] == [
+        ("ann", True, "They have judged all that waits in English.")
+    ]
+    Judgment.objects.update(answered_at=timezone.now() - timedelta(hours=2), shown_at=None)
+    assert queue_states(task)["idle"][0]["at_work"] is False
+    assert take(bea, task)
+
+
+def test_who_is_qualified_where_nothing_waits_is_idle(make_records_task, person, tried):
+    task = make_records_task(languages=("en", "de"), count=1, **TESTED, redundancy=1)
+    ann, bea = person("ann", "en"), person("bea", "en de")
+    for annotator in (ann, bea):
+        tried(annotator, task)
+    work(bea, task)
+    found = queue_states(task)["idle"]
+    assert [(row["name"], row["at_work"], row["said"]) for row in found] == [
+        ("bea", True, "Nothing waits in their languages."),
+        ("ann", False, "Nothing waits in their languages."),
+    ]
+
+
+# --- queries and size
+
+
+@pytest.mark.parametrize("count", [20, 200])
+def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
+    make_records_task, person, tried, judged, django_assert_max_num_queries, count
+):
+    gold = {"test": ["1"] * 5, "queue": ["1", "0"] * 4}
+    task = make_records_task(count=count, languages=("en", "de"), gold=gold, test_items=5)
+    people = [person(f"p{number}", "en de") for number in range(4)]
+    for annotator in people:
+        tried(annotator, task)
+    for unit in task.units.all():
+        for annotator in people[: unit.pk % 4]:
+            judged(annotator, unit, "1", active_seconds=3.0)
+    reports = {"progress": 2, "pace": 3, "times": 1, "people": 16, "pauses": 1, "tests": 4, "known_answers": 3}
+    for name, most in reports.items():
+        with django_assert_max_num_queries(most):
+            getattr(managing, name)(task)
+    with django_assert_max_num_queries(20):
+        queue_states(task)
+    with django_assert_max_num_queries(5):
+        managing.overview()
