@@ -42,7 +42,12 @@ PAGES = {
     # Of a sheet the rest is saved: what another annotator's is not is said on the page.
     "sheet-judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 200, 200, 403)),
     "answers": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
-    "guidelines": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
+    "guidelines": ((302, 403, 200, 200, 200, 200), (302, 405, 405, 405, 405, 405)),
+    # Bea has not practised yet, and Ada reads no language of the task.
+    "qualification": ((302, 403, 200, 200, 403, 403), (302, 405, 405, 405, 405, 405)),
+    "qualification-practice": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 403, 403)),
+    "qualification-test": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 403, 403)),
+    "qualification-answer": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "adjudication": ((302, 403, 403, 403, 200, 403), (302, 405, 405, 405, 405, 405)),
     "adjudicate": ((302, 403, 403, 403, 200, 403), (302, 403, 403, 403, 302, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
@@ -65,7 +70,6 @@ API = {
     "api-judge": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-skip": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-release": ((401, 405, 405, 405, 405, 405), (401, 403, 204, 404, 404, 403)),
-    # Bea has not practised yet, and Ada reads no language of the task.
     "api-qualification": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
     "api-practise": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 403, 403)),
     "api-test": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 409, 403, 403)),
@@ -88,6 +92,7 @@ FORMS = (
     *("logout", "account", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
     *("adjudicate", "unsettle"),
     *("manage-lift", "manage-pause", "manage-void"),
+    *("qualification-practice", "qualification-test", "qualification-answer"),
 )
 
 
@@ -134,7 +139,8 @@ class World:
             **{name: [task.name] for name in ("api-progress", "api-next", "api-undo")},
             **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-release")},
             "api-qualification": [crowd.name],
-            **{name: [crowd.name, "de"] for name in ("api-practise", "api-test")},
+            **{name: [crowd.name, "de"] for name in ("api-practise", "api-test", "qualification")},
+            **{f"qualification-{name}": [crowd.name, "de"] for name in ("practice", "test", "answer")},
             "api-answer": [question.pk],
             "admin:annotate_task_reroute": [task.pk],
         }
@@ -150,6 +156,7 @@ class World:
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "api-judge": {"label": "de"},
             "api-answer": {"label": "1"},
+            "qualification-answer": {"question": question.pk, "answer": "1"},
         }
 
     def address(self, name):
@@ -492,6 +499,52 @@ def test_whoever_verifies_sees_nothing_of_votes_others_or_known_answers(make_tas
     told += client.post("/tasks/task/sheet/start/", headers={"HX-Request": "true"}).text
     assert told.count('class="posts"') == 1
     for word in (*stages.STAGES, "Bea", "langid", "cld2", "fasttext", "predictor", "decoy", "gold", "audit", "agreed"):
+        assert word not in told, word
+    assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())
+
+
+def two_records(make_records_task, annotator, *, hidden):
+    """A task that gives the annotator two records which say the same each time, the first of them a honeypot or not."""
+    for number in range(40):
+        name = f"{'hidden' if hidden else 'plain'}{number}"
+        gold = {"queue": ["1"], "test": ["0"], "practice": ["1"]} if hidden else {}
+        task = make_records_task("qa_match", 1 if hidden else 2, name=name, gold=gold, gold_share=0.5 if hidden else 0)
+        lease = take(annotator, task)
+        if lease.unit.honeypot == hidden:
+            break
+        # By the lot of its name, the honeypot would come second.
+        Task.objects.filter(pk=task.pk).update(is_open=False)
+    for unit, text in zip([lease.unit, *task.units.exclude(pk=lease.unit_id)], ("first", "second"), strict=True):
+        unit.item.fields = {"question": f"the {text}?", "passage": f"the {text}."}
+        unit.item.text = "\n".join(unit.item.fields.values())
+        unit.item.save()
+    return task
+
+
+@pytest.mark.parametrize("answer", ["1", "0"])
+def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
+    ann, bea, seen = person("ann", "en"), person("bea", "en"), []
+    for hidden in (False, True):
+        task = two_records(make_records_task, ann, hidden=hidden)
+        judge(bea, take(bea, task).pk, Answer("0", comment="a comment of Bea's"))
+        found = all_an_annotator_sees(task, ann, answer)
+        client = Client()
+        client.force_login(ann.user)
+        # taken back, then skipped, then gone through to the end
+        for address, fields in (("undo", {}), ("judge", {"skip": "1"}), ("judge", {"answer": "1"})):
+            lease = ann.leases.filter(unit__task=task, closed_at=None).first()
+            page = client.post(
+                f"/tasks/{task.name}/{address}/", {"lease": lease.pk, **fields}, headers={"HX-Request": "true"}
+            ).text
+            found.append(without_what_may_differ(page, "").replace(f"/{task.name}/", "/task/"))
+        found.append(json.dumps(client.get(f"/api/v1/tasks/{task.name}/progress/").json()))
+        seen.append([re.sub(r'name="lease" value="\d+"', "", page) for page in found])
+        Task.objects.filter(pk=task.pk).update(is_open=False)
+    for first, second in zip(*seen, strict=True):
+        assert first.splitlines() == second.splitlines()
+    told = "\n".join(seen[1])
+    assert told.count("the first?") > 3
+    for word in (*stages.STAGES, "Bea", "Because of", "honeypot", "gold", "known", "explanation"):
         assert word not in told, word
     assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())
 
