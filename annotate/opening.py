@@ -103,7 +103,7 @@ def open_records(
             drawn += items
         add_gold_answers(task, gold, items_of(corpus, [row.id for row in gold]))
         check_pool(task)
-        opened.stages = add_units(task, without_twins(task, _shuffled(drawn, kind.together, seed)))
+        opened.stages = add_units(task, without_twins(task, _shuffled(drawn, seed)))
         return opened
 
 
@@ -161,13 +161,11 @@ def _add(opened: Opened, sample: Sample, known, reuse: bool) -> None:
     opened.decoys[asked], opened.reused[asked] = len(hidden), len(labels)
 
 
-def _shuffled(items: list[Item], together: str, seed: str) -> list[Item]:
-    """In an order that tells nothing; what was drawn together stays together, as who reads it once judges it better."""
-
-    def place(item):
-        return lot(seed, "place", item.fields[together] if together else item.key), lot(seed, "place", item.key)
-
-    return sorted(items, key=place)
+def _shuffled(items: list[Item], seed: str) -> list[Item]:
+    """In an order that tells nothing. What was drawn together comes apart: among the pages of one query, one of another
+    query would be known for a hidden gold answer.
+    """
+    return sorted(items, key=lambda item: lot(seed, "place", item.key))
 
 
 def _new_task(name: str, task_type: str, fields: dict) -> tuple[Task, Mapping[str, str]]:

@@ -1,9 +1,11 @@
 """Gold answers in the queue: how often they come, and that the count of what waits does not betray them."""
 
+import json
 from collections import Counter
 from itertools import chain, repeat
 
 import pytest
+from django.core.management import call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -183,6 +185,24 @@ def test_one_s_own_answers_of_today_count_them_among_the_others(make_records_tas
     task, ann = make_records_task("qa_match", 6, gold={"queue": POTS}, gold_share=0.5), person("ann", "en")
     day = whole_day(ann, task)
     assert own_progress(ann, task)["answered_today"] == today(ann, task).count() == len(day)
+
+
+def test_pages_of_one_query_come_apart_so_that_a_hidden_one_of_another_does_not_stick_out(db, tmp_path):
+    rows = [
+        {"id": f"{q}{n}", "query": f"q{q}", "title": f"t{q}{n}", "snippet": "s"} for q in range(6) for n in range(5)
+    ]
+    file = tmp_path / "pages.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    options = {"fields": "query title snippet", "language": "en", "licence": "CC0-1.0", "verbosity": 0}
+    call_command("import_corpus", "pages", str(file), **options)
+    more = ["--test-items", "0", "--gold-share", "0", "--seed", "1"]
+    call_command("open_task", "t", "--type", "web_ranking", "--corpus", "pages", *more)
+    queries = [unit.item.fields["query"] for unit in Task.objects.get().units.select_related("item")]
+    assert Counter(queries) == {f"q{n}": 5 for n in range(6)}
+    alone = sum(
+        query not in (before, after) for before, query, after in zip(queries, queries[1:], queries[2:], strict=False)
+    )
+    assert alone > len(queries) / 2
 
 
 def test_when_the_work_is_done_the_honeypots_that_are_left_do_not_come(make_records_task, person):
