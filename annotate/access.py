@@ -21,12 +21,14 @@ def annotator_of(user) -> Annotator | None:
 
 RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
     "annotate": lambda user, annotator: annotator is not None,
+    "read": lambda user, annotator: annotator is not None or user.is_staff,
     "adjudicate": lambda user, annotator: annotator is not None and annotator.adjudicates,
     "manage": lambda user, annotator: user.is_staff,
     "decide": lambda user, annotator: user.is_staff and user.has_perm("annotate.change_task"),
 }
 REFUSALS = {
     "annotate": "Your account is not an annotator's. The manager can make it one.",
+    "read": "Only annotators and managers may see this page.",
     "adjudicate": "Only adjudicators may see this page.",
     "manage": "Only managers may see this page.",
     "decide": "Your account may look at this, but not change it: it lacks the permission to change tasks.",

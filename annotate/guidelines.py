@@ -26,6 +26,16 @@ def current(task: Task, language: str = ENGLISH) -> Guidelines | None:
     return _in(language, _newest(task))
 
 
+def versions(task: Task, language: str) -> list[Guidelines]:
+    """All versions in a language, the newest first."""
+    return list(task.guidelines.filter(language=language).order_by("-major", "-minor"))
+
+
+def languages(task: Task) -> list[str]:
+    """The languages in which there are guidelines, by code."""
+    return sorted(_newest(task))
+
+
 def majors(task: Task) -> dict[str, int]:
     """Each language of the task's records -> the major version under which its test is to be passed."""
     newest = _newest(task)

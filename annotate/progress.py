@@ -10,6 +10,7 @@ from annotate.core import stages
 from annotate.honeypots import to_come
 from annotate.models import Annotator, Judgment, Lease, Task
 from annotate.pausing import PAUSED, running
+from annotate.qualifying import FAILED, states
 from annotate.queue import in_own_queues, waiting, with_free_place
 from annotate.routing import Routes, lacking_readers, queues_of, queues_read_by
 
@@ -44,7 +45,7 @@ def why_empty(annotator: Annotator, task: Task) -> str:
     if running(annotator, task):
         return PAUSED
     if queues_read_by(annotator, task, Routes.load()) and not queues_of(annotator, task, Routes.load()):
-        return "Before you begin, there is a short test. Read the guidelines and take it."
+        return _why_not_qualified(annotator, task)
     if not queues_of(annotator, task, Routes.load()):
         return "You are not down as a reader of any language of this task. The manager can add your languages."
     own = waiting(annotator, task)
@@ -63,6 +64,15 @@ def why_empty(annotator: Annotator, task: Task) -> str:
             "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
         )
     return "All done. Everything in this task has been read."
+
+
+def _why_not_qualified(annotator: Annotator, task: Task) -> str:
+    found = states(annotator, task)
+    if all(each.step == FAILED for each in found):
+        return "You have not passed the test, and have no tries left. The manager can still let you in."
+    if any(each.earlier for each in found):
+        return "The guidelines have changed, and with them what is right. Read them and take the new test."
+    return "Before you begin, there is a short test. Read the guidelines and take it."
 
 
 def stage_counts(task: Task) -> dict[str, int]:

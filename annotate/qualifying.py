@@ -265,8 +265,19 @@ def _right(trial: Trial) -> int:
 
 
 def needed(trial: Trial) -> int:
-    """How many right answers pass a test."""
-    return lots.part_of(trial.task.pass_mark, trial.answers.count())
+    """How many right answers pass a test that was begun."""
+    return to_pass(trial.task, trial.answers.count())
+
+
+def to_pass(task: Task, asked: int) -> int:
+    """How many right answers of so many pass a test."""
+    return lots.part_of(task.pass_mark, asked)
+
+
+def questions_of_a_test(task: Task, language: str) -> int:
+    """How many questions a test asks: what the task says, or as many as there are."""
+    pool = task.gold_answers.filter(purpose=GoldAnswer.TEST, item__language=language)
+    return min(task.test_items, pool.count())
 
 
 def missed(trial: Trial) -> QuerySet[TrialAnswer]:

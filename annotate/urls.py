@@ -3,7 +3,7 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from annotate import adjudication_views, management_views, views
+from annotate import adjudication_views, management_views, qualification_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -20,7 +20,16 @@ urlpatterns = [
     path("tasks/<slug:task>/sheet/start/", views.start_sheet, name="sheet-start"),
     path("tasks/<slug:task>/sheet/judge/", views.judge_sheet, name="sheet-judge"),
     path("tasks/<slug:task>/answers/", views.answers, name="answers"),
-    path("tasks/<slug:task>/guidelines/", views.guidelines, name="guidelines"),
+    path("tasks/<slug:task>/guidelines/", qualification_views.guidelines, name="guidelines"),
+    *(
+        path(f"tasks/<slug:task>/qualification/<str:language>/{address}", view, name=name)
+        for address, view, name in (
+            ("", qualification_views.qualification, "qualification"),
+            ("practice/", qualification_views.practise, "qualification-practice"),
+            ("test/", qualification_views.take_test, "qualification-test"),
+            ("answer/", qualification_views.answer, "qualification-answer"),
+        )
+    ),
     path("tasks/<slug:task>/adjudication/", adjudication_views.adjudication, name="adjudication"),
     path("tasks/<slug:task>/adjudication/<int:unit>/", adjudication_views.adjudicate, name="adjudicate"),
     path("tasks/<slug:task>/adjudication/<int:unit>/unsettle/", adjudication_views.unsettle, name="unsettle"),

@@ -1,4 +1,5 @@
-"""The pages of everybody and of annotators; the adjudicators' are in adjudication_views.py.
+"""The pages of everybody and of annotators; guidelines and test are in qualification_views.py, the adjudicators' in
+adjudication_views.py.
 
 GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect.
 """
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from knox.models import AuthToken
 
 from annotate import adjudication as adjudicating
-from annotate import judging, people, presenting, progress
+from annotate import judging, people, presenting, progress, qualifying
 from annotate import queue as handing_out
 from annotate.access import annotator_of, with_task
 from annotate.core.labels import label_name
@@ -39,6 +40,7 @@ def home(request):
     tasks = [
         {
             "task": task,
+            **_tests(annotator, task),
             "has_sheets": has_sheets(task),
             "progress": progress.own_progress(annotator, task),
             "adjudication": adjudicating.to_adjudicate(task, annotator).count() if annotator.adjudicates else None,
@@ -46,6 +48,12 @@ def home(request):
         for task in (Task.objects.filter(is_open=True) if annotator else ())
     ]
     return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks})
+
+
+def _tests(annotator, task) -> dict:
+    """Where the annotator stands in each language of the task, and whether they may work in any."""
+    states = qualifying.states(annotator, task) if task.test_items else []
+    return {"states": states, "may_work": not states or any(found.step == qualifying.PASSED for found in states)}
 
 
 def has_sheets(task) -> bool:
@@ -65,6 +73,7 @@ def _work(request, annotator, task, leases, *, on_sheet=False, status=200, befor
         "records": TASK_TYPES[task.task_type].records,
         "progress": progress.own_progress(annotator, task),
         "last": presenting.said(last),
+        **({} if leases else _tests(annotator, task)),
         **extra,
     }
     if leases:
@@ -241,16 +250,6 @@ def answers(request, annotator, task):
     ]
     context = {"task": task, "has_sheets": has_sheets(task), "page": page, "rows": rows}
     return render(request, "annotate/answers.html", context)
-
-
-@require_GET
-@with_task("annotate")
-def guidelines(request, annotator, task):
-    return render(
-        request,
-        "annotate/guidelines.html",
-        {"task": task, "guidelines": presenting.guidelines(task)},
-    )
 
 
 @login_not_required
