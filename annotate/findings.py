@@ -12,6 +12,7 @@ from annotate.core.figures import NOT_MEASURED, count, estimate, span
 from annotate.models import Task
 from annotate.plots import Mark, Row, forest
 from annotate.report_sections import LANGUAGE, NOTE, NUMBER, Table, name_of
+from annotate.task_types import TASK_TYPES
 
 NONE = SafeString("")
 FEW = 30  # languages whose picture is shown unasked
@@ -39,7 +40,10 @@ class Checks:
         return len(self.table.rows) <= FEW
 
 
-def checks(task: Task) -> Checks:
+def checks(task: Task) -> Checks | None:
+    """None for records, which no machine labels and whose gold answers the manager's pages show."""
+    if TASK_TYPES[task.task_type].records:
+        return None
     if task.draw.design == "uniform":
         audit = auditing.report(task)
         empty = "Nobody checks what the detectors agree on: no post was chosen for it when the task was opened."

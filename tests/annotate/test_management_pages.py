@@ -1,0 +1,430 @@
+"""The manager's pages: what they show of every kind of task, what they do, and how they look in a real browser."""
+
+import re
+from datetime import timedelta
+from xml.etree import ElementTree
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.utils import timezone
+
+from annotate.guidelines import current
+from annotate.judging import judge
+from annotate.models import Judgment, Pause, Qualification, Task, Trial, TrialAnswer, Unit
+from annotate.pausing import running
+from annotate.queue import take
+from annotate.sortable import NUMBER, Cell, Column, sorted_table
+from annotate.task_types.task_type import Answer
+from annotate.work_plots import Moment, Parts, Span, columns, ranges, stacked
+from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.hands import worst_contrast
+
+SVG = "{http://www.w3.org/2000/svg}"
+PAGES = ("", "people/", "tests/", "agreement/", "agreement/?show=1", "rule/")
+
+
+@pytest.fixture
+def crowd(make_records_task, person, judged):
+    """A task in two languages in the middle of its work: three people, of whom one is always wrong and was paused."""
+    task = make_records_task(
+        count=10,
+        languages=("en", "de"),
+        gold={"queue": ["1", "0"] * 3, "test": ["1", "0"] * 3},
+        gold_share=0.25,
+        test_items=5,
+        pause_least=3,
+    )
+    people = [person(name, "en de") for name in ("ann", "bea", "max")]
+    for annotator in people:
+        annotator.user.first_name = annotator.user.username.capitalize()
+        annotator.user.save()
+        for language in task.languages:
+            passed(annotator, task, language)
+    for number, unit in enumerate(task.units.all()):
+        known = unit.gold_answer or "10"[unit.pk % 2]
+        # In each language some have three answers, some two, some none.
+        for annotator in people[: (3, 2, 3, 0)[number % 4]]:
+            label = ("0" if known == "1" else "1") if annotator == people[2] else known
+            made = judged(annotator, unit, label, active_seconds=3.0 + number % 5)
+            at = timezone.now() - timedelta(hours=2 * number)
+            Judgment.objects.filter(pk=made.pk).update(answered_at=at)
+        if not unit.honeypot and number % 2 == 0:
+            Unit.objects.filter(pk=unit.pk).update(stage="LABELLED", label=known)
+    Pause.objects.create(annotator=people[2], task=task, right=0, asked=6, at=timezone.now())
+    return task
+
+
+def passed(annotator, task, language):
+    now = timezone.now()
+    trial = Trial.objects.create(
+        annotator=annotator,
+        task=task,
+        language=language,
+        kind="test",
+        guidelines=current(task, language),
+        number=1,
+        started_at=now,
+        finished_at=now,
+        right=4,
+        passed=True,
+    )
+    for position, gold in enumerate(task.gold_answers.filter(purpose="test", item__language=language)[:5], 1):
+        label = "0" if position == 1 else gold.label
+        TrialAnswer.objects.create(trial=trial, gold_answer=gold, position=position, label=label, answered_at=now)
+    Qualification.objects.create(annotator=annotator, task=task, language=language, major=1, trial=trial, at=now)
+
+
+@pytest.fixture
+def desk(client, manager):
+    client.force_login(manager)
+    return client
+
+
+def words(page):
+    """The text of a page, without its tags."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.text))
+
+
+def address(task, page="", username=""):
+    who = f"people/{task.pauses.model.objects.first().annotator_id}/" if username else ""
+    return f"/manage/tasks/{task.name}/{who}{page}"
+
+
+# --- every kind of task
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_shows_a_crowd_task_and_keeps_to_few_queries(
+    crowd, desk, page, django_assert_max_num_queries, data_dir
+):
+    with django_assert_max_num_queries(30):
+        assert desk.get(address(crowd, page)).status_code == 200
+
+
+def test_a_task_that_has_just_been_opened_has_pages_too(make_records_task, make_task, desk):
+    tasks = [
+        make_records_task(count=0, name="empty"),
+        make_records_task(name="fresh", gold={"test": ["1"] * 5, "queue": ["1"]}, test_items=5, gold_share=0.1),
+        make_task([DISPUTED], name="posts"),
+        make_task([DISPUTED], name="asking", asked="de"),
+        make_task([], name="none"),
+    ]
+    assert desk.get("/manage/").status_code == 200
+    for task in tasks:
+        for page in PAGES:
+            assert desk.get(address(task, page)).status_code == 200, (task.name, page)
+
+
+def test_tasks_of_posts_have_no_pages_for_tests_and_pauses(make_task, person, desk):
+    task = make_task([DISPUTED, DISPUTED, AGREED], redundancy=2)
+    for annotator in [person(name, "de") for name in ("ann", "bea")]:
+        while lease := take(annotator, task):
+            judge(annotator, lease.pk, Answer("de"), active_seconds=0.0)
+    page = desk.get(address(task)).text
+    assert "Test and gold answers" not in page
+    assert "Pause rule" not in page
+    assert "labelled by the detectors" in page
+    shown = words(desk.get(address(task, "people/")))
+    assert "gold answers" not in shown
+    assert "de" in shown
+    assert "1.00" in words(desk.get(address(task, "agreement/?show=1")))
+
+
+def test_judgments_made_elsewhere_have_no_pages_for_tests_either(make_records_task, desk):
+    task = make_records_task()
+    assert "Pause rule" in desk.get(address(task)).text
+    Task.objects.update(task_type="imported")
+    for page in PAGES:
+        assert "Pause rule" not in desk.get(address(task, page)).text
+
+
+def test_where_each_post_is_read_by_one_person_the_page_says_how_to_measure_agreement(make_task, person, desk):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    assert "--overlap-share" in desk.get(address(task, "agreement/?show=1")).text
+
+
+def test_agreement_is_computed_when_it_is_asked_for(crowd, desk, monkeypatch):
+    from annotate import agreeing
+
+    calls, report = [], agreeing.report
+    monkeypatch.setattr(agreeing, "report", lambda *given, **named: calls.append(named) or report(*given, **named))
+    assert "Compute it" in desk.get(address(crowd, "agreement/")).text
+    assert calls == []
+    page = desk.get(address(crowd, "agreement/?show=1"))
+    assert "Krippendorff" in page.text
+    desk.get(address(crowd, "agreement/?show=1&sort=rest.-kappa"))
+    assert calls == [{"replicates": 200}]
+    Judgment.objects.filter(voided_at=None).first().delete()
+    desk.get(address(crowd, "agreement/?show=1"))
+    assert len(calls) == 2
+
+
+def test_every_plot_is_sound_xml_with_a_title(crowd, desk):
+    found = []
+    for page in PAGES:
+        found += re.findall(r"<svg xmlns.*?</svg>\n", desk.get(address(crowd, page)).text, re.DOTALL)
+    titles = {ElementTree.fromstring(plot).find(f"{SVG}title").text for plot in found}
+    assert titles == {
+        "Units by language and stage",
+        "Answers an hour in the last 24 hours",
+        "Answers an hour since the beginning",
+        "Seconds an answer, by language",
+        "Seconds an answer, by annotator",
+        "Right in gold answers",
+        "Krippendorff’s alpha (nominal)",
+        "Each annotator against the rest",
+    }
+
+
+def test_the_tasks_own_rule_is_marked_among_the_others(crowd, desk):
+    page = desk.get(address(crowd, "rule/"))
+    assert page.text.count("<small>this task</small>") == 4
+    assert "the 20th is an annotator’s 80th unit" in words(page)
+
+
+def test_a_name_with_tags_in_it_is_text(crowd, desk):
+    User.objects.filter(username="ann").update(first_name='<b onload="x">')
+    for page in ("people/", "agreement/?show=1"):
+        assert "<b onload" not in desk.get(address(crowd, page)).text
+
+
+# --- what waits for the manager
+
+
+def test_who_was_paused_is_told_of_on_every_page_of_staff_and_of_nobody_else(crowd, desk, client, person):
+    for at in ("/", "/account/", "/manage/", address(crowd)):
+        assert '<b class="badge" title="newly paused annotators">1' in desk.get(at).text, at
+    assert "1 annotator newly paused" in words(desk.get("/"))
+    assert "1 annotator newly paused" in words(desk.get("/manage/"))
+    client.force_login(User.objects.get(username="ann"))
+    assert "badge" not in client.get("/").text
+    client.force_login(User.objects.get(username="max"))
+    assert "newly paused" not in client.get("/").text
+
+
+def test_queues_that_stand_still_are_told_of_a_few_of_each_task(make_records_task, desk):
+    languages = ("de", "en", "es", "fr", "it", "nl", "pl")
+    make_records_task(count=1, languages=languages)
+    page = words(desk.get("/manage/"))
+    assert page.count("Nobody who may log in reads") == 5
+    assert "2 queues more in Does the passage answer the question?" in page
+
+
+def test_the_admin_leads_to_the_pages_and_they_to_it(crowd, desk):
+    settings = f"/admin/annotate/task/{crowd.pk}/change/"
+    assert f'href="{address(crowd)}"' in desk.get(settings).text
+    assert 'href="/manage/"' in desk.get("/admin/").text
+    assert f'href="{settings}"' in desk.get(address(crowd)).text
+
+
+# --- what a manager does
+
+
+def act(desk, task, annotator, action, **fields):
+    return desk.post(f"/manage/tasks/{task.name}/people/{annotator.pk}/{action}/", fields, follow=True)
+
+
+@pytest.fixture
+def max_(crowd):
+    return Pause.objects.get().annotator
+
+
+def test_letting_go_on_is_said_and_done_once(crowd, max_, desk):
+    assert "Max may go on." in words(act(desk, crowd, max_, "lift"))
+    assert running(max_, crowd) is None
+    assert "Max may go on." not in words(act(desk, crowd, max_, "lift"))
+
+
+def test_pausing_asks_why_and_leaves_what_was_said_before_alone(crowd, desk):
+    ann = User.objects.get(username="ann").annotator
+    refused = act(desk, crowd, ann, "pause", reason=" ")
+    assert refused.status_code == 400
+    assert "Say in a few words why" in refused.text
+    assert "Ann is given no more work" in words(act(desk, crowd, ann, "pause", reason="asks to stop"))
+    assert running(ann, crowd).reason == "asks to stop"
+
+
+def test_leaving_somebody_paused_takes_them_off_the_badge(crowd, max_, desk):
+    act(desk, crowd, max_, "pause", reason="talked to him")
+    assert 'class="badge"' not in desk.get("/manage/").text
+    assert "talked to him" in desk.get(address(crowd, "people/")).text
+
+
+def test_voiding_says_first_what_it_would_do_and_then_what_it_did(crowd, max_, desk):
+    own = Judgment.objects.filter(annotator=max_, voided_at=None)
+    count, units = own.count(), Unit.objects.filter(pk__in=own.values("unit"), honeypot=False)
+    to_reopen = units.exclude(stage="QUEUED").count()
+    at = f"/manage/tasks/{crowd.name}/people/{max_.pk}/void/"
+    page = words(desk.get(at))
+    assert f"Void {count} answers" in page
+    assert Judgment.objects.filter(voided_at=None, annotator=max_).count() == count
+    refused = desk.post(at, {"reason": ""})
+    assert refused.status_code == 400
+    assert "Say in a few words why" in refused.text
+    done = words(act(desk, crowd, max_, "void", reason="random"))
+    units = "1 unit is" if to_reopen == 1 else f"{to_reopen} units are"
+    assert f"Voided {count} answers of Max; {units} back in the queue." in done
+    assert "has no answers here that count" in words(desk.get(at))
+
+
+def test_staff_without_the_permission_may_look_and_not_act(crowd, max_, client):
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    client.force_login(clerk)
+    assert "Void their answers" not in client.get(address(crowd, "people/")).text
+    assert "Decide" not in client.get(f"/manage/tasks/{crowd.name}/people/{max_.pk}/").text
+    for action in ("lift", "pause", "void"):
+        assert act(client, crowd, max_, action, reason="x").status_code == 403
+    assert client.get(f"/manage/tasks/{crowd.name}/people/{max_.pk}/void/").status_code == 403
+    assert running(max_, crowd)
+    clerk.user_permissions.add(Permission.objects.get(codename="change_task"))
+    assert act(client, crowd, max_, "lift").status_code == 200
+    assert running(max_, crowd) is None
+
+
+def test_nobody_finds_a_task_or_a_person_that_is_not_there(crowd, desk):
+    for at in ("tasks/other/", "tasks/crowd/people/0/", "tasks/crowd/people/0/void/"):
+        assert desk.get(f"/manage/{at}").status_code == 404
+
+
+# --- tables that sort
+
+HEADS = [Column("name", "name"), Column("count", "how many", NUMBER)]
+ROWS = [[Cell("b", "b"), Cell("1,000", 1000)], [Cell("a", "a"), Cell("–")], [Cell("c", "c"), Cell("20", 20)]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "order"),
+    [
+        ("", "bac"),
+        ("t.name", "abc"),
+        ("t.-name", "cba"),
+        ("t.count", "cba"),
+        ("t.-count", "bca"),
+        ("other.name", "bac"),
+        ("t.what", "bac"),
+        ("t.-", "bac"),
+        ("-", "bac"),
+    ],
+)
+def test_a_table_is_sorted_by_what_stands_in_the_address_and_what_is_not_known_comes_last(asked, order):
+    table = sorted_table("t", "letters", HEADS, ROWS, asked)
+    assert "".join(row[0][0].shown for row in table.rows) == order
+
+
+def test_a_heading_links_to_its_order_and_pressed_again_to_the_other():
+    def links(asked):
+        return [(head.sort, head.aria) for head in sorted_table("t", "letters", HEADS, ROWS, asked).headings]
+
+    assert links("") == [("t.name", ""), ("t.-count", "")]
+    assert links("t.name") == [("t.-name", "ascending"), ("t.-count", "")]
+    assert links("t.-count") == [("t.name", ""), ("t.count", "descending")]
+
+
+def test_the_tables_of_every_page_are_sorted_by_their_headings(crowd, max_, desk):
+    for page in (*PAGES, f"people/{max_.pk}/"):
+        shown = desk.get(address(crowd, page)).text
+        links = set(re.findall(r'<th scope="col"[^>]*><a href="(\?[^"#]*)#', shown))
+        assert links or page in ("agreement/",)
+        for link in sorted(links)[::3]:
+            answer = desk.get(address(crowd, page.partition("?")[0]) + link.replace("&amp;", "&"))
+            assert answer.status_code == 200, link
+            assert "aria-sort" in answer.text, link
+
+
+# --- plots
+
+
+def parsed(plot):
+    return ElementTree.fromstring(plot)
+
+
+def test_stacked_bars_are_as_long_as_their_counts_and_name_the_parts_that_there_are():
+    plot = parsed(
+        stacked([Parts("de", "German", (30, 0, 10)), Parts("en", "English", (10, 0, 0))], ["a", "b", "c"], title="x")
+    )
+    texts = [each.text for each in plot.iter(f"{SVG}text")]
+    assert {"a", "c", "de", "German", "40"} <= set(texts)
+    assert "b" not in texts
+    widths = [bar.attrib["width"] for bar in plot.iter(f"{SVG}rect") if bar.attrib["width"].endswith("%")]
+    assert widths == ["75%", "25%", "25%"]
+    assert "German: 30 a, 10 c" in [each.text for each in plot.iter(f"{SVG}title")]
+
+
+def test_columns_over_time_reach_as_high_as_their_counts():
+    plot = parsed(columns([Moment("01", "one", 5), Moment("", "two", 0), Moment("03", "three", 10)], title="x"))
+    heights = [float(each.attrib["height"]) for each in plot.iter(f"{SVG}rect") if each.attrib.get("fill")]
+    assert heights == [48, 0, 96]
+    assert [each.text for each in plot.iter(f"{SVG}text")] == ["10", "0", "01", "03"]
+    assert parsed(columns([], title="nothing")) is not None
+
+
+def test_ranges_stand_where_their_quartiles_are():
+    plot = parsed(ranges([Span("de", "German", 2.0, 5.0, 9.0, 30)], title="x"))
+    texts = [each.text for each in plot.iter(f"{SVG}text")]
+    assert texts[:7] == ["median (quartiles)", "0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
+    (dot,) = plot.iter(f"{SVG}circle")
+    assert dot.attrib["cx"] == "44%"
+    assert "5.0 (2.0–9.0)" in texts
+    for most in (0.0, 0.04, 7.0, 123.0, 99_999.0):
+        assert parsed(ranges([Span("x", "", 0.0, most / 2, most, 1)], title="x")) is not None
+
+
+# --- in a browser
+
+browser_test = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+@browser_test
+def test_a_manager_looks_voids_and_lets_go_on(new_page, crowd, max_, manager):
+    page = new_page(user=manager)
+    page.goto("/")
+    page.click("text=Manage")
+    page.click(".wants >> text=newly paused")
+    assert page.locator("svg.plot").count() == 2
+    assert page.inner_text(".paused li").startswith("Max")
+    page.click("text=Void their answers")
+    page.fill("[name=reason]", "random since the test")
+    page.click("button:has-text('Void ')")
+    assert page.inner_text("[role=status]").startswith("Voided ")
+    assert not Judgment.objects.filter(annotator=max_, voided_at=None).exists()
+    assert page.locator(".top .badge").count() == 0
+    page.click("button:has-text('Let go on')")
+    assert "Max may go on." in page.inner_text("[role=status]")
+    assert running(max_, crowd) is None
+    page.click("text=People")
+    page.click("th a:has-text('right, 95% interval')")
+    shares = page.locator("#people tbody tr").all_inner_texts()
+    assert shares[-1].startswith("Max")
+    assert page.locator("#people th[aria-sort=descending]").count() == 1
+
+
+@browser_test
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_can_be_read_and_fits_a_phone(new_page, crowd, max_, manager, scheme):
+    wide, phone = (new_page(user=manager, color_scheme=scheme, **options) for options in ({}, PHONE))
+    pages = [
+        "/manage/",
+        *(address(crowd, page) for page in PAGES),
+        *(address(crowd, page, "max") for page in ("", "void/")),
+    ]
+    for at in ("/manage/", *pages):
+        wide.goto(at)
+        assert worst_contrast(wide) >= 4.5, at
+        phone.goto(at)
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390, at
+        assert phone.evaluate("[...document.querySelectorAll('.plot-wide')].every(e => !e.checkVisibility())"), at
+
+
+@browser_test
+def test_the_pages_plots_are_drawn_and_their_letters_have_contrast(new_page, crowd, manager):
+    page = new_page(user=manager)
+    page.goto(address(crowd))
+    sizes = page.locator("svg.plot").evaluate_all("plots => plots.map(plot => plot.getBoundingClientRect().height)")
+    assert len(sizes) == 4
+    assert min(sizes) > 40
+    fills = page.locator("svg.plot text").evaluate_all(
+        "texts => [...new Set(texts.map(t => getComputedStyle(t).fill))]"
+    )
+    assert len(fills) <= 2
