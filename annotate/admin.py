@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from knox.models import AuthToken
 
 from annotate import auditing, findings, people, presenting, progress, routing
+from annotate.gold_answers import GoldAnswerError, check_pool
 from annotate.models import (
     Annotator,
     AnnotatorLanguage,
@@ -24,6 +25,7 @@ from annotate.models import (
     Transition,
     Unit,
 )
+from annotate.qualification_admin import ReadOnly
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES, UND
 from corpora.models import Corpus, Draw
@@ -57,19 +59,6 @@ class CodesField(forms.CharField):
 
     def clean(self, value):
         return [check_language(code) for code in super().clean(value).replace(",", " ").split()]
-
-
-class ReadOnly(admin.ModelAdmin):
-    """Records: to be looked at, not changed."""
-
-    def has_add_permission(self, request):
-        return False
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
 
 
 # --- languages and routing
@@ -279,6 +268,18 @@ class TaskForm(forms.ModelForm):
             raise forms.ValidationError("Name at least one label.")
         return sorted(set(self.cleaned_data["labels"]))
 
+    def clean(self):
+        """A test, or another try, for which the gold answers do not suffice is refused here, not to who takes it."""
+        task, given = self.instance, super().clean()
+        for field in {"test_items", "tries"} & given.keys():
+            setattr(task, field, given[field])
+        if TASK_TYPES[task.task_type].records and {"test_items", "tries"} & set(self.changed_data):
+            try:
+                check_pool(task)
+            except GoldAnswerError as error:
+                raise forms.ValidationError(str(error)) from error
+        return given
+
 
 # Fixed when a task was opened; which of them say anything depends on its kind.
 FIXED = {
@@ -399,19 +400,27 @@ class TaskAdmin(admin.ModelAdmin):
         return task
 
 
-class JudgmentInline(admin.TabularInline):
-    model = Judgment
+class OfUnit(admin.TabularInline):
+    """What happened to a unit, with its labels as they are called."""
+
     extra = 0
-    fields = ["annotator", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "voided_at"]
     can_delete = False
+    readonly_fields = ["called"]
+
+    @admin.display(description="label")
+    def called(self, row):
+        return presenting.code_or_name(row.label, row.unit.task)
 
 
-class TransitionInline(admin.TabularInline):
+class JudgmentInline(OfUnit):
+    model = Judgment
+    fields = ["annotator", "kind", "called", "reason", "comment", "answered_at", "active_seconds", "voided_at"]
+
+
+class TransitionInline(OfUnit):
     model = Transition
     fk_name = "unit"
-    extra = 0
-    fields = ["at", "event", "from_stage", "to_stage", "round", "language", "label", "by"]
-    can_delete = False
+    fields = ["at", "event", "from_stage", "to_stage", "round", "language", "called", "by"]
 
 
 class DecoyFilter(admin.SimpleListFilter):
@@ -428,7 +437,18 @@ class DecoyFilter(admin.SimpleListFilter):
 
 @admin.register(Unit)
 class UnitAdmin(ReadOnly):
-    list_display = ["position", "task", "text", "asked", "stage", "round", "language", "label", "agreed_label", "decoy"]
+    list_display = [
+        "position",
+        "task",
+        "text",
+        "asked",
+        "stage",
+        "round",
+        "language",
+        "called",
+        "agreed_label",
+        "decoy",
+    ]
     list_filter = ["task", "stage", "asked", "audited", DecoyFilter, "language", "label"]
     search_fields = ["item__key", "item__text"]
     list_select_related = ["task", "item"]
@@ -436,7 +456,11 @@ class UnitAdmin(ReadOnly):
 
     @admin.display
     def text(self, unit):
-        return unit.item.text[:80]
+        return presenting.in_a_line(unit)[:80]
+
+    @admin.display(description="label", ordering="label")
+    def called(self, unit):
+        return presenting.code_or_name(unit.label, unit.task)
 
     @admin.display(boolean=True, ordering="gold_answer")
     def decoy(self, unit):
@@ -445,16 +469,20 @@ class UnitAdmin(ReadOnly):
 
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnly):
-    list_display = ["answered_at", "text", "annotator", "kind", "label", "reason", "active_seconds", "voided_at"]
+    list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "active_seconds", "voided_at"]
     list_filter = ["unit__task", "kind", "annotator", "label"]
     search_fields = ["unit__item__key", "unit__item__text", "comment"]
     date_hierarchy = "answered_at"
     ordering = ["-pk"]
-    list_select_related = ["annotator__user", "unit__item"]
+    list_select_related = ["annotator__user", "unit__item", "unit__task"]
 
-    @admin.display(description="post")
+    @admin.display
     def text(self, judgment):
-        return judgment.unit.item.text[:80]
+        return presenting.in_a_line(judgment.unit)[:80]
+
+    @admin.display(description="label", ordering="label")
+    def called(self, judgment):
+        return presenting.code_or_name(judgment.label, judgment.unit.task)
 
 
 def told(corpus: Corpus, tell):

@@ -128,6 +128,18 @@ def test_who_has_answered_leaves_the_record_to_another_adjudicator(disagreed, an
     assert "Another adjudicator must decide this one." in as_ann.get(f"/tasks/crowd/adjudication/{disagreed.pk}/").text
 
 
+def test_the_manager_s_lists_call_a_record_s_answers_by_their_names(disagreed, manager, client):
+    client.force_login(manager)
+    judgments = client.get("/admin/annotate/judgment/").text
+    assert re.findall(r'<td class="field-called">(\w+)</td>', judgments) == ["Good", "Perfect", "Bad"]
+    assert " · the title of en-" in judgments
+    unit = client.get(f"/admin/annotate/unit/{disagreed.pk}/change/").text
+    assert re.findall(r'<td class="field-called">\s*<p>(\w+)</p>', unit) == ["Bad", "Perfect", "Good"]
+    disagreed.stage, disagreed.label = stages.LABELLED, "3"
+    disagreed.save()
+    assert '<td class="field-called">Excellent</td>' in client.get("/admin/annotate/unit/").text
+
+
 # --- in a browser
 
 in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
