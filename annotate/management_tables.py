@@ -82,7 +82,7 @@ def progress_table(progress: dict, asked: str) -> SortedTable:
     """Stages that no unit is at have no column."""
     at = [(stage, words) for stage, words in (*PARTS, (stages.COPIED, "copies")) if progress["all"][stage]]
     heads = [
-        Column("language", "language"),
+        Column("language", "language", SHORT),
         Column("units", "units", NUMBER),
         Column("done", "done", NUMBER),
         *(Column(stage.lower(), words, NUMBER) for stage, words in at),
@@ -176,7 +176,7 @@ def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict]
         Column("time", "seconds, median (quartiles)", NUMBER),
         *([Column("asked", "gold answers", NUMBER), Column("right", "right, 95% interval", NUMBER)] if knows else []),
         Column("last", "last judged", SHORT),
-        Column("state", "may work in"),
+        Column("state", "may work in", SHORT),
     ]
     cells = []
     for row in people:
@@ -190,18 +190,19 @@ def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict]
                 spent,
                 *([number(known["asked"] if known else 0), share(known and known["accuracy"])] if knows else []),
                 when(row["last"]),
-                _now(row, running.get(row["annotator"])),
+                _now(task, row, running.get(row["annotator"])),
             ]
         )
     return sorted_table("people", "Annotators", heads, cells, asked)
 
 
-def _now(row: dict, pause: dict | None) -> Cell:
+def _now(task: Task, row: dict, pause: dict | None) -> Cell:
     if pause:
         return Cell("none: paused", "", note="new" if pause["new"] else "")
     if not row["active"]:
         return Cell("none: locked out", "")
-    return Cell(", ".join(row["may"]) or "none: no test passed, or no language", ", ".join(row["may"]))
+    why_none = "none: no test passed" if task.test_items else "none: reads none of them"
+    return Cell(", ".join(row["may"]) or why_none, ", ".join(row["may"]))
 
 
 def paused_table(task: Task, pauses: list[dict], asked: str, *, named: bool = True) -> SortedTable:
@@ -276,7 +277,7 @@ def voided(annotator, done) -> str:
 
 def tested_table(tests: dict, asked: str) -> SortedTable:
     heads = [
-        Column("language", "language"),
+        Column("language", "language", SHORT),
         Column("took", "took it", NUMBER),
         Column("passed", "passed", NUMBER),
         Column("granted", "let in without it", NUMBER),
@@ -298,11 +299,11 @@ def tested_table(tests: dict, asked: str) -> SortedTable:
 def trials_table(task: Task, rows: list[dict], asked: str, *, named: bool = True) -> SortedTable:
     heads = [
         *([Column("name", "annotator")] if named else []),
-        Column("language", "language"),
+        Column("language", "language", SHORT),
         Column("tries", "tries", NUMBER),
         Column("score", "best score", NUMBER),
         Column("last", "last", SHORT),
-        Column("state", "now"),
+        Column("state", "now", SHORT),
     ]
     cells = [
         [
@@ -341,7 +342,7 @@ def known_table(rows: list[dict], asked: str) -> SortedTable:
     heads = [
         Column("item", "record"),
         Column("text", "text", SENTENCE),
-        Column("language", "language"),
+        Column("language", "language", SHORT),
         Column("purpose", "for"),
         Column("label", "known answer"),
         Column("said", "others say"),
@@ -413,7 +414,7 @@ def measure(made: dict | None) -> Cell:
 
 def agreement_table(report: dict, asked: str) -> SortedTable:
     heads = [
-        Column("language", "language"),
+        Column("language", "language", SHORT),
         Column("units", "units of two answers or more", NUMBER),
         Column("annotators", "annotators", NUMBER),
         Column("observed", "observed agreement, 95% interval", NUMBER),
@@ -437,7 +438,7 @@ def differs_table(rows: list[dict], asked: str) -> SortedTable:
     """Units of which Dawid and Skene's model says what no label with the most votes is."""
     heads = [
         Column("item", "record"),
-        Column("language", "language"),
+        Column("language", "language", SHORT),
         Column("votes", "answers"),
         Column("majority", "most say"),
         Column("model", "the model says"),

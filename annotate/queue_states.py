@@ -14,6 +14,7 @@ from annotate.core import stages
 from annotate.core.labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task
 from annotate.routing import Routes, binding, qualified
+from annotate.task_types import TASK_TYPES
 
 # States in which a queue gets no further unless a manager does something.
 UNREAD, UNTESTED, PAUSED, JUDGED, LACKING = "unread", "untested", "paused", "judged", "lacking"
@@ -174,6 +175,8 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
     if state == DONE:
         left = counts["adjudication"]
         return f"Done, but for {_units(left)} with an adjudicator." if left else "Done."
+    if state == CLOSED and not TASK_TYPES[task.task_type].template:
+        return f"{units} {_lack(counts['waiting'])} answers. They are made elsewhere, and imported."
     if state == CLOSED:
         return f"The task is closed, so nobody is given the {units} that {_wait(counts)}. Open it again in the admin."
     if state == UNREAD:
