@@ -10,7 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotate.models import GoldAnswer, Task
+from django.db import transaction
+
+from annotate.errors import InvalidAnswer
+from annotate.honeypots import answers
+from annotate.models import GoldAnswer, Task, Trial
 from annotate.routing import add_units, same
 from corpora.ingest import MAX_LINE, check_file
 from corpora.models import Item
@@ -113,3 +117,33 @@ def check_pool(task: Task) -> None:
                 f"In {language} {count} of the {hidden.total()} gold answers of the purpose queue are {label}: who "
                 "always answers that would never be found out. Add some with other labels."
             )
+
+
+def check_correction(task: Task, purpose: str, label: str, explanation: str) -> None:
+    """InvalidAnswer where a gold answer cannot be that."""
+    if label not in task.labels:
+        raise InvalidAnswer(f"{label!r} is no label of this task; it is one of {', '.join(task.labels)}.")
+    if purpose == GoldAnswer.PRACTICE and not explanation.strip():
+        raise InvalidAnswer("Practice is explained item by item. Say in a sentence why this is right.")
+
+
+@transaction.atomic
+def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
+    """Change what is right of a record, in the queue too. Returns how many answers to it are right now, how many wrong.
+
+    What annotators answered to it counts accordingly from now on; tests that are over and pauses stay as they were.
+    """
+    check_correction(gold.task, gold.purpose, label, explanation)
+    gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)
+    before = gold.label
+    gold.label, gold.explanation = label, explanation.strip()
+    gold.save(update_fields=["label", "explanation"])
+    # Under the unit's lock, as everything that changes it.
+    for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
+        unit.gold_answer = label
+        unit.save(update_fields=["gold_answer"])
+    if label == before:
+        return 0, 0
+    said = Counter(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
+    said += Counter(answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True))
+    return said[label], said[before]

@@ -49,16 +49,21 @@ def add_first(task: Task, texts: Mapping[str, str]) -> None:
     )
 
 
+def check_version(task: Task, language: str, text: str) -> None:
+    """NotFound or InvalidAnswer where they are no guidelines of the task."""
+    if task.languages and language not in {*task.languages, ENGLISH}:
+        raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
+    if not text.strip():
+        raise InvalidAnswer("The guidelines are empty. Write down what annotators are to go by.")
+
+
 @transaction.atomic
 def new_version(task: Task, language: str, text: str, *, major: bool) -> Guidelines:
     """Add a version after the one that holds in a language; a major one asks for the test again.
 
     The first in a language, a minor one, says the same as the English ones that held there, and has their number.
     """
-    if task.languages and language not in {*task.languages, ENGLISH}:
-        raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
-    if not text.strip():
-        raise InvalidAnswer("The guidelines are empty. Write down what annotators are to go by.")
+    check_version(task, language, text)
     # One after another, or two would have one number.
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     held = current(task, language)

@@ -287,14 +287,20 @@ def missed(trial: Trial) -> QuerySet[TrialAnswer]:
     return trial.answers.exclude(label=F("gold_answer__label")).select_related("gold_answer__item")
 
 
-@transaction.atomic
-def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualification:
-    """Let a person work in a language without the test, under the guidelines that hold. Twice is once."""
+def check_grant(task: Task, language: str) -> Guidelines:
+    """The guidelines under which somebody can be let in; a refusal where there is no test to be spared."""
     if language not in task.languages:
         raise NotFound(f"This task has no records in {label_name(language)}.")
     found = current(task, language)
     if not task.test_items or found is None:
         raise InvalidAnswer("This task asks for no test, so there is nothing to grant.")
+    return found
+
+
+@transaction.atomic
+def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualification:
+    """Let a person work in a language without the test, under the guidelines that hold. Twice is once."""
+    found = check_grant(task, language)
     one_at_a_time(annotator)
     qualification, _ = Qualification.objects.get_or_create(
         annotator=annotator,

@@ -1,0 +1,212 @@
+"""The manager's desk before the work: versions of guidelines, corrected gold answers, and letting people in."""
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from annotate import honeypots
+from annotate.errors import InvalidAnswer
+from annotate.gold_answers import correct
+from annotate.judging import judge
+from annotate.models import GoldAnswer, Guidelines, Qualification, Task
+from annotate.qualifying import answer, begin, next_question, state
+from annotate.queue import take
+from annotate.task_types.task_type import Answer
+
+GOLD = {"practice": ["1"], "test": ["1", "0"] * 2}
+ADMIN = "/admin/annotate"
+
+
+@pytest.fixture
+def desk(client, manager):
+    client.force_login(manager)
+    return client
+
+
+@pytest.fixture
+def task(make_records_task):
+    return make_records_task(gold=GOLD, test_items=2, pass_mark=0.5, tries=2)
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "en")
+
+
+def pass_test(annotator, task):
+    for kind in ("practice", "test"):
+        trial = begin(annotator, task, "en", kind)
+        while question := next_question(trial):
+            answer(annotator, question.pk, question.gold_answer.label)
+
+
+def said(response):
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", response.text))
+    return text.replace("&#x27;", "'").replace("&quot;", '"')
+
+
+# --- guidelines
+
+
+def add_version(desk, task, **fields):
+    data = {"task": task.pk, "language": "en", "text": "Read better.", "kind": "minor", **fields}
+    return desk.post(f"{ADMIN}/guidelines/add/", data, follow=True)
+
+
+def test_a_new_version_begins_with_the_one_that_holds(desk, task):
+    listed = desk.get(f"{ADMIN}/guidelines/")
+    link = re.search(r'href="([^"]*)">Write a new version', listed.text)[1].replace("&amp;", "&")
+    assert re.search(r"<textarea[^>]*>\s*Read\.</textarea>", desk.get(link).text)
+    for query in ("?task=x", "?task=99999&language=en", "?language=en", f"?task={task.pk}"):
+        assert desk.get(f"{ADMIN}/guidelines/add/{query}").status_code == 200
+
+
+def test_a_minor_and_a_major_version(desk, task, ann):
+    pass_test(ann, task)
+    add_version(desk, task)
+    assert state(ann, task, "en").step == "passed"
+    page = add_version(desk, task, kind="major", text="Otherwise.")
+    assert "1 annotator who had passed takes the test again before they go on." in said(page)
+    assert state(ann, task, "en").step == "read"
+    assert list(Guidelines.objects.values_list("major", "minor", "text")) == [
+        *((2, 0, "Otherwise."), (1, 1, "Read better."), (1, 0, "Read.")),
+    ]
+    assert [entry.object_repr for entry in LogEntry.objects.all()] == ["crowd en 2.0", "crowd en 1.1"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"language": "fr"}, "This task has no records in 'fr'"),
+        ({"text": ""}, "This field is required"),
+        ({"kind": ""}, "This field is required"),
+    ],
+)
+def test_a_version_that_cannot_be_is_refused_at_the_form(desk, task, fields, sentence):
+    assert sentence in said(add_version(desk, task, **fields))
+    assert Guidelines.objects.count() == 1
+
+
+def test_a_version_that_was_read_is_never_changed(desk, task):
+    version = Guidelines.objects.get()
+    page = desk.get(f"{ADMIN}/guidelines/{version.pk}/change/")
+    assert "Read." in said(page)
+    assert "<textarea" not in page.text
+    assert "/tasks/crowd/guidelines/?language=en&amp;version=1.0" in page.text
+    assert desk.post(f"{ADMIN}/guidelines/{version.pk}/change/", {"text": "x"}).status_code == 403
+    assert desk.post(f"{ADMIN}/guidelines/{version.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+# --- gold answers
+
+
+@pytest.fixture
+def honeypot(make_records_task, ann, person):
+    """A record that is hidden in the queue, known as 1, to which Ann said 1 and Bea 0."""
+    task = make_records_task(count=4, name="hidden", gold={"queue": ["1"]}, gold_share=0.5)
+    for annotator, label in ((ann, "1"), (person("bea", "en"), "0")):
+        for _ in range(3):
+            judge(annotator, take(annotator, task).pk, Answer(label))
+    assert honeypots.answers(task).count() == 2
+    return task.gold_answers.get()
+
+
+def accuracies(task):
+    return {row["annotator"]: row["right"] for row in honeypots.report(task)["annotators"]}
+
+
+def test_a_correction_changes_what_counts_in_the_queue(honeypot, ann):
+    task = honeypot.task
+    before = accuracies(task)
+    assert correct(honeypot, "0", "Looked at again.") == (1, 1)
+    after = accuracies(task)
+    assert (before[ann.pk], after[ann.pk]) == (1, 0)
+    assert {right for person, right in after.items() if person != ann.pk} == {1}
+    assert task.units.get(honeypot=True).gold_answer == "0"
+    honeypot.refresh_from_db()
+    assert (honeypot.label, honeypot.explanation) == ("0", "Looked at again.")
+    assert correct(honeypot, "0", "") == (0, 0)
+
+
+def test_a_correction_leaves_tests_that_are_over(task, ann):
+    pass_test(ann, task)
+    trial = ann.trials.get(kind="test")
+    for question in trial.answers.all():
+        gold = question.gold_answer
+        assert correct(gold, "0" if gold.label == "1" else "1", "") == (0, 1)
+    trial.refresh_from_db()
+    assert (trial.right, trial.passed) == (2, True)
+
+
+def test_a_correction_that_cannot_be_is_refused(task):
+    practice = task.gold_answers.get(purpose="practice")
+    with pytest.raises(InvalidAnswer, match="is no label of this task"):
+        correct(practice, "2", "Because.")
+    with pytest.raises(InvalidAnswer, match="Say in a sentence why"):
+        correct(practice, "0", " ")
+
+
+def test_gold_answers_are_listed_with_how_often_they_were_answered_rightly(desk, honeypot, task, ann):
+    pass_test(ann, task)
+    page = desk.get(f"{ADMIN}/goldanswer/").text
+    rows = re.findall(r'field-purpose">(\w+)</td>.*?field-asked">(\d+)</td><td class="field-right">([^<]*)</td>', page)
+    assert sorted(rows) == [
+        *(("practice", "0", "–"), ("queue", "2", "1 (50%)")),
+        *(("test", "0", "–"),) * 2,
+        *(("test", "1", "1 (100%)"),) * 2,
+    ]
+
+
+def test_a_label_is_corrected_at_the_desk_which_says_what_follows(desk, honeypot):
+    path = f"{ADMIN}/goldanswer/{honeypot.pk}/change/"
+    page = desk.get(path).text
+    assert "accuracies of the past change" in said(desk.get(path))
+    assert honeypot.item.fields["passage"] in page
+    assert re.findall(r'<option value="(\w)"[^>]*>([^<]*)</option>', page) == [("1", "Yes"), ("0", "No")]
+    after = desk.post(path, {"label": "0", "explanation": "Looked at again."}, follow=True)
+    assert "Of the answers given to it 1 are right now and 1 wrong" in said(after)
+    assert GoldAnswer.objects.get(pk=honeypot.pk).label == "0"
+    assert "Select a valid choice" in said(desk.post(path, {"label": "5", "explanation": ""}))
+    assert desk.get(f"{ADMIN}/goldanswer/add/").status_code == 403
+    assert desk.post(f"{ADMIN}/goldanswer/{honeypot.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_practice_keeps_an_explanation(desk, task):
+    practice = task.gold_answers.get(purpose="practice")
+    path = f"{ADMIN}/goldanswer/{practice.pk}/change/"
+    assert "Say in a sentence why" in said(desk.post(path, {"label": "0", "explanation": ""}))
+
+
+# --- tests and qualifications
+
+
+def test_tests_and_qualifications_can_be_read(desk, task, ann):
+    pass_test(ann, task)
+    assert "2 of 2" in said(desk.get(f"{ADMIN}/trial/"))
+    trial = ann.trials.get(kind="test")
+    assert desk.get(f"{ADMIN}/trial/{trial.pk}/change/").status_code == 200
+    begin_page = desk.get(f"{ADMIN}/qualification/")
+    assert ">test</td>" in begin_page.text
+    assert desk.get(f"{ADMIN}/qualification/{Qualification.objects.get().pk}/change/").status_code == 200
+
+
+def test_a_manager_lets_somebody_in(desk, manager, task, ann):
+    page = desk.post(
+        f"{ADMIN}/qualification/add/", {"annotator": ann.pk, "task": task.pk, "language": "en"}, follow=True
+    )
+    assert "let in by manager" in said(page)
+    assert Qualification.objects.get().granted_by == manager
+    assert state(ann, task, "en").step == "passed"
+    refused = desk.post(f"{ADMIN}/qualification/add/", {"annotator": ann.pk, "task": task.pk, "language": "fr"})
+    assert "This task has no records in French." in said(refused)
+
+
+def test_a_test_for_which_there_are_too_few_gold_answers_is_refused_at_the_task(desk, task):
+    path = f"{ADMIN}/task/{task.pk}/change/"
+    page = desk.get(path).text
+    form = dict(re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"', page)) | {"on_conflict": "DISCARDED"}
+    refused = desk.post(path, {**form, "title": "Title", "test_items": "3"})
+    assert "needs a pool of 5 gold answers" in said(refused)
+    assert desk.post(path, {**form, "title": "Title", "test_items": "3", "tries": "1"}).status_code == 302
+    assert Task.objects.get().test_items == 3
