@@ -78,9 +78,8 @@ class GuidelinesAdmin(Undeletable):
     form = GuidelinesForm
 
     def get_fields(self, request, obj=None):
-        return (
-            ["task", "language", "version", "created_at", "as_shown", "text"] if obj else ["task", "language", "kind", "text"]
-        )
+        shown = ["version", "created_at", "as_shown", "text"]
+        return ["task", "language", *(shown if obj else ["kind", "text"])]
 
     def get_readonly_fields(self, request, obj=None):
         return self.get_fields(request, obj) if obj else []
