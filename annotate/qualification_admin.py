@@ -151,12 +151,12 @@ CORRECTED = (
 @admin.register(GoldAnswer)
 class GoldAnswerAdmin(Undeletable):
     form = GoldAnswerForm
-    list_display = ["text", "of", "language", "purpose", "called", "asked", "right"]
+    list_display = ["text", "of", "language", "purpose", "called", "right"]
     list_filter = ["task", "purpose", "item__language"]
     search_fields = ["item__key", "item__text"]
     list_select_related = ["task", "item"]
-    fields = ["task", "language", "purpose", "record", "label", "explanation", "asked", "right"]
-    readonly_fields = ["task", "language", "purpose", "record", "asked", "right"]
+    fields = ["task", "language", "purpose", "record", "label", "explanation", "right"]
+    readonly_fields = ["task", "language", "purpose", "record", "right"]
 
     def has_add_permission(self, request):
         return False  # open_task takes them from a file, and draws the work without them
@@ -200,14 +200,10 @@ class GoldAnswerAdmin(Undeletable):
     def called(self, gold):
         return name_of(gold.label, gold.task)
 
-    @admin.display(description="answered")
-    def asked(self, gold):
-        return f"{gold.in_tests + (gold.in_queue or 0):,}"
-
-    @admin.display(description="rightly")
+    @admin.display(description="answered rightly")
     def right(self, gold):
         asked, right = gold.in_tests + (gold.in_queue or 0), gold.right_in_tests + (gold.right_in_queue or 0)
-        return f"{right:,} ({right / asked:.0%})" if asked else "–"
+        return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "not asked yet"
 
     @admin.display
     def record(self, gold):
