@@ -121,7 +121,8 @@ def remaining(missing: int, today: int) -> str:
     return f"about {days:,.0f} day{'' if round(days) == 1 else 's'} at the pace of the last 24 hours"
 
 
-def queues_table(states: dict, asked: str) -> SortedTable:
+def queues_table(task: Task, states: dict, asked: str) -> SortedTable:
+    tested = bool(task.test_items)
     heads = [
         Column("queue", "queue"),
         Column("said", "how it stands", SENTENCE),
@@ -129,7 +130,7 @@ def queues_table(states: dict, asked: str) -> SortedTable:
         Column("missing", "answers missing", NUMBER),
         Column("leased", "open now", NUMBER),
         Column("readers", "readers", NUMBER),
-        Column("passed", "passed", NUMBER),
+        *([Column("passed", "passed", NUMBER)] if tested else []),
         Column("able", "may work", NUMBER),
         Column("last", "last judged", SHORT),
     ]
@@ -137,7 +138,10 @@ def queues_table(states: dict, asked: str) -> SortedTable:
         [
             language(row["queue"]),
             Cell(row["said"], not row["stuck"], note="stuck" if row["stuck"] else ""),
-            *(number(row[key]) for key in ("waiting", "missing", "leased", "readers", "passed", "able")),
+            *(
+                number(row[key])
+                for key in ("waiting", "missing", "leased", "readers", *(["passed"] if tested else []), "able")
+            ),
             when(row["last"]),
         ]
         for row in states["queues"]
@@ -176,7 +180,7 @@ def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict]
         Column("time", "seconds, median (quartiles)", NUMBER),
         *([Column("asked", "gold answers", NUMBER), Column("right", "right, 95% interval", NUMBER)] if knows else []),
         Column("last", "last judged", SHORT),
-        Column("state", "may work in", SHORT),
+        Column("state", "may work in", SENTENCE),
     ]
     cells = []
     for row in people:

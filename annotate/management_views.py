@@ -90,7 +90,7 @@ def task(request, _, task):
         since_plot=plots.since_plot(pace),
         times=times["all"],
         times_plot=plots.times_plot(times["languages"], "Seconds an answer, by language", {}),
-        queues_table=tables.queues_table(states, _sort(request)),
+        queues_table=tables.queues_table(task, states, _sort(request)),
         idle_table=tables.idle_table(task, states, _sort(request)),
     )
 

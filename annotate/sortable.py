@@ -7,6 +7,7 @@ from annotate.report_sections import NUMBER, TEXT
 
 # Further kinds of columns: what is not to be broken into lines, and what needs room for its lines.
 SHORT, SENTENCE = "short", "sentence"
+LONG = 30  # rows
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class SortedTable:
     caption: str
     headings: list[Heading]
     rows: list[list[tuple[Cell, str]]]  # with the kinds of their columns
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it scrolls in a room of its own, so that the page goes on below it."""
+        return len(self.rows) > LONG
 
 
 def sorted_table(

@@ -16,6 +16,7 @@ from annotate.svg import ACCENT, LINE, PAPER, QUIET, element, escaped, picture, 
 SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))
 END = 99.0  # percent of the width where a stacked bar of the largest row ends
 HEIGHT = 96  # pixels of a plot over time
+WIDEST = 12.0  # percent of the width, a column
 LEFT = 7.0  # percent of the width that the axis of a plot over time takes
 
 
@@ -107,7 +108,7 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
         text(count(most), f"{LEFT - 1}%", top + 4, fill=QUIET, text_anchor="end", class_="number"),
         text("0", f"{LEFT - 1}%", bottom + 4, fill=QUIET, text_anchor="end", class_="number"),
     ]
-    width = (100 - LEFT) / max(1, len(moments))
+    width = min(WIDEST, (100 - LEFT) / max(1, len(moments)))
     for place, moment in enumerate(moments):
         x = LEFT + place * width
         height = HEIGHT * moment.count / most if most else 0

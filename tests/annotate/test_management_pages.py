@@ -16,6 +16,7 @@ from annotate.queue import take
 from annotate.sortable import NUMBER, Cell, Column, sorted_table
 from annotate.task_types.task_type import Answer
 from annotate.work_plots import Moment, Parts, Span, columns, ranges, stacked
+from corpora.core.languages import LANGUAGES
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import worst_contrast
 
@@ -349,6 +350,22 @@ def test_stacked_bars_are_as_long_as_their_counts_and_name_the_parts_that_there_
     widths = [bar.attrib["width"] for bar in plot.iter(f"{SVG}rect") if bar.attrib["width"].endswith("%")]
     assert widths == ["75%", "25%", "25%"]
     assert "German: 30 a, 10 c" in [each.text for each in plot.iter(f"{SVG}title")]
+
+
+def test_a_language_whose_code_is_part_of_a_word_that_is_marked_is_not_marked(make_records_task, desk):
+    task = make_records_task(languages=("ne", "de"))
+    page = desk.get(address(task)).text
+    assert "<small>ne</small>" in page
+    assert '<small class="mark">ne' not in page
+
+
+def test_long_tables_scroll_in_a_room_of_their_own(make_task, desk):
+    languages = [code for code, known in LANGUAGES.items() if not known.labels][:31]
+    task = make_task([(code, code, code) for code in languages], labels=languages)
+    page = desk.get(address(task)).text
+    assert page.count('class="scroll long"') == 1
+    assert "As a picture" in page
+    assert "As a picture" not in desk.get(address(make_task([AGREED], name="short"))).text
 
 
 def test_columns_over_time_reach_as_high_as_their_counts():
