@@ -14,7 +14,8 @@ from django.utils.translation import ngettext
 from knox.models import AuthToken
 
 from annotate import auditing, findings, people, presenting, progress, routing
-from annotate.gold_answers import GoldAnswerError, check_pool
+from annotate.crowd.gold_answers import GoldAnswerError, check_pool
+from annotate.crowd.qualification_admin import ReadOnly
 from annotate.models import (
     Annotator,
     AnnotatorLanguage,
@@ -25,7 +26,6 @@ from annotate.models import (
     Transition,
     Unit,
 )
-from annotate.qualification_admin import ReadOnly
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES, UND
 from corpora.models import Corpus, Draw

@@ -13,8 +13,9 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.decorators import api_view
 from rest_framework.response import Response
 
-from annotate import judging, progress, qualifying, queue
+from annotate import judging, progress, queue
 from annotate.access import check_right, with_task
+from annotate.crowd import qualifying
 from annotate.models import Task, Trial
 from annotate.serializers import (
     AnsweredSerializer,

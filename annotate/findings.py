@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 
 from annotate import auditing, known
 from annotate.core.figures import NOT_MEASURED, count, estimate, span
+from annotate.measuring.report_sections import LANGUAGE, NOTE, NUMBER, Table, name_of
 from annotate.models import Task
 from annotate.plots import Mark, Row, forest
-from annotate.report_sections import LANGUAGE, NOTE, NUMBER, Table, name_of
 from annotate.task_types import TASK_TYPES
 
 NONE = SafeString("")

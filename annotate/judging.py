@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from annotate.auditing import check_limit
 from annotate.core import stages
+from annotate.crowd.pausing import after_answer, check_not_paused
 from annotate.errors import (
     AlreadyAnswered,
     InvalidAnswer,
@@ -16,7 +17,6 @@ from annotate.errors import (
     WrongStage,
 )
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.pausing import after_answer, check_not_paused
 from annotate.queue import close_others, free_place, lease_locked, one_at_a_time
 from annotate.routing import after_judgment, ask_again, binding, move
 from annotate.task_types import TASK_TYPES, name_of

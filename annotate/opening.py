@@ -12,7 +12,7 @@ from annotate.core.figures import percent
 from annotate.core.intervals import jeffreys
 from annotate.core.labels import negative
 from annotate.core.lots import lot
-from annotate.gold_answers import GoldRow, add_gold_answers, check_pool, without_twins
+from annotate.crowd.gold_answers import GoldRow, add_gold_answers, check_pool, without_twins
 from annotate.guidelines import add_first
 from annotate.known import decoys, known_units, mixed, reusable
 from annotate.models import LanguageRoute, Task

@@ -7,10 +7,10 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.honeypots import to_come
+from annotate.crowd.honeypots import to_come
+from annotate.crowd.pausing import PAUSED, running
+from annotate.crowd.qualifying import FAILED, states
 from annotate.models import Annotator, Judgment, Lease, Task
-from annotate.pausing import PAUSED, running
-from annotate.qualifying import FAILED, states
 from annotate.queue import in_own_queues, waiting, with_free_place
 from annotate.routing import Routes, lacking_readers, queues_of, queues_read_by
 

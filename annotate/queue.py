@@ -10,8 +10,8 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.core import stages
+from annotate.crowd.honeypots import due
 from annotate.errors import NotFound
-from annotate.honeypots import due
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.routing import Routes, binding, queues_of
 

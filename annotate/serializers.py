@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from annotate import qualifying
+from annotate.crowd import qualifying
 from annotate.guidelines import current
 from annotate.models import Judgment, Trial
 from annotate.task_types import TASK_TYPES, name_of

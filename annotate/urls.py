@@ -3,7 +3,9 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from annotate import adjudication_views, management_views, qualification_views, views
+from annotate import adjudication_views, views
+from annotate.crowd import qualification_views
+from annotate.manage import management_views
 
 urlpatterns = [
     path("", views.home, name="home"),

@@ -15,10 +15,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from knox.models import AuthToken
 
 from annotate import adjudication as adjudicating
-from annotate import judging, people, presenting, progress, qualifying
+from annotate import judging, people, presenting, progress
 from annotate import queue as handing_out
 from annotate.access import annotator_of, with_task
 from annotate.core.labels import label_name
+from annotate.crowd import qualifying
 from annotate.errors import InvalidAnswer, NotFound, Refusal
 from annotate.models import Task
 from annotate.task_types import TASK_TYPES

@@ -1,6 +1,6 @@
 """Dawid and Skene's model: labels and each annotator's errors, estimated from one another.
 
-A second opinion beside the majority, never instead of it; where it is shown is decided in annotate/agreeing.py.
+A second opinion beside the majority, never instead of it; where it is shown is decided in annotate/crowd/agreeing.py.
 """
 
 from dataclasses import dataclass

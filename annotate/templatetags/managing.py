@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotate import managing
+from annotate.manage import managing
 
 register = template.Library()
 register.simple_tag(managing.newly_paused)

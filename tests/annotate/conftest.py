@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotate import opening
 from annotate.core.labels import negative
-from annotate.gold_answers import GoldRow, add_gold_answers
+from annotate.crowd.gold_answers import GoldRow, add_gold_answers
 from annotate.guidelines import add_first
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.routing import add_units

@@ -3,8 +3,8 @@
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.gold_files import export
-from annotate.joining import Subject
+from annotate.exporting.gold_files import export
+from annotate.measuring.joining import Subject
 from annotate.models import Transition
 from annotate.routing import add_units
 from corpora.core.voting import DETECTOR_NAMES

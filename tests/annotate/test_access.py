@@ -13,9 +13,9 @@ from knox.models import AuthToken
 from annotate import people
 from annotate.adjudication import settle
 from annotate.core import stages
+from annotate.crowd.qualifying import answer, begin, next_question
 from annotate.judging import judge, skip
 from annotate.models import Annotator, Judgment, Task, Trial
-from annotate.qualifying import answer, begin, next_question
 from annotate.queue import take, take_sheet
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import DISPUTED

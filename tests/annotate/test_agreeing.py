@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotate.agreeing import report, second_opinions
-from annotate.judgment_files import JudgmentFileError, read_gold
+from annotate.crowd.agreeing import report, second_opinions
+from annotate.crowd.judgment_files import JudgmentFileError, read_gold
 from annotate.models import Judgment
 from corpora.errors import CorpusError
 

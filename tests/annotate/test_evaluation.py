@@ -7,15 +7,15 @@ from fractions import Fraction
 
 import pytest
 
-from annotate import unseen
 from annotate.core.comparing import difference, mcnemar
 from annotate.core.estimation import Guess, Stratum, proportion, stratified
 from annotate.core.intervals import jeffreys
-from annotate.evaluation import evaluate, write_report
-from annotate.gold_sets import write_manifest
-from annotate.joining import EvaluationError, read_sets
+from annotate.exporting.gold_sets import write_manifest
+from annotate.measuring import unseen
+from annotate.measuring.evaluation import evaluate, write_report
+from annotate.measuring.joining import EvaluationError, read_sets
+from annotate.measuring.reporting import as_html, as_markdown, as_text
 from annotate.models import Unit
-from annotate.reporting import as_html, as_markdown, as_text
 from tests.annotate.gold_folders import World
 
 # 60 posts on which the detectors agree on German, half of them audited, 20 on English, half likewise, 20 disputed.

@@ -21,10 +21,11 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from annotate import auditing, gold, gold_columns, gold_files
+from annotate import auditing
 from annotate.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.core import stages
-from annotate.gold_files import ExportError, export
+from annotate.exporting import gold, gold_columns, gold_files
+from annotate.exporting.gold_files import ExportError, export
 from annotate.judging import judge, skip, undo
 from annotate.models import Judgment, Task, Unit
 from annotate.opening import extend_task, open_task

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotate import xglue
 from annotate.core.bleu import corpus_bleu
 from annotate.core.intervals import jeffreys
 from annotate.core.ranking import ndcg
-from annotate.gold_sets import write_manifest
+from annotate.exporting import xglue
+from annotate.exporting.gold_sets import write_manifest
 from corpora import store
 
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}

@@ -9,9 +9,10 @@ from django.core.management import call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate import honeypots, judging
+from annotate import judging
 from annotate.core import stages
-from annotate.honeypots import before
+from annotate.crowd import honeypots
+from annotate.crowd.honeypots import before
 from annotate.judging import undo
 from annotate.models import Judgment, Task
 from annotate.progress import own_progress, today, why_empty

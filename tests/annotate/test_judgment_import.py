@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotate import judgment_import
 from annotate.core import stages
-from annotate.judgment_files import JudgmentFileError
-from annotate.judgment_import import import_judgments
+from annotate.crowd import judgment_import
+from annotate.crowd.judgment_files import JudgmentFileError
+from annotate.crowd.judgment_import import import_judgments
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
 from annotate.people import BadTable, read_table
 from annotate.queue import take

@@ -11,7 +11,7 @@ from annotate import known, opening
 from annotate.adjudication import settle
 from annotate.core import lots, stages
 from annotate.core.intervals import jeffreys
-from annotate.gold_files import export
+from annotate.exporting.gold_files import export
 from annotate.judging import judge, judge_sheet, skip, undo
 from annotate.models import Transition
 from annotate.queue import take, take_sheet

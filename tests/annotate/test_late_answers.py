@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from annotate.core import stages
+from annotate.crowd.pausing import PAUSED, pause
 from annotate.judging import judge
 from annotate.models import Judgment, Lease
-from annotate.pausing import PAUSED, pause
 from annotate.queue import open_lease, take
 from annotate.task_types.task_type import Answer
 from tests.annotate.hands import GRACE, Hands, said

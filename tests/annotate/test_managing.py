@@ -8,15 +8,15 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 
-from annotate import managing
 from annotate.adjudication import settle
 from annotate.core import stages
+from annotate.crowd.pausing import lift, pause, running, void
 from annotate.guidelines import current
 from annotate.judging import judge, skip, undo
+from annotate.manage import managing
+from annotate.manage.queue_states import queue_states
 from annotate.models import Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
-from annotate.pausing import lift, pause, running, void
 from annotate.queue import take
-from annotate.queue_states import queue_states
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import AGREED, DISPUTED
 

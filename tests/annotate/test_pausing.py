@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotate import pausing
 from annotate.adjudication import settle
 from annotate.core import stages
+from annotate.crowd import pausing
+from annotate.crowd.pausing import Voided, lift, pause, running, void, would_void
 from annotate.errors import AlreadyAnswered, InvalidAnswer, Paused
 from annotate.judging import judge, skip, undo
 from annotate.models import Judgment, Lease, Pause, Transition, Unit
-from annotate.pausing import Voided, lift, pause, running, void, would_void
 from annotate.queue import open_lease, take
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import DISPUTED

@@ -5,12 +5,12 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from annotate import honeypots
+from annotate.crowd import honeypots
+from annotate.crowd.gold_answers import correct
+from annotate.crowd.qualifying import answer, begin, next_question, state
 from annotate.errors import InvalidAnswer
-from annotate.gold_answers import correct
 from annotate.judging import judge
 from annotate.models import GoldAnswer, Guidelines, Qualification, Task
-from annotate.qualifying import answer, begin, next_question, state
 from annotate.queue import take
 from annotate.task_types.task_type import Answer
 

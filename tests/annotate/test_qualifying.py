@@ -8,7 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from knox.models import AuthToken
 
-from annotate import qualifying
+from annotate.crowd import qualifying
+from annotate.crowd.pausing import pause
+from annotate.crowd.qualifying import answer, begin, grant, missed, next_question, state, states
 from annotate.errors import (
     AlreadyAnswered,
     InvalidAnswer,
@@ -21,8 +23,6 @@ from annotate.errors import (
 )
 from annotate.guidelines import current, new_version
 from annotate.models import Qualification, Task, Trial, TrialAnswer
-from annotate.pausing import pause
-from annotate.qualifying import answer, begin, grant, missed, next_question, state, states
 from annotate.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.test_races import at_once

@@ -10,15 +10,15 @@ import pytest
 from datasets import load_dataset
 from django.core.management import CommandError, call_command
 
-from annotate import agreeing
 from annotate.adjudication import discard
-from annotate.gold_answers import GoldRow
-from annotate.gold_files import ExportError, export
+from annotate.crowd import agreeing
+from annotate.crowd.gold_answers import GoldRow
+from annotate.crowd.pausing import void
+from annotate.exporting.gold_files import ExportError, export
 from annotate.guidelines import current
 from annotate.judging import judge, skip, undo
 from annotate.models import Judgment
 from annotate.opening import open_records
-from annotate.pausing import void
 from annotate.queue import take
 from annotate.routing import decide
 from annotate.task_types import TASK_TYPES

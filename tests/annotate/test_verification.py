@@ -6,8 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.core import stages
-from annotate.gold_files import export
-from annotate.gold_sets import read_gold_set
+from annotate.exporting.gold_files import export
+from annotate.exporting.gold_sets import read_gold_set
 from annotate.judging import judge, skip
 from annotate.models import Task
 from annotate.queue import take

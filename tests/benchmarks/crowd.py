@@ -8,6 +8,7 @@ the answers of who was paused, and their units are asked again. Then many times 
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,8 +154,8 @@ def right_share(labels: Mapping[str, str], world: World) -> float:
 
 def report(outcomes: Mapping[str, Outcome], labelers: Iterable[Labeler], world: World, rule: Rule) -> None:
     show(
-        "Over the API (right: % of the labels; answers: without gold answers)",
-        ["", "labels", "right", "qualified", "paused", "spammers", "answers", "voided", "gold", "skips"],
+        "Over the API (right: % of the labels; answers: to units; each: answers of who gave fewest and most)",
+        ["", "labels", "right", "qualified", "paused", "spammers", "answers", "voided", "gold", "each"],
         [[title, *_cells(outcome, world)] for title, outcome in outcomes.items()],
     )
     show(
@@ -192,18 +193,21 @@ def _verdict(labeler: Labeler, rule: Rule) -> str:
 
 def _cells(outcome: Outcome, world: World) -> list[object]:
     facts, told = outcome.facts, outcome.told
-    kinds = [(kind, question) for _, question, kind, _ in told.judgments]
-    answers = sum(kind == "answer" and world.records[question].purpose == WORK for kind, question in kinds)
+    answers = Counter(
+        name
+        for name, question, kind, _ in told.judgments
+        if kind == "answer" and world.records[question].purpose == WORK
+    )
     return [
         len(facts["labels"]),
         100 * right_share(facts["labels"], world),
         sum(told.passed.values()) if told.passed else "-",
         len(facts["paused"]),
         sum(name.startswith("spammer") for name in facts["paused"]),
-        answers,
+        answers.total(),
         facts["voided"],
         sum(asked for _, asked in facts["known"].values()),
-        sum(kind == "skip" for kind, _ in kinds),
+        f"{min(answers.values())} to {max(answers.values())}",
     ]
 
 

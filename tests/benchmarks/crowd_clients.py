@@ -14,6 +14,8 @@ from tests.benchmarks.place import BenchmarkFailed
 
 # The share of answers of which the reply is lost, so that they are sent again, and of units opened in a second tab.
 AGAIN = 0.02
+# The share of units after which somebody connects anew: else whoever shares a server process with few is quick for ever.
+RECONNECTS = 0.1
 
 
 @dataclass
@@ -116,6 +118,8 @@ def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None
         else:
             judgment = client.judge(lease, world.says(labeler, question))
         made += 1
+        if client.chance.random() < RECONNECTS:
+            client.close()
         with told.lock:
             told.judgments.append((labeler.name, question, judgment["kind"], judgment["label"]))
 

@@ -13,8 +13,8 @@ django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402
 
-from annotate import honeypots, pausing  # noqa: E402
 from annotate.core import stages  # noqa: E402
+from annotate.crowd import honeypots, pausing  # noqa: E402
 from annotate.models import Judgment, Lease, Task  # noqa: E402
 
 MANAGER = "manager"

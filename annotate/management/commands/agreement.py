@@ -5,10 +5,10 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate import agreeing, agreement_tables
-from annotate.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_gold
+from annotate.crowd import agreeing, agreement_tables
+from annotate.crowd.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_gold
+from annotate.measuring.reporting import text_table
 from annotate.models import Annotator, Task
-from annotate.reporting import text_table
 from corpora.errors import CorpusError
 from corpora.readers import named_columns
 

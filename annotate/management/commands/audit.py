@@ -1,8 +1,8 @@
 from django.core.management.base import BaseCommand, CommandError
 
 from annotate import auditing, findings, known
+from annotate.measuring.reporting import text_table
 from annotate.models import Task
-from annotate.reporting import text_table
 
 
 class Command(BaseCommand):

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate import qualifying
 from annotate.core import lots
+from annotate.crowd import qualifying
 from annotate.judging import judge, skip
 from annotate.models import Annotator, Task, Trial
 from annotate.people import add_annotators, read_table

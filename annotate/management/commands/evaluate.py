@@ -3,12 +3,12 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate import reporting
-from annotate.evaluation import MEASURES, evaluate, write_report
-from annotate.gold_sets import GoldSetError, read_ids
-from annotate.grading import grade
-from annotate.joining import EvaluationError, corpus_of, of_corpus, of_file, read_sets
-from annotate.prediction_folders import read_record_sets
+from annotate.exporting.gold_sets import GoldSetError, read_ids
+from annotate.measuring import reporting
+from annotate.measuring.evaluation import MEASURES, evaluate, write_report
+from annotate.measuring.grading import grade
+from annotate.measuring.joining import EvaluationError, corpus_of, of_corpus, of_file, read_sets
+from annotate.measuring.prediction_folders import read_record_sets
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.errors import CorpusError

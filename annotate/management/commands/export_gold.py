@@ -3,7 +3,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from annotate import presenting, progress
-from annotate.gold_files import SPLITS, ExportError, export, kind_of
+from annotate.exporting.gold_files import SPLITS, ExportError, export, kind_of
 from annotate.models import Task
 from corpora.errors import CorpusError
 

@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
 from annotate.core import stages
-from annotate.judgment_files import COLUMNS, JudgmentFileError
-from annotate.judgment_import import Imported, import_judgments
+from annotate.crowd.judgment_files import COLUMNS, JudgmentFileError
+from annotate.crowd.judgment_import import Imported, import_judgments
 from corpora.errors import CorpusError
 from corpora.readers import FORMATS, named_columns
 

@@ -8,8 +8,8 @@ from django.db.models import Count
 
 from annotate import findings
 from annotate.core import stages
-from annotate.gold_answers import FIELDS as GOLD_FIELDS
-from annotate.gold_answers import GoldAnswerError, read_gold
+from annotate.crowd.gold_answers import FIELDS as GOLD_FIELDS
+from annotate.crowd.gold_answers import GoldAnswerError, read_gold
 from annotate.models import Task
 from annotate.opening import (
     DESIGNS,

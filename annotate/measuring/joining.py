@@ -12,7 +12,7 @@ from typing import Any
 from annotate.core.classes import ClassError, asked_together, folding
 from annotate.core.labels import is_negative, negative
 from annotate.core.metrics import Cell, Uniform
-from annotate.gold_sets import GoldRow, GoldSet, read_gold_set
+from annotate.exporting.gold_sets import GoldRow, GoldSet, read_gold_set
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import Mapped
 from corpora.predictors import Predictor, find_predictor, predicted_labels, read_predictions

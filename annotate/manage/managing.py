@@ -14,9 +14,9 @@ from django.db.models import Count, F, Max, Min, Q, Sum, Value
 from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
 from django.utils import timezone
 
-from annotate import honeypots
 from annotate.core import stages
 from annotate.core.estimation import proportion
+from annotate.crowd import honeypots
 from annotate.guidelines import majors
 from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.routing import Routes

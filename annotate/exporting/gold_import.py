@@ -15,11 +15,11 @@ from pathlib import Path
 import pyarrow as pa
 from django.template.loader import render_to_string
 
-from annotate import folders
 from annotate.core.labels import is_negative, negative
-from annotate.gold_card import CARD_LICENCES
-from annotate.gold_files import ASSAY, PUBLISHED
-from annotate.gold_sets import FORMAT, GoldSetError, write_digests, write_manifest
+from annotate.exporting import folders
+from annotate.exporting.gold_card import CARD_LICENCES
+from annotate.exporting.gold_files import ASSAY, PUBLISHED
+from annotate.exporting.gold_sets import FORMAT, GoldSetError, write_digests, write_manifest
 from corpora import store
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import MAX_ID

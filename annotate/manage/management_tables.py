@@ -9,8 +9,8 @@ from annotate.core import stages
 from annotate.core.figures import NOT_MEASURED, count, estimate, percent
 from annotate.core.labels import label_name
 from annotate.core.pausing import ACCURACIES, ASKED, CHOICES, Rule, table
+from annotate.manage.sortable import NUMBER, SENTENCE, SHORT, Cell, Column, SortedTable, sorted_table
 from annotate.models import Task
-from annotate.sortable import NUMBER, SENTENCE, SHORT, Cell, Column, SortedTable, sorted_table
 
 # What stacked bars are made of: stage and its words.
 PARTS = (

@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from annotate import folders, reporting, unseen
 from annotate.core import metrics
 from annotate.core.comparing import difference, holm
 from annotate.core.metrics import Pair
-from annotate.gold_sets import GoldRow, GoldSet
-from annotate.joining import EvaluationError, Joined, Subject, erased, gone, join, rows_of
-from annotate.report_sections import name_of
+from annotate.exporting import folders
+from annotate.exporting.gold_sets import GoldRow, GoldSet
+from annotate.measuring import reporting, unseen
+from annotate.measuring.joining import EvaluationError, Joined, Subject, erased, gone, join, rows_of
+from annotate.measuring.report_sections import name_of
 from corpora import store
 from corpora.core.languages import UND
 

@@ -13,8 +13,8 @@ from annotate.core.bleu import corpus_bleu
 from annotate.core.estimation import proportion
 from annotate.core.metrics import mean
 from annotate.core.ranking import mean_ndcg
-from annotate.prediction_folders import Graded, Measured, RecordSet, read_predictions
-from annotate.report_sections import name_of
+from annotate.measuring.prediction_folders import Graded, Measured, RecordSet, read_predictions
+from annotate.measuring.report_sections import name_of
 
 
 def grade(predictions: Path, sets: list[RecordSet]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from annotate.gold_sets import GoldRow, GoldSet
-from annotate.joining import Joined, Subject, of_corpus
-from annotate.report_sections import name_of
+from annotate.exporting.gold_sets import GoldRow, GoldSet
+from annotate.measuring.joining import Joined, Subject, of_corpus
+from annotate.measuring.report_sections import name_of
 from corpora.errors import CorpusError
 from corpora.predictors import find_predictor, labels_where, triggers
 

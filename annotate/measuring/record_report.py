@@ -5,7 +5,7 @@ from functools import partial
 
 from annotate.core.figures import count, estimate, percent
 from annotate.core.resampling import LEAST_UNITS
-from annotate.report_sections import DIGEST, LANGUAGE, NAME, NUMBER, TEXT, Section, Table
+from annotate.measuring.report_sections import DIGEST, LANGUAGE, NAME, NUMBER, TEXT, Section, Table
 
 TITLES = {
     "qadsm": "QADSM: is the ad relevant to the query?",

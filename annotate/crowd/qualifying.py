@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from annotate.core import lots
 from annotate.core.labels import label_name
+from annotate.crowd.pausing import check_not_paused
 from annotate.errors import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, NotQualified, Outdated, WrongStage
 from annotate.guidelines import current
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
-from annotate.pausing import check_not_paused
 from annotate.queue import one_at_a_time
 from annotate.routing import Routes, qualified, queues_read_by
 from annotate.task_types import TASK_TYPES, name_of

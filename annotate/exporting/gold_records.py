@@ -10,11 +10,12 @@ from pathlib import Path
 
 from django.db.models import F
 
-from annotate import agreeing, gold, honeypots, xglue
 from annotate.core import stages
 from annotate.core.answers import SLACK
 from annotate.core.estimation import proportion
 from annotate.core.splits import Row, split
+from annotate.crowd import agreeing, honeypots
+from annotate.exporting import gold, xglue
 from annotate.models import GoldAnswer, Judgment, Task, Trial, Unit
 from annotate.routing import qualified, same
 from annotate.task_types import TASK_TYPES

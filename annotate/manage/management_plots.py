@@ -5,9 +5,9 @@ from django.utils.safestring import SafeString
 from annotate.core.figures import percent
 from annotate.core.labels import label_name
 from annotate.core.pausing import Rule
-from annotate.management_tables import PARTS
+from annotate.manage.management_tables import PARTS
+from annotate.manage.work_plots import Moment, Parts, Span, columns, ranges, stacked
 from annotate.plots import Mark, Row, forest
-from annotate.work_plots import Moment, Parts, Span, columns, ranges, stacked
 
 NONE = SafeString("")
 

@@ -1,6 +1,6 @@
 """The rows of a task of posts, for files that can be published. Reads only; the same database, the same rows.
 
-Those of records are put together in annotate/gold_records.py; annotate/gold_files.py writes both.
+Those of records are put together in annotate/exporting/gold_records.py; annotate/exporting/gold_files.py writes both.
 """
 
 from collections import Counter

@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from annotate import auditing, folders, gold, gold_card, gold_columns, gold_records, known
+from annotate import auditing, known
 from annotate.core import stages
 from annotate.core.splits import SplitError, ratios
-from annotate.gold_sets import DIGESTS, write_digests, write_manifest
+from annotate.exporting import folders, gold, gold_card, gold_columns, gold_records
+from annotate.exporting.gold_sets import DIGESTS, write_digests, write_manifest
 from annotate.models import Task
 from annotate.task_types import TASK_TYPES
 from corpora import store

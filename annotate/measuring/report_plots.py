@@ -5,9 +5,9 @@ from functools import partial
 
 from django.utils.safestring import SafeString
 
-from annotate import record_report
+from annotate.measuring import record_report
+from annotate.measuring.report_sections import name_of
 from annotate.plots import Mark, Row, axis_of, bars, confused_labels, forest, heat_map
-from annotate.report_sections import name_of
 from corpora.core.languages import UND
 
 CONFUSED = 20  # labels in the heat map that has its numbers in the cells

@@ -10,9 +10,9 @@ from unicodedata import east_asian_width
 
 from django.template.loader import render_to_string
 
-from annotate import record_report, report_sections
-from annotate.report_plots import PLOTS
-from annotate.report_sections import DIGEST, NAME, NOTE, NUMBER, Table
+from annotate.measuring import record_report, report_sections
+from annotate.measuring.report_plots import PLOTS
+from annotate.measuring.report_sections import DIGEST, NAME, NOTE, NUMBER, Table
 
 WIDTH = 100  # of a terminal, in columns
 GAP = "  "

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate import xglue
 from annotate.core.splits import TEST
-from annotate.gold_sets import RECORDS, GoldSetError, differing, manifest_of
-from annotate.joining import EvaluationError
+from annotate.exporting import xglue
+from annotate.exporting.gold_sets import RECORDS, GoldSetError, differing, manifest_of
+from annotate.measuring.joining import EvaluationError
 
 SUFFIX = ".prediction"
 RESTORE = "Restore it, or export the set again."

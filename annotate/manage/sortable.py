@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotate.report_sections import NUMBER, TEXT
+from annotate.measuring.report_sections import NUMBER, TEXT
 
 # Further kinds of columns: what is not to be broken into lines, and what needs room for its lines.
 SHORT, SENTENCE = "short", "sentence"

@@ -2,7 +2,7 @@
 
 Of each block of ten units, where the task's share is a tenth, one has a known answer, at a place drawn by lot for the
 annotator. It is asked for, shown and counted like the others; only its stage never changes, so that everybody can be
-asked for it. Who fails too many is paused by annotate/pausing.py.
+asked for it. Who fails too many is paused by annotate/crowd/pausing.py.
 """
 
 from collections import Counter

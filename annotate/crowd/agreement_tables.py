@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotate.core.figures import NOT_MEASURED, coefficient, count, estimate, span
-from annotate.report_sections import LANGUAGE, NUMBER, TEXT, Table, name_of
+from annotate.measuring.report_sections import LANGUAGE, NUMBER, TEXT, Table, name_of
 
 ALL = "all"
 Section = Mapping[str, Any]

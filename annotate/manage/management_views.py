@@ -10,13 +10,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotate import agreeing, managing, pausing
-from annotate import management_plots as plots
-from annotate import management_tables as tables
 from annotate.access import check_right, may, with_task
+from annotate.crowd import agreeing, pausing
 from annotate.errors import InvalidAnswer
+from annotate.manage import management_plots as plots
+from annotate.manage import management_tables as tables
+from annotate.manage import managing
+from annotate.manage.queue_states import queue_states
 from annotate.models import Annotator, Judgment, Pause, Task
-from annotate.queue_states import queue_states
 from annotate.task_types import TASK_TYPES
 
 # Bootstrap replicates of a page that somebody waits for; `assay agreement` makes more.

@@ -9,9 +9,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from annotate import honeypots
 from annotate.core import stages
 from annotate.core.pausing import Rule, pauses
+from annotate.crowd import honeypots
 from annotate.errors import InvalidAnswer, Paused
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Unit
 from annotate.queue import close_others, one_at_a_time

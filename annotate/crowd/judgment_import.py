@@ -18,10 +18,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from annotate.agreeing import labels_of
 from annotate.auditing import check_limit
 from annotate.core import stages
-from annotate.judgment_files import (
+from annotate.crowd.agreeing import labels_of
+from annotate.crowd.judgment_files import (
     LONGEST,
     JudgmentFileError,
     Progress,

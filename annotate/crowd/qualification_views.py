@@ -1,6 +1,6 @@
 """The pages before the work: guidelines and their versions, practice, test and result.
 
-One address a language shows what comes next for the person; what is done there goes through annotate/qualifying.py.
+One address a language shows what comes next for the person; what is done there goes through qualifying.py.
 After an answer in practice the same address, with `answered` in it, shows the record again with what is right.
 """
 
@@ -10,9 +10,10 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from annotate import presenting, qualifying
+from annotate import presenting
 from annotate.access import may, with_task
 from annotate.core.labels import label_name
+from annotate.crowd import qualifying
 from annotate.errors import InvalidAnswer, NotFound
 from annotate.guidelines import current, languages, versions
 from annotate.models import Trial, TrialAnswer

@@ -18,7 +18,7 @@ from annotate.core.aggregation import at_first
 from annotate.core.answers import Answers, Floats, credit, tabulate, winners
 from annotate.core.estimation import proportion
 from annotate.core.lots import lot
-from annotate.judgment_files import JudgmentFileError
+from annotate.crowd.judgment_files import JudgmentFileError
 from annotate.models import Annotator, Judgment, Task
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import UND

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from django.db import transaction
 
+from annotate.crowd.honeypots import answers
 from annotate.errors import InvalidAnswer
-from annotate.honeypots import answers
 from annotate.models import GoldAnswer, Task, Trial
 from annotate.routing import add_units, same
 from corpora.ingest import MAX_LINE, check_file

@@ -7,8 +7,8 @@ from annotate.core.aggregation import needed
 from annotate.core.figures import coefficient, count, estimate
 from annotate.core.labels import label_name
 from annotate.core.splits import SPLITS
-from annotate.gold_records import REASONS
-from annotate.report_sections import LANGUAGE, NUMBER, Table, name_of
+from annotate.exporting.gold_records import REASONS
+from annotate.measuring.report_sections import LANGUAGE, NUMBER, Table, name_of
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES, UND
 from corpora.ingest import licence_key

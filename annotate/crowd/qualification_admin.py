@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
+from annotate.crowd.gold_answers import check_correction, correct
+from annotate.crowd.qualifying import check_grant, grant
 from annotate.errors import Refusal
-from annotate.gold_answers import check_correction, correct
 from annotate.guidelines import check_version, current, new_version
 from annotate.models import GoldAnswer, Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
-from annotate.qualifying import check_grant, grant
 from annotate.routing import binding
 from annotate.task_types import TASK_TYPES, name_of
 

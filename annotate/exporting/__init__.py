@@ -1,0 +1,1 @@
+"""From a task to files that can be published, and published files read back."""

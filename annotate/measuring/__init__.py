@@ -1,0 +1,1 @@
+"""A classifier measured on gold sets. What the estimates rest on is in MEASURING.md."""
