@@ -16,7 +16,7 @@ def latest():
     executor.migrate(executor.loader.graph.leaf_nodes())
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_the_guidelines_of_earlier_tasks_become_their_first_version(latest):
     earlier = migrate("0005_several_draws_only").get_model("annotate", "Task")
     earlier.objects.create(name="old", title="Old", task_type="language", guidelines="# As it was", labels=["de"])
