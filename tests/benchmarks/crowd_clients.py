@@ -14,7 +14,7 @@ from tests.benchmarks.place import BenchmarkFailed
 
 # The share of answers of which the reply is lost, so that they are sent again, and of units opened in a second tab.
 AGAIN = 0.02
-# The share of units after which somebody connects anew: else whoever shares a server process with few is quick for ever.
+# The share of units after which somebody connects anew: else who shares a server process with few is always quick.
 RECONNECTS = 0.1
 
 
