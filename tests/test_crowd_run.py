@@ -22,12 +22,12 @@ from tests.benchmarks.crowd_work import facts, void_paused
 from tests.benchmarks.crowd_world import LANGUAGE, PRACTICE, QUEUE, TEST, WORK, Labeler, World, crowd, records
 
 SEED = "2015"
-UNITS = 48
+UNITS = 36
 NAME = benchmark.NAME
-# So much worse than at random that nobody has to be lucky for a test to pass.
-SPAMMER = Labeler("spammer", accuracy=0.1, tested=1.0, spams=True)
+# Always wrong after the test, so that nobody has to be lucky for this one to be found.
+SPAMMER = Labeler("spammer", accuracy=0.0, tested=1.0, spams=True)
 # And this one does not even pass the test.
-GUESSER = Labeler("guesser", accuracy=0.1, tested=0.0)
+GUESSER = Labeler("guesser", accuracy=0.0, tested=0.0)
 LABELERS = [*(replace(each, tested=1.0) for each in crowd(7, 0, low=0.88, high=0.96)), SPAMMER, GUESSER]
 GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_pool=20)
 
@@ -81,7 +81,7 @@ def test_a_crowd_with_a_spammer_gives_each_unit_its_answers_and_loses_the_spamme
     assert not Judgment.objects.filter(
         annotator__user__username=SPAMMER.name, unit__task=task, voided_at=None, kind="answer"
     ).exists()
-    assert benchmark.right_share(then["labels"], world) >= 0.9
+    assert benchmark.right_share(then["labels"], world) >= 0.8
     # no gold answer is work
     assert not set(then["labels"]) - {record.id for record in world.records.values() if record.purpose == WORK}
     # nothing was refused but a third try of the test
