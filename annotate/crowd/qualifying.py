@@ -160,7 +160,9 @@ def _check_step(found: Standing, kind: str) -> None:
         raise WrongStage(f"You have passed the test in {found.name}. Press Start to begin.")
     if kind == Trial.TEST and not found.practised:
         raise WrongStage("Read the guidelines and go through the practice questions before you take the test.")
-    if kind == Trial.TEST and found.step == FAILED:
+    # A practice that is open says nothing of the tries; a test that is open was counted when it was begun.
+    testing = found.trial is not None and found.trial.kind == Trial.TEST
+    if kind == Trial.TEST and not found.tries_left and not testing:
         raise NotQualified(
             f"You have used all your tries of the test in {found.name}. The manager can still let you work in it."
         )

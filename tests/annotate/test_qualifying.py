@@ -96,6 +96,29 @@ def test_who_fails_may_try_again_as_often_as_the_task_says(make_tested, ann):
     assert Trial.objects.filter(kind="test").count() == 2
 
 
+def test_practising_again_gives_nobody_another_try(make_tested, ann, client):
+    task = make_tested(tries=1)
+    practise(ann, task)
+    take_test(ann, task, wrong=4)
+    begin(ann, task, "en", Trial.PRACTICE)
+    with pytest.raises(NotQualified, match="used all your tries"):
+        begin(ann, task, "en", Trial.TEST)
+    token = AuthToken.objects.create(ann.user)[1]
+    posted = client.post(
+        f"/api/v1/tasks/{task.name}/qualification/en/test/", headers={"Authorization": f"Token {token}"}
+    )
+    assert (posted.status_code, posted.json()["code"]) == (403, "not_qualified")
+    assert Trial.objects.filter(kind="test").count() == 1
+
+
+def test_the_last_try_can_be_gone_on_with_though_it_is_the_last(make_tested, ann):
+    task = make_tested(tries=1)
+    practise(ann, task)
+    first = begin(ann, task, "en", Trial.TEST)
+    begin(ann, task, "en", Trial.PRACTICE)
+    assert begin(ann, task, "en", Trial.TEST) == first
+
+
 def test_who_passes_the_second_time_may_work(make_tested, ann):
     task = make_tested()
     practise(ann, task)
