@@ -16,6 +16,7 @@ from knox.models import AuthToken
 from annotate import auditing, findings, people, presenting, progress, routing
 from annotate.crowd.gold_answers import GoldAnswerError, check_pool
 from annotate.crowd.qualification_admin import ReadOnly
+from annotate.errors import Refusal
 from annotate.models import (
     Annotator,
     AnnotatorLanguage,
@@ -367,6 +368,7 @@ class TaskAdmin(admin.ModelAdmin):
         task = get_object_or_404(Task, pk=object_id)
         context = {
             "queues": queues_by_use(task),
+            "reroutes": not TASK_TYPES[task.task_type].records,
             "stages": progress.stage_counts(task),
             "checks": findings.checks(task),
             "undecidable": presenting.undecidable(progress.undecidable(task)),
@@ -383,8 +385,12 @@ class TaskAdmin(admin.ModelAdmin):
 
     def reroute_view(self, request, pk):
         task = self._posted(request, pk)
-        counts = routing.reroute(task, by=request.user)
-        messages.success(request, presenting.rerouted(counts))
+        try:
+            counts = routing.reroute(task, by=request.user)
+        except Refusal as refusal:
+            messages.warning(request, str(refusal))
+        else:
+            messages.success(request, presenting.rerouted(counts))
         return redirect("admin:annotate_task_change", pk)
 
     def contest_view(self, request, pk):

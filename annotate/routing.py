@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from annotate.core import lots, stages
 from annotate.core.aggregation import at_first, outcome
+from annotate.errors import WrongStage
 from annotate.guidelines import majors
 from annotate.models import Annotator, Judgment, LanguageRoute, Qualification, Task, Transition, Unit
 from annotate.task_types import TASK_TYPES
@@ -449,8 +450,14 @@ def reroute(task: Task, by=None) -> dict[str, int]:
     """Send units on whose queue has too few readers left; their round is not used up by it.
 
     Returns how many went to "queues" and to "adjudication"; decoys of which nobody can be asked are dropped. Run by a
-    manager, since a queue may be without readers only until the next person is invited.
+    manager, since a queue may be without readers only until the next person is invited. Records are refused: they
+    have one language, and too few people who have passed its test yet are no reason to give them up.
     """
+    if TASK_TYPES[task.task_type].records:
+        raise WrongStage(
+            "Records are not sent on: they wait for people who read their language and pass the test. Invite some, or "
+            "let readers in without it."
+        )
     routes = Routes.load()
     readers = routes.readers(task)
     counts = {"queues": 0, "adjudication": 0}

@@ -1,6 +1,8 @@
 """Records: several people a unit, adaptive redundancy, who may work, and what becomes of skips and differences."""
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
 from django.utils import timezone
 
 from annotate import judging
@@ -138,6 +140,18 @@ def test_that_too_few_people_are_there_yet_drops_nothing(make_records_task, crow
     (only,) = crowd(1)
     answer(only, task, "1")
     assert the_unit(task).stage == stages.QUEUED
+
+
+def test_records_without_people_who_have_passed_are_not_sent_on_but_wait(make_records_task, crowd, manager, client):
+    task = make_records_task(count=2, test_items=2, gold={"test": ["1", "0"]})
+    crowd(3)
+    with pytest.raises(CommandError, match="wait for people who read their language and pass the test"):
+        call_command("reroute", task.name)
+    client.force_login(manager)
+    sent = client.post(reverse("admin:annotate_task_reroute", args=[task.pk]), follow=True).content.decode()
+    assert "Records are not sent on" in sent
+    assert "Send on units" not in sent
+    assert set(task.units.values_list("stage", flat=True)) == {stages.QUEUED}
 
 
 def test_who_has_not_passed_the_test_is_given_nothing(make_records_task, crowd, manager):

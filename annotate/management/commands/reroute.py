@@ -1,6 +1,7 @@
 from django.core.management.base import BaseCommand, CommandError
 
 from annotate import presenting, progress
+from annotate.errors import Refusal
 from annotate.models import Task
 from annotate.routing import reroute
 
@@ -15,6 +16,9 @@ class Command(BaseCommand):
         found = Task.objects.filter(name=task).first()
         if found is None:
             raise CommandError(f"There is no task {task!r}.")
-        self.stdout.write(presenting.rerouted(reroute(found)))
+        try:
+            self.stdout.write(presenting.rerouted(reroute(found)))
+        except Refusal as refusal:
+            raise CommandError(str(refusal)) from refusal
         if stuck := presenting.undecidable(progress.undecidable(found)):
             self.stderr.write(stuck)
