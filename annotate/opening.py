@@ -21,6 +21,7 @@ from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES
 from corpora.drawing import Sample, items_of, record, sample_precision, sample_recall, sample_records, sample_uniform
 from corpora.models import Corpus, Item
+from corpora.store import manifest_of
 
 # The designs that ask about one language at a time, each with a draw for each language.
 DESIGNS = {"recall": sample_recall, "precision": sample_precision}
@@ -88,6 +89,12 @@ def open_records(
     """
     kind = TASK_TYPES[task_type]
     task, guidelines = _new_task(name, task_type, fields)
+    there = manifest_of(corpus.name).fields
+    if there and (missing := [field for field in kind.fields if field not in there]):
+        raise TaskError(
+            f"A {kind.slug} task asks about {', '.join(kind.fields)}; the records of corpus {corpus.name} have "
+            f"{', '.join(there)}, and no {', '.join(missing)}. Choose another type, or import them with --column."
+        )
     samples = sample_records(
         corpus, languages, size=size, seed=seed, together=kind.together, leave_out=frozenset(row.id for row in gold)
     )

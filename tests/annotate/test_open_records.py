@@ -144,6 +144,15 @@ def test_a_task_without_test_and_hidden_answers_needs_no_gold(corpus):
 
 
 @pytest.mark.django_db
+def test_a_corpus_of_other_fields_is_refused(corpus):
+    with pytest.raises(
+        CommandError, match="A web_ranking task asks about query, title, snippet; the records of corpus"
+    ):
+        call_command("open_task", "t", "--type", "web_ranking", "--corpus", "pairs", "--seed", "1")
+    assert not Task.objects.exists()
+
+
+@pytest.mark.django_db
 def test_options_of_records_are_none_of_posts(corpus):
     with pytest.raises(CommandError, match="--stop-early: not an option of the uniform design"):
         call_command("open_task", "t", "--corpus", "pairs", "--size", "3", "--seed", "1", "--stop-early")
