@@ -185,9 +185,11 @@ def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, 
     ]
     if missing:
         have = ", ".join(header) or "none"
+        field = next(field for field, column in columns.named.items() if column == missing[0])
+        other = next((column for column in header if column not in columns.named.values()), "body")
         raise CorpusError(
             f"{path} has no column {', '.join(missing)}; its columns are: {have}. "
-            f"Say which is which, for example --column {columns.needed[-1]}={header[-1] if header else 'body'}."
+            f"Say which is which, for example --column {field}={other}."
         )
     return [(field, header.index(column)) for field, column in columns.named.items() if column in header]
 

@@ -30,6 +30,8 @@ class Command(BaseCommand):
         for annotator, token in made:
             if token:
                 self.stdout.write(f"{annotator.user.username}\t{site.rstrip('/')}{reverse('invite', args=[token])}")
+        if updated := [annotator.user.username for annotator, token in made if not token]:
+            self.stderr.write(f"Updated, as the file has them now (names, languages): {', '.join(updated)}.")
         new = sum(token is not None for _, token in made)
         self.stdout.write(
             f"{new:,} annotators made, {len(made) - new:,} updated. Each link sets a password once, within "
