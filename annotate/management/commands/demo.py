@@ -4,17 +4,19 @@ import secrets
 import socket
 import sys
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from annotate.core import lots
 from annotate.crowd import qualifying
 from annotate.judging import judge, skip
-from annotate.models import Annotator, Task, Trial
+from annotate.models import Annotator, Judgment, Lease, Task, Trial
 from annotate.people import add_annotators, read_table
 from annotate.queue import take
 from annotate.task_types import TASK_TYPES
@@ -135,6 +137,7 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
         for annotator in sorted(people, key=lambda person: person.user.username != CARELESS):
             self.qualify(annotator, task, truth)
             self.label(annotator, task, truth)
+        self.spread(task)
 
     def qualify(self, annotator, task, truth):
         for language in annotator.languages.filter(language__in=task.languages).values_list("language", flat=True):
@@ -143,15 +146,26 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
                 while question := qualifying.next_question(trial):
                     qualifying.answer(annotator, question.pk, truth[question.gold_answer.item.key])
 
+    def spread(self, task):
+        """As if they had worked over the last hours: else all that a manager sees is one moment."""
+        last = timezone.now()
+        for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
+            took = 4 + int(lots.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
+            last -= timedelta(seconds=took + 90)
+            shown = last - timedelta(seconds=took)
+            fields = {"shown_at": shown, "answered_at": last, "active_seconds": took}
+            Judgment.objects.filter(pk=judgment.pk).update(**fields)
+            Lease.objects.filter(pk=judgment.lease_id).update(opened_at=shown, closed_at=last)
+
     def label(self, annotator, task, truth):
         careless = annotator.user.username == CARELESS
-        for number in range(4 * CROWD_WORK if careless else CROWD_WORK):
+        for _ in range(4 * CROWD_WORK if careless else CROWD_WORK):
             if not (lease := take(annotator, task)):
                 break
             item, kept = lease.unit.item, {"seed": SEED, "key": f"{annotator} {lease.unit.item.key}"}
             slips = lots.hit(1.0 if careless else SLIPS, purpose="slip", **kept)
             label = lots.drawn(task.labels, 1, seed=SEED, purpose=kept["key"])[0] if slips else truth[item.key]
-            judge(annotator, lease.pk, Answer(label), active_seconds=4.0 + number % 7)
+            judge(annotator, lease.pk, Answer(label))
 
     def check_port(self, port):
         with socket.socket() as probe:
