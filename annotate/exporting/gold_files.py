@@ -212,6 +212,8 @@ def _write(kind: Kind, wanted: Wanted, folder: Path) -> dict:
         "tsv": f"{PUBLISHED.get(draw.design, '')}{wanted.mark}.tsv",
     }
     counts, kept = _write_rows(kind, wanted, folder, names)
+    # Those with rows: a split that a card names and that has none cannot be loaded.
+    names["parquet"] = {part: name for part, name in names["parquet"].items() if (folder / name).exists()}
     write_digests(folder / names["jsonl"], folder / names["digests"])
     manifest = {
         "format": 2,
@@ -233,7 +235,7 @@ def _write(kind: Kind, wanted: Wanted, folder: Path) -> dict:
         "versions": {"assay": ASSAY} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
         "files": {},
     }
-    parts = {split: names["parquet"][part] for part, split in kind.parts(wanted).items()}
+    parts = {split: names["parquet"][part] for part, split in kind.parts(wanted).items() if part in names["parquet"]}
     template, context = kind.card(manifest, names | {"splits": parts})
     (folder / "README.md").write_text(render_to_string(template, context), encoding="utf-8")
     for path in sorted(folder.iterdir()):
@@ -271,13 +273,18 @@ def _write_rows(kind: Kind, wanted: Wanted, folder: Path, names: dict) -> tuple[
     schema = pa.schema(kind.columns(wanted))
     counts, kept = gold.Counts(kind.noun, kind.tallies), []
     batches: dict[str, list[dict]] = {part: [] for part in names["parquet"]}
+    parquet: dict[str, pq.ParquetWriter] = {}
     with contextlib.ExitStack() as files:
         jsonl = files.enter_context(open(folder / names["jsonl"], "w", encoding="utf-8", newline="\n"))
         left_out = files.enter_context(open(folder / names["left_out"], "w", encoding="utf-8", newline="\n"))
-        parquet = {
-            part: files.enter_context(pq.ParquetWriter(folder / name, schema, compression="zstd"))
-            for part, name in names["parquet"].items()
-        }
+
+        def flush(part: str) -> None:
+            if part not in parquet:
+                path = folder / names["parquet"][part]
+                parquet[part] = files.enter_context(pq.ParquetWriter(path, schema, compression="zstd"))
+            parquet[part].write_batch(pa.RecordBatch.from_pylist(batches[part], schema=schema))
+            batches[part].clear()
+
         for row in kind.rows(wanted):
             reason = kind.left_out(row, wanted)
             counts.take(row, reason)
@@ -289,10 +296,10 @@ def _write_rows(kind: Kind, wanted: Wanted, folder: Path, names: dict) -> tuple[
             part = kind.part_of(row)
             batches[part].append(row)
             if len(batches[part]) == BATCH:
-                parquet[part].write_batch(pa.RecordBatch.from_pylist(batches[part], schema=schema))
-                batches[part].clear()
+                flush(part)
         for part, batch in batches.items():
-            parquet[part].write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+            if batch:
+                flush(part)
     return counts, kept
 
 

@@ -196,6 +196,14 @@ def test_the_card_says_which_file_is_which_split(ads, out, tmp_path):
     }
 
 
+def test_a_set_without_a_train_split_loads_as_one_of_dev_and_test(opened, answered, out, tmp_path):
+    export(answered(opened("ad_relevance", languages=["de"])), out)
+    found = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
+    assert {split: len(rows) for split, rows in found.items()} == {"validation": 10, "test": 10}
+    assert not (out / "gold.train.parquet").exists()
+    assert "gold.train.parquet" not in card_of(out)[1]
+
+
 def test_answers_that_a_manager_voided_are_there_and_marked(opened, crowd, manager, out):
     task = opened("ad_relevance", languages=["en"])
     work(task, crowd)
@@ -325,7 +333,6 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, crowd, out
     assert told.out == f"0 of 60 records written to {out}, in 0 labels.\n"
     assert set(files(out)) == {
         "gold.unfinished.jsonl",
-        *(f"gold.{split}.unfinished.parquet" for split in ("train", "dev", "test")),
         "gold.unfinished.digests.txt",
         "left_out.unfinished.jsonl",
         "manifest.json",
@@ -500,7 +507,9 @@ def test_a_set_in_which_nobody_has_said_anything_is_well_formed(opened, out):
     manifest = export(opened("ad_relevance"), out)
     assert manifest["agreement"] is None
     assert manifest["counts"]["labelled"] == 0
-    assert "No record has two answers" in card_of(out)[1]
+    header, text = card_of(out)
+    assert "configs" not in header
+    assert "No record has two answers" in text
 
 
 def test_a_field_named_like_a_column_is_refused(ads, out, monkeypatch):
