@@ -537,7 +537,7 @@ class Pause(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="pauses")
     right = models.PositiveIntegerField(help_text="known answers given, since the pause before")
     asked = models.PositiveIntegerField(help_text="of so many asked for")
-    reason = models.CharField(max_length=200, blank=True, help_text="a manager's; empty where the rule paused")
+    reason = models.TextField(blank=True, help_text="those that managers gave; empty where the rule paused")
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="pauses_ordered"
     )

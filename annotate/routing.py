@@ -297,7 +297,7 @@ def after_judgment(unit: Unit, judgment: Judgment) -> None:
         return
     routes = Routes.load()
     records = TASK_TYPES[task.task_type].records
-    skips = live.filter(kind=Judgment.SKIP, lease__round=unit.round).count()
+    skips = skips_of_round(unit).count()
     # Those who may label records come and go with the test: too few of them now is no reason to give up.
     if skips < task.skip_limit and (records or _enough_readers(unit, routes.readers(task), len(answers))):
         return
@@ -377,17 +377,45 @@ def ask_again(unit: Unit) -> None:
         unit.save(update_fields=["redundancy"])
 
 
+def left_decides(unit: Unit, answers: list[str]) -> bool:
+    """Whether the answers that are left to a unit when others were voided decide it, so that nobody is asked anew.
+
+    Where people are asked one by one, those who agree may suffice; of what was imported nobody else can be asked.
+    """
+    task = unit.task
+    if not TASK_TYPES[task.task_type].has_pages:
+        return unit.stage != stages.QUEUED
+    adaptive = task.stop_early or task.extra_answers
+    enough = len(answers) >= at_first(task.redundancy, stop_early=task.stop_early)
+    return bool(adaptive and enough) and not isinstance(_came_to(unit, answers), int)
+
+
 def reopen(unit: Unit, by=None) -> None:
     """Ask anew after answers were voided: the unit goes back to the queue it was in last, if it is not there.
 
     What an adjudicator decided stands, since it does not rest on the answers. The caller has the unit locked.
     """
-    decided = unit.judgments.filter(voided_at=None, kind__in=[Judgment.SETTLE, Judgment.DISCARD])
-    if unit.honeypot or decided.exists():
+    live = unit.judgments.filter(voided_at=None)
+    if unit.honeypot or live.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD]).exists():
         return
-    ask_again(unit)
+    answers = list(live.filter(kind=Judgment.ANSWER).order_by("pk").values_list("label", flat=True))
+    decides = left_decides(unit, answers)
+    if decides:
+        unit.redundancy = max(1, len(answers))
+        unit.save(update_fields=["redundancy"])
+    else:
+        ask_again(unit)
     if unit.stage != stages.QUEUED:
         move(unit, "reopened", stages.QUEUED, by=by)
+    if decides:
+        decide(unit, answers, by=by)
+
+
+def skips_of_round(unit: Unit) -> QuerySet[Judgment]:
+    """The skips that count towards the task's limit: of the round the unit is in, since it was last asked anew."""
+    skips = unit.judgments.filter(voided_at=None, kind=Judgment.SKIP, lease__round=unit.round)
+    reopened = unit.transitions.filter(event="reopened").last()
+    return skips.filter(answered_at__gt=reopened.at) if reopened else skips
 
 
 def is_audit(unit: Unit) -> bool:

@@ -272,7 +272,7 @@ def given_table(rows: list[dict], asked: str) -> SortedTable:
 
 def voided(annotator, done) -> str:
     """What pausing.void did."""
-    if not done.answers:
+    if not done.answers and not done.reopened:
         return f"{annotator} had no answers that count, so nothing was voided."
     answers = "1 answer" if done.answers == 1 else f"{done.answers:,} answers"
     units = "1 unit is" if done.reopened == 1 else f"{done.reopened:,} units are"

@@ -175,7 +175,7 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
     if state == DONE:
         left = counts["adjudication"]
         return f"Done, but for {_units(left)} with an adjudicator." if left else "Done."
-    if state == CLOSED and not TASK_TYPES[task.task_type].template:
+    if state == CLOSED and not TASK_TYPES[task.task_type].has_pages:
         return f"{units} {_lack(counts['waiting'])} answers. They are made elsewhere, and imported."
     if state == CLOSED:
         return f"The task is closed, so nobody is given the {units} that {_wait(counts)}. Open it again in the admin."

@@ -54,3 +54,8 @@ class TaskType:
     apart: Sequence[str] = ()
     # What XGLUE calls it in the names of its files; empty where it publishes no such files.
     published: str = ""
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether people answer it here; if not, what they said elsewhere is imported."""
+        return bool(self.template)

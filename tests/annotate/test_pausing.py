@@ -1,17 +1,21 @@
 """Who is paused, let go on, and whose answers are voided. What the rule does to whom is in test_pausing_rule.py."""
 
+import threading
+import time
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
+from annotate import queue
 from annotate.adjudication import settle
 from annotate.core import stages
 from annotate.crowd import pausing
 from annotate.crowd.pausing import Voided, lift, pause, running, void, would_void
 from annotate.errors import AlreadyAnswered, InvalidAnswer, Paused
 from annotate.judging import judge, skip, undo
-from annotate.models import Judgment, Lease, Pause, Transition, Unit
+from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
 from annotate.queue import open_lease, take
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import DISPUTED
@@ -124,9 +128,29 @@ def test_who_is_paused_already_stays_so_and_the_reason_is_noted_once(watched, pe
     rule = running(ann, watched)
     for _ in range(2):
         assert pause(ann, watched, by=manager, reason="looked at it") == rule
-    pause(ann, watched, by=manager, reason="x" * 500)
     found = Pause.objects.get()
-    assert (found.by, found.asked, found.reason[:16], len(found.reason)) == (None, 3, "looked at it; xx", 200)
+    assert (found.by, found.asked, found.reason) == (None, 3, "looked at it")
+
+
+def test_no_reason_is_lost_though_there_are_several(three, manager):
+    task, ann, *_ = three
+    for reason in ("x" * 200, "spam"):
+        pause(ann, task, by=manager, reason=reason)
+    void(ann, task, by=manager, reason="proved to be a bot")
+    assert Pause.objects.get().reason == f"{'x' * 200}; spam; proved to be a bot"
+
+
+@pytest.mark.parametrize(("reason", "said"), [("a\x00b", "NUL"), ("x" * 201, "longer than 200")])
+def test_a_reason_that_cannot_be_stored_is_refused(three, manager, client, reason, said):
+    task, ann, *_ = three
+    for action in (pause, void):
+        with pytest.raises(InvalidAnswer, match=said):
+            action(ann, task, by=manager, reason=reason)
+    client.force_login(manager)
+    for page in ("void", "pause"):
+        posted = client.post(f"/manage/tasks/{task.name}/people/{ann.pk}/{page}/", {"reason": reason})
+        assert (posted.status_code, said in posted.content.decode()) == (400, True)
+    assert live(ann).count() == 6
 
 
 # --- lifted
@@ -237,7 +261,7 @@ def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, per
     work(bea, task)
     assert void(ann, task, by=manager, reason="sleeps") == Voided(2, 2)
     assert set(task.units.filter(stage="QUEUED").values_list("pk", flat=True)) == own
-    assert Judgment.objects.get(kind="skip").voided_at is None
+    assert Judgment.objects.get(kind="skip").voided_by == manager
     assert Unit.objects.get(pk=skipped.unit_id).stage == stages.LABELLED
 
 
@@ -268,7 +292,9 @@ def test_what_an_adjudicator_decided_stands(make_records_task, person, manager):
     assert would_void(people[0], task) == {
         "answers": 2,
         "known": 0,
+        "skips": 0,
         "reopened": 1,
+        "settled": 0,
         "waiting": 0,
         "decided": 1,
         "reused": 0,
@@ -306,6 +332,95 @@ def test_who_is_asked_beyond_three_since_answers_differed_is_not_needed_once_one
     assert task.units.get().redundancy == 3
     work(person("dan", "en"), task, lambda unit: Answer("2"))
     assert (task.units.get().stage, task.units.get().label) == ("LABELLED", "2")
+
+
+def test_where_those_who_are_left_agree_nobody_else_is_asked(make_records_task, person, manager):
+    task = make_records_task(count=1, redundancy=3, stop_early=True)
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator, label in zip(people, "101", strict=True):
+        work(annotator, task, lambda unit, label=label: Answer(label))
+    would = would_void(people[1], task)
+    assert (would["settled"], would["reopened"]) == (1, 0)
+    assert void(people[1], task, by=manager, reason="sleeps") == Voided(1, 0)
+    unit = task.units.get()
+    assert (unit.stage, unit.label, unit.redundancy) == ("LABELLED", "1", 2)
+    assert list(unit.transitions.values_list("event", flat=True)) == ["asked", "answered", "reopened", "answered"]
+    assert take(person("dan", "en"), task) is None
+
+
+def test_where_a_fourth_was_asked_the_three_who_are_left_may_settle_it(make_records_task, person, manager):
+    task = make_records_task("web_ranking", 1, redundancy=3, extra_answers=1)
+    people = [person(f"p{number}", "en") for number in range(4)]
+    for annotator, label in zip(people, "4204", strict=True):
+        work(annotator, task, lambda unit, label=label: Answer(label))
+    assert void(people[1], task, by=manager, reason="sleeps") == Voided(1, 0)
+    assert (task.units.get().stage, task.units.get().label) == ("LABELLED", "4")
+    assert void(people[0], task, by=manager, reason="sleeps") == Voided(1, 1)
+    assert task.units.get().redundancy == 3
+
+
+def test_a_unit_that_is_asked_anew_forgets_the_skips_for_which_it_was_given_up(make_records_task, person, manager):
+    task = make_records_task(count=1, skip_limit=2)
+    people = [person(f"p{number}", "en") for number in range(7)]
+    work(people[0], task)
+    for annotator in people[1:3]:
+        skip(annotator, take(annotator, task).pk)
+    assert task.units.get().stage == stages.DISCARDED
+    void(people[0], task, by=manager, reason="sleeps")
+    work(people[3], task)
+    assert task.units.get().stage == stages.QUEUED
+    for annotator in people[4:6]:
+        skip(annotator, take(annotator, task).pk)
+    assert task.units.get().stage == stages.DISCARDED
+
+
+def test_units_that_were_given_up_for_somebodys_skips_are_asked_anew(make_records_task, person, manager):
+    task = make_records_task(count=2, skip_limit=2)
+    ann, bea, cem = (person(name, "en") for name in ("ann", "bea", "cem"))
+    for annotator, units in ((ann, 2), (bea, 1)):
+        for _ in range(units):
+            skip(annotator, take(annotator, task).pk)
+    first, second = task.units.all()
+    assert (first.stage, second.stage) == (stages.DISCARDED, stages.QUEUED)
+    would = would_void(ann, task)
+    assert (would["answers"], would["skips"], would["reopened"]) == (0, 2, 1)
+    assert void(ann, task, by=manager, reason="skips all") == Voided(0, 1)
+    assert not live(ann).exists()
+    skip(cem, take(cem, task).pk)
+    assert set(task.units.values_list("stage", flat=True)) == {stages.QUEUED}
+    lift(running(ann, task), by=manager)
+    assert take(ann, task) is None
+
+
+def test_a_skip_that_only_sent_a_post_on_takes_it_nowhere_when_it_is_voided(make_task, person, manager):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "en")
+    for annotator in (ann, bea):
+        skip(annotator, take(annotator, task).pk)
+    assert task.units.get().stage == stages.ADJUDICATION
+    assert void(ann, task, by=manager, reason="skips all") == Voided(0, 0)
+    assert task.units.get().stage == stages.ADJUDICATION
+    assert void(bea, task, by=manager, reason="skips all") == Voided(0, 1)
+    assert (task.units.get().stage, task.units.get().language) == (stages.QUEUED, "en")
+
+
+def test_of_judgments_made_elsewhere_what_is_left_decides_at_once(tmp_path, manager):
+    file = tmp_path / "said.tsv"
+    rows = ["question1\tx\tA", "question1\ty\tA", "question1\tz\tB", "question2\tz\tB", "question3\tx\tA"]
+    rows += ["question3\tz\tB"]
+    file.write_text("\n".join(["task\tworker\tlabel", *rows]) + "\n", encoding="utf-8")
+    call_command("import_judgments", "old", str(file), verbosity=0)
+    task = Task.objects.get()
+    stood = dict(task.units.values_list("item__key", "label"))
+    assert stood == {"question1": "A", "question2": "B", "question3": ""}
+    spam = Annotator.objects.get(user__username="imported:old:z")
+    assert would_void(spam, task)["settled"] == 3
+    assert void(spam, task, by=manager, reason="spam") == Voided(3, 0)
+    now = task.units.values_list("item__key", "stage", "label", "redundancy")
+    assert set(now) == {
+        ("question1", "LABELLED", "A", 2),
+        ("question2", "DISCARDED", "", 1),
+        ("question3", "LABELLED", "A", 1),
+    }
 
 
 def test_voided_gold_answers_count_on_against_who_gave_them_and_wait_for_others(watched, person, manager):
@@ -373,6 +488,40 @@ def test_an_answer_in_flight_is_either_voided_or_refused(make_records_task, pers
         unit = Unit.objects.get(pk=lease.unit_id)
         assert (unit.stage, unit.label) == ("QUEUED", "")
         assert not unit.leases.filter(place__isnull=False).exists()
+
+
+@pytestmark_races
+def test_voiding_and_a_sheet_that_takes_the_same_posts_do_not_wait_for_one_another(
+    make_task, person, manager, monkeypatch
+):
+    """Ann has answered one post and let the other run out; they are voided while bea takes both on a sheet."""
+    task, ann, bea = make_task([DISPUTED] * 2, asked="de", redundancy=2), person("ann", "de"), person("bea", "de")
+    first, second = queue.take_sheet(ann, task)
+    judge(ann, first.pk, Answer("de"))
+    Lease.objects.filter(pk=second.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
+    bea_has_units, ann_has_leases = threading.Event(), threading.Event()
+    close, lease = queue.close_others, queue.lease_locked
+
+    def closed(kept, annotator, *rest):
+        close(kept, annotator, *rest)
+        if annotator == ann:
+            ann_has_leases.set()
+            time.sleep(0.5)
+
+    def leased(unit, annotator, **how):
+        bea_has_units.set()
+        ann_has_leases.wait(1)
+        return lease(unit, annotator, **how)
+
+    monkeypatch.setattr(pausing, "close_others", closed)
+    monkeypatch.setattr(queue, "lease_locked", leased)
+
+    def voiding():
+        bea_has_units.wait(10)
+        return void(ann, task, by=manager, reason="sleeps")
+
+    taken, voided = at_once(lambda: queue.take_sheet(bea, task), voiding)
+    assert (len(taken), voided) == (2, Voided(1, 0))
 
 
 @pytestmark_races

@@ -82,7 +82,7 @@ FIELDS = {
     "skip_limit": (int, "skips that end a round (default 1; recall, precision: 2)"),
     "least_level": (int, "reading level asked for, 0 to 5 (default 4)"),
 }
-RECORD_TYPES = [slug for slug, kind in TASK_TYPES.items() if kind.records and kind.template]
+RECORD_TYPES = [slug for slug, kind in TASK_TYPES.items() if kind.records and kind.has_pages]
 # Those of tasks about records.
 OF_RECORDS = {
     "stop_early": (bool, "ask only as many people as can settle a unit, and the others where they do not agree"),
