@@ -5,6 +5,7 @@ them does too: such a component goes into one split as a whole, across languages
 has it; in every other language dev and test share the rows in their ratio.
 """
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -65,7 +66,7 @@ def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
 
 
 def components(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows that belong together, each once. Runs of white space count as one space, as files have it."""
+    """The rows that belong together, each once. Values that differ by case, width or white space alone are equal."""
     parents: dict[object, object] = {}
 
     def root(node: object) -> object:
@@ -78,20 +79,28 @@ def components(rows: Iterable[Row]) -> list[list[Row]]:
     listed = list(rows)
     for row in listed:
         for field, value in enumerate(row.apart):
-            parents[root((field, " ".join(value.split())))] = root(row.id)
+            parents[root((field, _key(value)))] = root(row.id)
     found: dict[object, list[Row]] = {}
     for row in listed:
         found.setdefault(root(row.id), []).append(row)
     return list(found.values())
 
 
+def _key(value: str) -> str:
+    """What equal values have in common: NFKC, in one case, with single spaces."""
+    folded = unicodedata.normalize("NFKC", value).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
 def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
     """Id -> the split of its row, the same for the same rows in any order.
 
-    One component after the other, in the order of their lots, goes to the split that lacks most rows of its language.
-    So whether a component is in test does not hang on its size, but for those with more rows than the smallest split
-    is to have: they go first, the largest before the others, since behind them the others can still fill the rest. A
-    split gets at most as many rows too many as the component that filled it.
+    One component after the other, in the order of their lots, goes to test until that has its rows, then to dev, then
+    to train. So one that is added, changed or gone moves hardly more rows than it has from one split to another, and
+    a set that is exported again, with some more rows, has nearly the same test split. Whether a component is in test
+    does not hang on its size, but for those with more rows than the smallest split is to have: they go first, the
+    largest before the others, to the split that lacks most, since behind them the others can still fill the rest.
+    Test and dev get fewer rows too many than the component that filled them has, and train lacks those.
     """
     found = components(rows)
     counts: dict[str, int] = {}
@@ -103,11 +112,15 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
         for language in sorted(counts)
     }
     chosen: dict[str, str] = {}
-    for component in sorted(found, key=lambda component: _turn(component, lacking, seed)):
+    turns = [(*_turn(component, lacking, seed), component) for component in found]
+    for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
         languages = sorted({row.language for row in component})
         # What is in English and in another language cannot be trained on.
         open_to = [name for name in SPLITS if all(name in lacking[language] for language in languages)]
-        best = max(open_to, key=lambda name: sum(lacking[language][name] for language in languages))
+        lacks = {name: sum(lacking[language][name] for language in languages) for name in open_to}
+        best = max(open_to, key=lambda name: lacks[name])
+        if not larger:
+            best = next((name for name in reversed(open_to) if lacks[name] > 0), best)
         for row in component:
             lacking[row.language][best] -= 1
             chosen[row.id] = best
@@ -115,7 +128,7 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
 
 
 def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], seed: str) -> tuple[int, str, str]:
-    """What the order of the components goes by."""
+    """What the order of the components goes by; the first is 0 but for one with more rows than the smallest split."""
     first = min(row.id for row in component)
     least = min(share for row in component for share in lacking[row.language].values())
     return (-len(component) if len(component) > max(least, Fraction(1)) else 0, lot(seed, "split", first), first)
