@@ -4,7 +4,7 @@ Callers hold the unit's row lock (or, when a task is opened, are the only ones t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -18,7 +18,7 @@ from annotate.errors import WrongStage
 from annotate.guidelines import majors
 from annotate.models import Annotator, Judgment, LanguageRoute, Qualification, Task, Transition, Unit
 from annotate.task_types import TASK_TYPES
-from corpora.core.languages import LANGUAGES
+from corpora.core.languages import LANGUAGES, UND
 from corpora.models import Item
 
 BATCH = 2000
@@ -38,12 +38,24 @@ class Routes:
         """A code without a route that stands for finer labels goes where the first of them goes."""
         if route := self.rows.get(language):
             return route.queue
-        finer = LANGUAGES[language].labels if language in LANGUAGES else ()
+        finer = _finer(language)
         return self.queue_of(finer[0]) if finer else language
+
+    def queue_in(self, task: Task, language: str) -> str:
+        """Where what is in a language waits. Records say exactly which it is, so each has a queue of its own."""
+        return language if TASK_TYPES[task.task_type].records else self.queue_of(language)
+
+    def read_by(self, task: Task, language: str) -> list[str]:
+        """The queues of a task for which readers of a language are asked."""
+        if not TASK_TYPES[task.task_type].records:
+            return [self.queue_of(language)]
+        # Those in no language go to whom posts in none go.
+        none = [self.queue_of(UND)]
+        return [code for code in task.read_in if language in (code, *_finer(code), *(none if code == UND else ()))]
 
     def labels_of(self, queue: str, task: Task) -> list[str]:
         """The languages that a queue stands for: its readers are the people who read one of them."""
-        return [language for language in task.read_in if self.queue_of(language) == queue]
+        return [language for language in task.read_in if self.queue_in(task, language) == queue]
 
     def with_extras(self, candidates: Iterable[str]) -> list[str]:
         """Each candidate followed by those that are to be tried after it, each once."""
@@ -63,14 +75,15 @@ class Routes:
             user__is_active=True, languages__level__gte=task.least_level, languages__language__in=read_in(task)
         ).values_list("languages__language", "pk")
         for language, annotator in rows:
-            by_queue.setdefault(self.queue_of(language), set()).add(annotator)
+            for queue in self.read_by(task, language):
+                by_queue.setdefault(queue, set()).add(annotator)
         if may_work:
             paused = set(task.pauses.filter(lifted_at=None).values_list("annotator_id", flat=True))
             by_queue = {queue: people - paused for queue, people in by_queue.items()}
             if task.test_items:
                 able: dict[str, set[int]] = {}
                 for language, person in qualified(task).values_list("language", "annotator_id"):
-                    able.setdefault(self.queue_of(language), set()).add(person)
+                    able.setdefault(self.queue_in(task, language), set()).add(person)
                 by_queue = {queue: people & able.get(queue, set()) for queue, people in by_queue.items()}
         return by_queue
 
@@ -85,13 +98,19 @@ def qualified(task: Task) -> QuerySet[Qualification]:
 
 def read_in(task: Task) -> list[str]:
     """The languages whose readers a task needs, and what a coarse one stands for."""
-    return [code for each in task.read_in for code in (each, *(LANGUAGES[each].labels if each in LANGUAGES else ()))]
+    return [code for each in task.read_in for code in (each, *_finer(each))]
+
+
+def _finer(language: str) -> Sequence[str]:
+    """The labels for which a coarse code stands, as zh does for zh-CN and zh-TW."""
+    return LANGUAGES[language].labels if language in LANGUAGES else ()
 
 
 def queues_read_by(annotator: Annotator, task: Task, routes: Routes) -> dict[str, list[str]]:
     """The queues whose languages the annotator reads, each with the languages it stands for; best-read first."""
     own = annotator.languages.filter(level__gte=task.least_level, language__in=read_in(task))
-    queues = dict.fromkeys(routes.queue_of(row.language) for row in own.order_by("-level", "language"))
+    read = (routes.read_by(task, row.language) for row in own.order_by("-level", "language"))
+    queues = dict.fromkeys(queue for each in read for queue in each)
     return {queue: routes.labels_of(queue, task) for queue in queues}
 
 
@@ -102,9 +121,8 @@ def queues_of(annotator: Annotator, task: Task, routes: Routes) -> dict[str, lis
         return {}
     if not task.test_items:
         return queues
-    able = {
-        routes.queue_of(code) for code in qualified(task).filter(annotator=annotator).values_list("language", flat=True)
-    }
+    passed = qualified(task).filter(annotator=annotator).values_list("language", flat=True)
+    able = {routes.queue_in(task, language) for language in passed}
     return {queue: languages for queue, languages in queues.items() if queue in able}
 
 
@@ -256,8 +274,9 @@ def _rechecked(unit: Unit, seed: str) -> bool:
 def _to_people(unit: Unit, event: str, routes: Routes, by=None) -> Transition:
     """Put a unit into the queue of its most likely language; the caller saves both."""
     task_type = TASK_TYPES[unit.task.task_type]
-    unit.candidates = routes.with_extras(task_type.candidates(unit))
-    queue = routes.queue_of(unit.candidates[0])
+    candidates = task_type.candidates(unit)
+    unit.candidates = candidates if task_type.records else routes.with_extras(candidates)
+    queue = routes.queue_in(unit.task, unit.candidates[0])
     return _apply(unit, event, stages.QUEUED, by=by, round=1, language=queue, visited=[queue])
 
 
@@ -447,7 +466,7 @@ def _next_queue(unit: Unit, routes: Routes, readers: dict[str, set[int]]) -> str
     """The next candidate's queue that the unit has not been in and that has a reader who has not judged it."""
     judged = _judged_by(unit)
     for code in unit.candidates:
-        queue = routes.queue_of(code)
+        queue = routes.queue_in(unit.task, code)
         if queue not in unit.visited and readers.get(queue, set()) - judged:
             return queue
     return None

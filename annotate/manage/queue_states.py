@@ -97,7 +97,7 @@ def _queues(task: Task) -> dict[str, _Queue]:
     passed: dict[str, set[int]] = defaultdict(set)
     if task.test_items:
         for language, person in qualified(task).values_list("language", "annotator_id"):
-            passed[routes.queue_of(language)].add(person)
+            passed[routes.queue_in(task, language)].add(person)
     for queue, found in queues.items():
         found.readers, found.able = readers.get(queue, set()), able.get(queue, set())
         found.passed = found.readers & passed[queue] if task.test_items else found.readers

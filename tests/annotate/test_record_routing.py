@@ -7,10 +7,12 @@ from django.utils import timezone
 
 from annotate import judging
 from annotate.core import stages
+from annotate.crowd.qualifying import grant, states
 from annotate.errors import WrongStage
 from annotate.judging import undo
+from annotate.manage.queue_states import queue_states
 from annotate.models import Qualification
-from annotate.progress import why_empty
+from annotate.progress import own_progress, queue_table, why_empty
 from annotate.queue import take
 from annotate.routing import Routes, queues_of
 from annotate.task_types.task_type import Answer
@@ -178,6 +180,51 @@ def test_nor_who_passed_it_under_earlier_guidelines(make_records_task, crowd, ma
     other = make_records_task(count=1, name="other")
     assert queues_of(ann, task, Routes.load()) == {}
     assert queues_of(ann, other, Routes.load()) == {"en": ["en"]}
+
+
+def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records_task, person, manager):
+    """Though posts in them share a queue, since detectors do not tell them apart."""
+    task = make_records_task(count=2, languages=("hr", "sr"), test_items=2, gold={"test": ["1", "0"]})
+    ann, ben = person("ann", "hr"), person("ben", "hr sr")
+    assert set(task.units.values_list("language", "item__language")) == {("hr", "hr"), ("sr", "sr")}
+    assert ([each.language for each in states(ann, task)], [each.language for each in states(ben, task)]) == (
+        ["hr"],
+        ["hr", "sr"],
+    )
+    for annotator in (ann, ben):
+        grant(annotator, task, "hr", by=manager)
+        assert queues_of(annotator, task, Routes.load()) == {"hr": ["hr"]}
+        languages = set()
+        while lease := take(annotator, task):
+            languages.add(lease.unit.item.language)
+            judging.judge(annotator, lease.pk, Answer("1"))
+        assert languages == {"hr"}
+        assert own_progress(annotator, task)["waiting"] == 0
+    assert [step.step for step in states(ben, task)] == ["passed", "read"]
+    rows = {row["queue"]: row for row in queue_states(task)["queues"]}
+    assert {queue: (row["readers"], row["able"], row["state"]) for queue, row in rows.items()} == {
+        "hr": (2, 2, "judged"),
+        "sr": (1, 0, "untested"),
+    }
+    assert {row.queue: (row.labels, row.readers) for row in queue_table(task)} == {
+        "hr": (["hr"], ["ann", "ben"]),
+        "sr": (["sr"], []),
+    }
+
+
+def test_records_of_a_coarse_code_are_for_who_reads_one_of_its_finer_labels(make_records_task, person):
+    task = make_records_task(count=1, languages=("zh", "zh-TW"))
+    mainland, taiwan, none = person("mei", "zh-CN"), person("lin", "zh-TW"), person("emma", "en")
+    assert queues_of(mainland, task, Routes.load()) == {"zh": ["zh"]}
+    assert queues_of(taiwan, task, Routes.load()) == {"zh": ["zh"], "zh-TW": ["zh-TW"]}
+    assert queues_of(none, task, Routes.load()) == {}
+    assert Routes.load().readers(task) == {"zh": {mainland.pk, taiwan.pk}, "zh-TW": {taiwan.pk}}
+
+
+def test_records_in_no_language_are_for_who_reads_posts_in_none(make_records_task, person):
+    task = make_records_task(count=1, languages=("de", "en", "und"))
+    assert queues_of(person("emma", "en"), task, Routes.load()) == {"en": ["en"], "und": ["und"]}
+    assert queues_of(person("hans", "de"), task, Routes.load()) == {"de": ["de"]}
 
 
 def test_an_answer_after_the_unit_has_gone_on_is_refused_and_changes_nothing(make_records_task, crowd):
