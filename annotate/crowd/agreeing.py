@@ -5,7 +5,7 @@ hidden gold answers, and none of adjudicators, who see what others said. Of post
 overlap counts, posts that two people or more have read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
@@ -48,6 +48,15 @@ class _Model:
 
 
 @dataclass(frozen=True)
+class Fitted:
+    """The answers of a task that count, what may be said, and Dawid and Skene's model of them."""
+
+    said: list[Said]
+    labels: list[str]
+    model: _Model
+
+
+@dataclass(frozen=True)
 class _Options:
     labels: list[str]
     ordered: bool
@@ -64,12 +73,13 @@ def report(
     repeats: bool = False,
     ordinal: bool = False,
     replicates: int = agreement.REPLICATES,
+    found: Fitted | None = None,
 ) -> dict[str, Any]:
     """Everything about the agreement of a task that can be written as JSON.
 
     gold: item -> true label, of any of them. repeats: count the further answers of one person on one unit, which were
     imported for analysis only. ordinal: the labels are grades, in order, as they are anyway where the task type says
-    so. JudgmentFileError where a true label is none of the task.
+    so. found: the answers, where they have been read. JudgmentFileError where a true label is none of the task.
 
         {"task", "task_type", "repeats": bool, "replicates", "labels": [...], "ordered": bool,
          "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
@@ -93,8 +103,8 @@ def report(
     settle a unit, is asked because the others differ, and two who agree would weigh too little. Where none is asked
     for later, those are all.
     """
-    said = answers(task, repeats=repeats)
-    labels = labels_of(task)
+    found = found or fitted(task, repeats=repeats)
+    said, labels, model = found.said, found.labels, found.model
     options = _Options(
         labels=labels,
         ordered=ordinal or TASK_TYPES[task.task_type].ordered,
@@ -103,7 +113,7 @@ def report(
         asked_first=at_first(task.redundancy, stop_early=task.stop_early) if adaptive(task) else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
     )
-    model, truth = _model(task, said, labels), None if gold is None else _truth(said, gold, labels)
+    truth = None if gold is None else _truth(said, gold, labels)
     whole = _section(said, model, truth, options)
     if gold is not None:
         keys = {one.key for one in said}
@@ -122,15 +132,21 @@ def report(
     }
 
 
-def second_opinions(task: Task) -> dict[int, dict[str, float]]:
+def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -> Fitted:
+    """without: units whose answers do not count."""
+    said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
+    labels = labels_of(task)
+    return Fitted(said, labels, _model(task, said, labels))
+
+
+def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
     """Unit -> label -> its posterior by Dawid and Skene's model, of every unit with an answer; labels of none left out.
 
     For tasks of records one model a language, as people are qualified by language; for others one in all.
     """
-    labels = labels_of(task)
     return {
-        unit: {label: float(share) for label, share in zip(labels, shares, strict=True) if share}
-        for unit, shares in _model(task, answers(task), labels).posterior.items()
+        unit: {label: float(share) for label, share in zip(found.labels, shares, strict=True) if share}
+        for unit, shares in found.model.posterior.items()
     }
 
 

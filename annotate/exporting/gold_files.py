@@ -23,6 +23,7 @@ from django.template.loader import render_to_string
 from annotate import auditing, known
 from annotate.core import stages
 from annotate.core.splits import SplitError, ratios
+from annotate.crowd import agreeing
 from annotate.exporting import folders, gold, gold_card, gold_columns, gold_records
 from annotate.exporting.gold_sets import DIGESTS, write_digests, write_manifest
 from annotate.models import Task
@@ -49,7 +50,7 @@ class ExportError(Exception):
 @dataclass(frozen=True)
 class Wanted:
     """What is to be written. fields: of the records; splits, shares, seed: of their splits, as the option and as it is
-    read; mark: in the names of what is unfinished."""
+    read; survey: what is found of the records, None of posts; mark: in the names of what is unfinished."""
 
     task: Task
     design: str
@@ -59,6 +60,7 @@ class Wanted:
     splits: str
     shares: Mapping[str, Fraction]
     seed: str
+    survey: gold_records.Survey | None
     mark: str
 
 
@@ -68,8 +70,9 @@ class Kind:
 
     noun: what the rows are called. knobs: what of a task decides how its labels come about. tallies: what the rows in
     the set are counted by. columns: those of the Parquet files. parts: of those files, and which split each is.
-    left_out: why a row is not in the set, or None. remembered: what `publish` needs of the rows in
-    the set, when all are there; it returns what the manifest says of it. about: what else the manifest says.
+    left_out: why a row is not in the set, or None; told: what the file of such rows says of one. remembered: what
+    `publish` needs of the rows in the set, when all are there; it returns what the manifest says of it. about: what
+    else the manifest says.
     """
 
     noun: str
@@ -80,6 +83,7 @@ class Kind:
     part_of: Callable[[dict], str]
     rows: Callable[[Wanted], Iterator[dict]]
     left_out: Callable[[dict, Wanted], str | None]
+    told: Callable[[dict], dict]
     remembered: Callable[[dict, Wanted], Any]
     publish: Callable[[Path, list, Wanted], dict]
     about: Callable[[Wanted], dict]
@@ -109,7 +113,7 @@ def _about_posts(wanted: Wanted) -> dict:
     return {
         "audit": auditing.report(wanted.task) if uniform else None,
         "decoys": known.report(wanted.task) if not uniform else None,
-        "agreement": gold_records.agreement_of(wanted.task),
+        "agreement": gold_records.agreement_of(wanted.task, agreeing.fitted(wanted.task)),
     }
 
 
@@ -117,7 +121,7 @@ def _about_posts(wanted: Wanted) -> dict:
 
 
 def _about_records(wanted: Wanted) -> dict:
-    return {"splits": {"seed": wanted.seed, "shares": wanted.splits}, **gold_records.about(wanted.task)}
+    return {"splits": {"seed": wanted.seed, "shares": wanted.splits}, **gold_records.about(wanted.task, wanted.survey)}
 
 
 KINDS = {
@@ -133,6 +137,7 @@ KINDS = {
         part_of=lambda row: "",
         rows=lambda wanted: gold.rows(wanted.task, with_text=wanted.with_text),
         left_out=_post_left_out,
+        told=lambda row: row,
         remembered=lambda row, wanted: (row["label"], row["id"]),
         publish=_labels_and_ids,
         about=_about_posts,
@@ -152,10 +157,9 @@ KINDS = {
             f".{split}": {"dev": "validation"}.get(split, split) for split, share in wanted.shares.items() if share
         },
         part_of=lambda row: f".{row['split']}",
-        rows=lambda wanted: gold_records.rows(
-            wanted.task, wanted.fields, wanted.shares, wanted.seed, with_text=wanted.with_text
-        ),
+        rows=lambda wanted: gold_records.rows(wanted.task, wanted.fields, wanted.survey, with_text=wanted.with_text),
         left_out=lambda row, wanted: row.get("left_out"),
+        told=gold_records.told_of_left_out,
         remembered=lambda row, wanted: gold_records.remembered(row, wanted.fields),
         publish=lambda folder, rows, wanted: {
             "published": gold_records.publish(folder, wanted.task, rows, with_text=wanted.with_text, mark=wanted.mark)
@@ -189,15 +193,18 @@ def _wanted(kind: Kind, task: Task, splits: str, seed: str) -> Wanted:
     draw = task.draw
     corpus = _corpus(task)
     unfinished = gold.work_of(task).exclude(stage__in=stages.FINISHED).exists()
+    shares, seed = ratios(splits), seed or draw.seed
+    posts = kind is KINDS["posts"]
     return Wanted(
         task=task,
         design=draw.design,
         corpus=corpus,
         with_text=corpus["text_may_leave"],
-        fields=() if kind is KINDS["posts"] else _fields(task),
+        fields=() if posts else _fields(task),
         splits=splits,
-        shares=ratios(splits),
-        seed=seed or draw.seed,
+        shares=shares,
+        seed=seed,
+        survey=None if posts else gold_records.survey(task, shares, seed),
         mark=".unfinished" if unfinished else "",
     )
 
@@ -289,7 +296,7 @@ def _write_rows(kind: Kind, wanted: Wanted, folder: Path, names: dict) -> tuple[
             reason = kind.left_out(row, wanted)
             counts.take(row, reason)
             if reason is not None:
-                left_out.write(as_json(row) + "\n")
+                left_out.write(as_json(kind.told(row)) + "\n")
                 continue
             kept.append(kind.remembered(row, wanted))
             jsonl.write(as_json(row) + "\n")

@@ -6,6 +6,7 @@ the rows that are kept. gold_files.py writes the rows, xglue.py the published fi
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.db.models import F
@@ -37,34 +38,48 @@ DISCARDED_BY = {"conflicted": "no_majority", "exhausted": "skipped", "discarded"
 AGREEMENT = ("units", "units_of_two", "annotators", "judgments", "observed", "nominal", "ordinal")
 
 
-def rows(task: Task, fields: tuple[str, ...], shares: Mapping, seed: str, *, with_text: bool) -> Iterator[dict]:
+@dataclass(frozen=True)
+class Survey:
+    """What is read of a task before its rows are written.
+
+    known: unit -> why it is left out, whatever people said of it; splits: id -> split, of the records in the set;
+    answers: those that count, none on what is known.
+    """
+
+    known: Mapping[int, str]
+    splits: Mapping[str, str]
+    answers: agreeing.Fitted
+
+
+def survey(task: Task, shares: Mapping, seed: str) -> Survey:
+    """shares, seed: of the splits."""
+    reason_of, known, kept = _known(task), {}, []
+    apart = TASK_TYPES[task.task_type].apart
+    for unit in gold.work_of(task).select_related("item", "copy_of").iterator(chunk_size=gold.CHUNK):
+        if reason := reason_of(unit.item):
+            known[unit.pk] = reason
+        elif (unit.copy_of or unit).label:
+            kept.append(Row(unit.item.key, unit.item.language, [unit.item.fields[field] for field in apart]))
+    return Survey(known, split(kept, shares, seed=seed), agreeing.fitted(task, without=known))
+
+
+def rows(task: Task, fields: tuple[str, ...], found: Survey, *, with_text: bool) -> Iterator[dict]:
     """One row a record, in the order of the draw. left_out: why it is not in the set; without the key if it is.
 
-    shares, seed: of the splits. A copy has the label and the judgments of the unit that says the same, which
-    `judged_as` names. Without the right to the text there are neither the fields nor what leads to them, nor what may
-    quote them. Hidden gold answers are not there, nor is anything that was answered to one.
+    A copy has the label and the judgments of the unit that says the same, which `judged_as` names. Without the right to
+    the text there are neither the fields nor what leads to them, nor what may quote them. Hidden gold answers are not
+    there, nor is anything that was answered to one.
     """
-    known = _known(task)
-    opinions = agreeing.second_opinions(task)
+    opinions = agreeing.second_opinions(found.answers)
     chances = {draw.language: draw.chance for draw in task.draws.all()}
     units = gold.work_of(task).select_related("item", "copy_of__item")
-    apart = TASK_TYPES[task.task_type].apart
-    splits = split(
-        (
-            Row(unit.item.key, unit.item.language, [unit.item.fields[field] for field in apart])
-            for unit in units.iterator(chunk_size=gold.CHUNK)
-            if (unit.copy_of or unit).label and not known(unit.item)
-        ),
-        shares,
-        seed=seed,
-    )
     for unit in gold.with_history(units).iterator(chunk_size=gold.CHUNK):
         judged, item = unit.copy_of or unit, unit.item
-        left_out = known(item) or _left_out(judged)
+        left_out = found.known.get(unit.pk) or _left_out(judged)
         row = {
             "id": item.key,
             "language": item.language or None,
-            "split": None if left_out else splits[item.key],
+            "split": None if left_out else found.splits[item.key],
             **({field: item.fields[field] for field in fields} if with_text else {}),
             "label": judged.label or None,
             **_opinion(opinions.get(judged.pk)),
@@ -92,6 +107,13 @@ def _opinion(posterior: Mapping[str, float] | None) -> dict:
 
 
 # --- what is left out
+
+
+def told_of_left_out(row: dict) -> dict:
+    """What the file of those that are left out says of a row: of one with a known answer nothing that tells it."""
+    if row["left_out"] in (GOLD_ANSWER, EXAMPLE):
+        return {key: row[key] for key in ("id", "left_out")}
+    return row
 
 
 def _left_out(judged: Unit) -> str:
@@ -136,13 +158,14 @@ def _words(text: str) -> str:
 # --- for the manifest
 
 
-def about(task: Task) -> dict:
+def about(task: Task, found: Survey) -> dict:
     """Who labelled, how they were chosen and watched, and how far they agree; nothing by which one could be known."""
     answered = Judgment.objects.filter(unit__in=gold.work_of(task).order_by(), kind=Judgment.ANSWER)
     pools = dict.fromkeys((GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE), 0)
     for purpose in task.gold_answers.values_list("purpose", flat=True):
         pools[purpose] += 1
-    asked = honeypots.answers(task)
+    # Not those that a manager voided: the others count, and it is them that this tells of.
+    asked = honeypots.answers(task).filter(voided_at=None)
     right, of = asked.filter(label=F("unit__gold_answer")).count(), asked.count()
     tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
     return {
@@ -156,15 +179,15 @@ def about(task: Task) -> dict:
         },
         "gold_answers": pools,
         "honeypots": {"asked": of, "right": right, "accuracy": proportion(right, of).as_dict()},
-        "agreement": agreement_of(task),
+        "agreement": agreement_of(task, found.answers),
     }
 
 
-def agreement_of(task: Task) -> dict | None:
+def agreement_of(task: Task, answers: agreeing.Fitted) -> dict | None:
     """How far people agree, by language; None where nothing was answered by two. Of posts too."""
-    if not agreeing.answers(task):
+    if not answers.said:
         return None
-    found = agreeing.report(task)
+    found = agreeing.report(task, found=answers)
     if not found["all"]["units_of_two"]:
         return None
 

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotate.crowd.agreeing import report, second_opinions
+from annotate.crowd.agreeing import fitted, report, second_opinions
 from annotate.crowd.judgment_files import JudgmentFileError, read_gold
 from annotate.models import Judgment
 from corpora.errors import CorpusError
@@ -63,7 +63,7 @@ def test_a_task_of_records_is_told_by_language_and_each_has_a_model_of_its_own(m
     assert found["languages"]["fr"]["observed"]["value"] == 0.0
     assert found["languages"]["fr"]["dawid_skene"]["tied"] == 3
     assert (found["labels"], found["ordered"], found["languages"]["en"]["ordinal"]) == (["1", "0"], False, None)
-    posteriors = second_opinions(task)
+    posteriors = second_opinions(fitted(task))
     assert set(posteriors) == set(task.units.values_list("pk", flat=True))
     assert all(sum(shares.values()) == pytest.approx(1) for shares in posteriors.values())
 
@@ -92,7 +92,7 @@ def test_of_posts_only_those_that_two_people_have_read_count_by_queue(make_task,
     assert {code: part["units"] for code, part in found["languages"].items()} == {"de": 2, "fr": 1}
     assert found["languages"]["de"]["observed"]["value"] == 0.5
     assert found["all"]["judgments"] == 6
-    assert alone.pk not in second_opinions(task)
+    assert alone.pk not in second_opinions(fitted(task))
 
 
 def test_where_one_language_is_asked_about_people_agree_on_yes_no_and_und(make_task, people, judged):
@@ -172,7 +172,7 @@ def test_a_task_without_answers_has_a_report_that_says_nothing(make_records_task
     whole = report(task)["all"]
     assert (whole["units"], whole["observed"]["value"], whole["nominal"]["value"]) == (0, None, None)
     assert whole["against_rest"] == whole["dawid_skene"]["differs"] == []
-    assert second_opinions(task) == {}
+    assert second_opinions(fitted(task)) == {}
     assert told("agreement", task.name).startswith("Task crowd: no answer counts yet")
 
 

@@ -167,7 +167,7 @@ def test_every_record_has_its_fields_by_name_with_the_label_that_most_gave(ads, 
 
 def test_beside_the_label_stands_what_the_model_of_dawid_and_skene_says(ads, out):
     export(ads, out)
-    opinions = agreeing.second_opinions(ads)
+    opinions = agreeing.second_opinions(agreeing.fitted(ads))
     units = {unit.item.key: unit.pk for unit in ads.units.select_related("item")}
     for row in rows_of(out):
         posterior = opinions[units[row["id"]]]
@@ -245,6 +245,17 @@ def test_hidden_gold_answers_and_what_was_said_of_them_are_in_no_file(opened, cr
     assert sum(len(row["judgments"]) for row in rows_of(out)) == Judgment.objects.exclude(unit__in=pots).count()
 
 
+def test_voided_answers_to_hidden_gold_answers_do_not_count_in_the_accuracy(opened, crowd, manager, out):
+    task = opened("ad_relevance", languages=["en"], gold_share=0.5)
+    work(task, crowd, lambda place, unit: unit.gold_answer or label_of(unit) if place < 3 else "Bad")
+    pots = Judgment.objects.filter(unit__task=task, unit__honeypot=True)
+    assert pots.filter(annotator=crowd[3]).count()
+    void(crowd[3], task, by=manager, reason="sleeps")
+    work(task, crowd[:3], lambda place, unit: unit.gold_answer or label_of(unit))
+    found = export(task, out)["honeypots"]
+    assert found["asked"] == found["right"] == pots.exclude(annotator=crowd[3]).count() > 0
+
+
 def test_nobodys_name_is_in_any_file(ads, crowd, manager, out):
     export(ads, out)
     told = everything_in(out)
@@ -301,7 +312,7 @@ def test_what_an_adjudicator_discarded_is_there_with_the_words(opened, answered,
 def rows_left_out(task, out):
     mark = "" if export(task, out)["finished"] else ".unfinished"
     rows = json_lines(out / f"left_out{mark}.jsonl")
-    return [(row["id"], row["left_out"], row["left_out_why"]) for row in rows]
+    return [(row["id"], row["left_out"], row.get("left_out_why")) for row in rows]
 
 
 def test_the_examples_of_guidelines_are_left_out_however_they_are_set_there(opened, answered, out):
@@ -317,10 +328,14 @@ def test_the_examples_of_guidelines_are_left_out_however_they_are_set_there(open
     assert "near" in {row["id"] for row in rows_of(out)}
 
 
-def test_a_record_that_says_the_same_as_a_gold_answer_is_left_out_though_it_was_labelled(ads, out):
+def test_of_a_record_that_says_the_same_as_a_gold_answer_only_the_id_is_told_though_it_was_labelled(ads, out):
     unit = ads.units.get(item__key="fr3")
     ads.gold_answers.create(item=unit.item, label="Good", purpose="practice", explanation="So.")
-    assert rows_left_out(ads, out) == [("fr3", "gold_answer", None)]
+    manifest = export(ads, out)
+    assert json_lines(out / "left_out.jsonl") == [{"id": "fr3", "left_out": "gold_answer"}]
+    assert '"fr3"' not in (out / "gold.jsonl").read_text()
+    agreement = manifest["agreement"]
+    assert (agreement["all"]["units"], agreement["languages"]["fr"]["units"]) == (3 * ROWS - 1, ROWS - 1)
 
 
 def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, crowd, out, capsys):
