@@ -15,8 +15,10 @@ KNOBS = {
     "rounds": 1,
     "skip_limit": 5,
     "on_conflict": "DISCARDED",
-    "test_items": 8,
-    "pass_mark": 0.75,
+    # Of those who guess one in nine passes, of those who are right in 80% nine in ten (crowd/PAUSING.md).
+    "test_items": 10,
+    "pass_mark": 0.8,
+    "tries": 2,
     "gold_share": 0.1,
     # No detector agrees on anything here.
     "audit_share": 0,

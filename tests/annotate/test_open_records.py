@@ -9,14 +9,14 @@ from annotate.guidelines import current
 from annotate.models import Task
 from corpora.models import Item
 
-PURPOSES = ["practice"] * 2 + ["test"] * 12 + ["queue"] * 8
+PURPOSES = ["practice"] * 2 + ["test"] * 16 + ["queue"] * 8
 
 
 @pytest.fixture
 def corpus(tmp_path):
-    """A corpus `pairs` of 40 English and 30 German records, and its gold answers in a file, 22 a language."""
+    """A corpus `pairs` of 44 English and 34 German records, and its gold answers in a file, 26 a language."""
     rows, gold = [], []
-    for language, count in (("en", 40), ("de", 30)):
+    for language, count in (("en", 44), ("de", 34)):
         for n in range(count):
             row = {"id": f"{language}{n}", "language": language, "question": f"q{n}?", "passage": f"{language} {n}"}
             rows.append(row)
@@ -53,9 +53,9 @@ def work(task):
 def test_gold_answers_are_never_work(corpus, capsys):
     task = open_task(corpus)
     keys = set(work(task).values_list("item__key", flat=True))
-    assert keys == {f"en{n}" for n in range(22, 40)} | {f"de{n}" for n in range(22, 30)}
+    assert keys == {f"en{n}" for n in range(26, 44)} | {f"de{n}" for n in range(26, 34)}
     assert task.units.filter(honeypot=True).count() == 16
-    assert task.gold_answers.count() == 44
+    assert task.gold_answers.count() == 52
     assert "26 records queued (de 8, en 18), each for 3 people" in capsys.readouterr().out
 
 
@@ -73,7 +73,7 @@ def test_nor_is_a_record_that_says_the_same_as_one(corpus):
 def test_every_answer_of_the_draw_is_wanted_from_three_people_who_passed_a_test(corpus):
     task = open_task(corpus, "--languages", "en")
     assert not task.gold_answers.filter(item__language="de").exists()
-    assert (task.languages, task.labels, task.redundancy, task.test_items) == (["en"], ["1", "0"], 3, 8)
+    assert (task.languages, task.labels, task.redundancy, task.test_items) == (["en"], ["1", "0"], 3, 10)
     assert set(work(task).values_list("redundancy", flat=True)) == {3}
     assert set(task.guidelines.values_list("language", flat=True)) == {"de", "en", "fr"}
     assert current(task, "es").language == "en"
@@ -100,15 +100,15 @@ def test_the_same_seed_gives_the_same_units_in_the_same_order(corpus):
 @pytest.mark.parametrize(
     ("change", "options", "sentence"),
     [
-        (lambda g: g[:13], [], "The test in de asks 8 questions, drawn at random, and needs a pool of 12"),
-        (lambda g: g, ["--test-items", "9"], "needs a pool of 14 gold answers of the purpose test"),
-        (lambda g: g[:18] + g[22:], [], "In en there are 4 gold answers of the purpose queue"),
+        (lambda g: g[:13], [], "The test in de asks 10 questions, drawn at random, and needs a pool of 15"),
+        (lambda g: g, ["--test-items", "11"], "needs a pool of 17 gold answers of the purpose test"),
+        (lambda g: g[:22] + g[26:], [], "In en there are 4 gold answers of the purpose queue"),
         (
             lambda g: [row | ({"label": "1"} if row["purpose"] == "queue" else {}) for row in g],
             [],
             "In de 8 of the 8 gold answers of the purpose queue are 1: who always answers that",
         ),
-        (lambda g: [*g, g[0]], [], "line 45: en0 is there twice; each serves one purpose."),
+        (lambda g: [*g, g[0]], [], "line 53: en0 is there twice; each serves one purpose."),
         (lambda g: [*g, g[0] | {"id": "none"}], [], "none"),
         (
             lambda g: [g[0] | {"label": "2"}, *g[1:]],
@@ -139,7 +139,7 @@ def test_what_cannot_work_is_refused_and_nothing_is_left(corpus, change, options
 @pytest.mark.django_db
 def test_a_task_without_test_and_hidden_answers_needs_no_gold(corpus):
     task = open_task(corpus, "--test-items", "0", "--gold-share", "0", gold=None)
-    assert work(task).count() == 70
+    assert work(task).count() == 78
     assert not task.gold_answers.exists()
 
 
