@@ -75,6 +75,12 @@ def by_name(task: Task) -> list[Choice]:
     return sorted((Choice(code) for code in task.labels), key=lambda choice: choice.name)
 
 
+def question_about(task: Task) -> str:
+    """What is asked of every unit. The title of a task is its own; of one about languages it says what is asked."""
+    kind = TASK_TYPES[task.task_type]
+    return kind.title if kind.records and task.task_type != "imported" else task.title
+
+
 @dataclass(frozen=True)
 class Option:
     """An answer about a record: its label, what it is called and means, and the physical key, or empty."""

@@ -115,11 +115,10 @@ def make_records_task(db):
         corpus, _ = Corpus.objects.get_or_create(name="records")
         task = Task(
             name=name,
-            title=kind.title,
             task_type=task_type,
             labels=list(kind.labels),
             languages=list(languages),
-            **(kind.knobs | {"test_items": 0, "gold_share": 0} | knobs),
+            **({"title": kind.title} | kind.knobs | {"test_items": 0, "gold_share": 0} | knobs),
         )
         task.full_clean()
         task.save()

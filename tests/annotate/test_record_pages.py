@@ -63,7 +63,9 @@ def test_an_answer_is_called_by_its_name_wherever_it_is_shown(make_records_task,
     assert "Last: Excellent" in send(as_ann, ann, answer="3").text
     assert "Last: Bad" in send(as_ann, ann, answer="0", comment="a comment").text
     assert "Last: Skipped" in send(as_ann, ann, skip="1").text
-    rows = re.findall(r"<td>(?:<b>)?(\w+)(?:</b>)?(?:<br>|</td>)", as_ann.get("/tasks/crowd/answers/").text)
+    rows = re.findall(
+        r'<td class="written">(?:<b>)?(\w+)(?:</b>)?<(?:span|/td)', as_ann.get("/tasks/crowd/answers/").text
+    )
     assert rows == ["skipped", "Bad", "Excellent"]
     lease = ann.leases.first()
     refused = as_ann.post("/tasks/crowd/judge/", {"lease": lease.pk, "answer": "4"}, headers=HTMX)

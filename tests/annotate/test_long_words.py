@@ -1,0 +1,39 @@
+"""What somebody wrote may be one word of 2,000 letters: no page becomes wider than the screen for it."""
+
+import pytest
+
+from annotate.judging import judge
+from annotate.queue import take
+from annotate.task_types.task_type import Answer
+from tests.annotate.conftest import DISPUTED
+
+WORD = "x" * 2000
+SIZES = [{"viewport": {"width": width, "height": 800}} for width in (1280, 390)]
+
+
+def wider_than_the_screen(page):
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_long_comment_breaks_and_is_cut_in_the_answers_of_the_day(make_task, person, new_page, size):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de", comment=WORD))
+    page = new_page(user=ann.user, **size)
+    page.goto("/tasks/task/answers/")
+    assert wider_than_the_screen(page) == 0
+    assert page.locator(".clamped").bounding_box()["height"] < 100
+    # Ordinary words are not broken for it.
+    assert page.locator("text=Take back").bounding_box()["height"] < 30
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_long_comment_breaks_before_an_adjudicator(make_task, person, new_page, size):
+    task, ann, ada = make_task([DISPUTED]), person("ann", "de"), person("ada", adjudicates=True)
+    judge(ann, take(ann, task).pk, Answer("de", comment=WORD))
+    unit = task.units.get()
+    task.units.update(stage="ADJUDICATION", label="")
+    page = new_page(user=ada.user, **size)
+    page.goto(f"/tasks/task/adjudication/{unit.pk}/")
+    assert WORD in page.inner_text("aside")
+    assert wider_than_the_screen(page) == 0
