@@ -6,6 +6,7 @@ has it; in every other language dev and test share the rows in their ratio.
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from annotate.core.lots import lot
 
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 TRAINED_IN = "en"
+# A split with so many rows more or less than its share, of those in a language, is told of.
+FAR = Fraction(1, 20)
 
 
 class SplitError(ValueError):
@@ -26,6 +29,22 @@ class Row(NamedTuple):
     id: str
     language: str
     apart: Sequence[str]
+
+
+class Miss(NamedTuple):
+    """A split that is far from its share of a language.
+
+    wanted, got: shares; rows: of the language, bound: of them those that belong together with rows in other languages,
+    largest: those in the component that has most.
+    """
+
+    language: str
+    split: str
+    wanted: float
+    got: float
+    rows: int
+    bound: int
+    largest: int
 
 
 def ratios(option: str) -> dict[str, Fraction]:
@@ -132,3 +151,29 @@ def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], s
     first = min(row.id for row in component)
     least = min(share for row in component for share in lacking[row.language].values())
     return (-len(component) if len(component) > max(least, Fraction(1)) else 0, lot(seed, "split", first), first)
+
+
+def misses(rows: Iterable[Row], given: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
+    """The splits that are far from their share, by language. chosen: what `split` has made of the rows."""
+    counts: dict[str, Counter[str]] = {}
+    bound, largest = Counter[str](), Counter[str]()
+    for component in components(rows):
+        languages = Counter(row.language for row in component)
+        for language, number in languages.items():
+            counts.setdefault(language, Counter())[chosen[component[0].id]] += number
+            bound[language] += number if len(languages) > 1 else 0
+            largest[language] = max(largest[language], number)
+    return [
+        Miss(
+            language,
+            name,
+            float(share),
+            counts[language][name] / counts[language].total(),
+            counts[language].total(),
+            bound[language],
+            largest[language],
+        )
+        for language in sorted(counts)
+        for name, share in shares(language, given).items()
+        if abs(Fraction(counts[language][name], counts[language].total()) - share) > FAR
+    ]

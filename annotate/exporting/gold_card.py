@@ -3,7 +3,7 @@
 import json
 
 from annotate import findings
-from annotate.core.aggregation import needed
+from annotate.core.aggregation import at_first, needed
 from annotate.core.figures import coefficient, count, estimate
 from annotate.core.labels import label_name
 from annotate.core.splits import SPLITS
@@ -13,6 +13,7 @@ from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES, UND
 from corpora.ingest import licence_key
 
+IMPORTED = "imported"  # the task type of judgments made elsewhere
 # Licences whose identifier on Hugging Face's cards is their name in lower case, and those where it is another.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
     ODC-BY ODBL PDDL"""
@@ -127,13 +128,21 @@ def of_records(manifest: dict, names: dict) -> tuple[str, dict]:
         "splits": [_split_row(code, counts["by_split"]) for code in counts["by_language"]],
         "apart": kind.apart,
         "needed": needed(task["redundancy"]),
+        "asked_first": _asked_first(task),
         "numbers": {knob: findings.whole_percent(task[knob]) for knob in ("pass_mark", "gold_share")},
         "crowd": crowd,
         "right": estimate(pots["accuracy"]) if pots["asked"] else "",
         "left_out": [(REASONS[reason], count) for reason, count in counts["left_out"].items()],
         "agreed": _table(agreement_table(manifest["agreement"], "records")) if manifest["agreement"] else None,
     }
-    return "annotate/card_records.md", context
+    return f"annotate/{'card_judgments' if task['type'] == IMPORTED else 'card_records'}.md", context
+
+
+def _asked_first(task: dict) -> int | None:
+    """How many answers to a record agreement counts, where others may be asked for later; None where it counts all."""
+    if not (task["stop_early"] or task["extra_answers"]):
+        return None
+    return at_first(task["redundancy"], stop_early=task["stop_early"])
 
 
 def _split_row(code: str, by_split: dict) -> tuple:

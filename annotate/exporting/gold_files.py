@@ -121,7 +121,10 @@ def _about_posts(wanted: Wanted) -> dict:
 
 
 def _about_records(wanted: Wanted) -> dict:
-    return {"splits": {"seed": wanted.seed, "shares": wanted.splits}, **gold_records.about(wanted.task, wanted.survey)}
+    return {
+        "splits": {"seed": wanted.seed, "shares": wanted.splits, "off": dict(wanted.survey.off)},
+        **gold_records.about(wanted.task, wanted.survey),
+    }
 
 
 KINDS = {

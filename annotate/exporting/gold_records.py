@@ -7,19 +7,24 @@ the rows that are kept. gold_files.py writes the rows, xglue.py the published fi
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
-from django.db.models import F
+from django.db.models import Count, F, Max, Min
 
 from annotate.core import stages
 from annotate.core.answers import SLACK
 from annotate.core.estimation import proportion
-from annotate.core.splits import Row, split
+from annotate.core.figures import percent
+from annotate.core.splits import FAR, TRAINED_IN, Miss, Row, misses, split
 from annotate.crowd import agreeing, honeypots
 from annotate.exporting import gold, xglue
+from annotate.measuring.report_sections import name_of
 from annotate.models import GoldAnswer, Judgment, Task, Trial, Unit
 from annotate.routing import qualified, same
 from annotate.task_types import TASK_TYPES
+from corpora.core.languages import UND
 from corpora.models import Item
 
 # Why a record is not in the set.
@@ -43,11 +48,13 @@ class Survey:
     """What is read of a task before its rows are written.
 
     known: unit -> why it is left out, whatever people said of it; splits: id -> split, of the records in the set;
-    answers: those that count, none on what is known.
+    off: language -> which of its splits are far from their share, and why, in a sentence; answers: those that count,
+    none on what is known.
     """
 
     known: Mapping[int, str]
     splits: Mapping[str, str]
+    off: Mapping[str, str]
     answers: agreeing.Fitted
 
 
@@ -60,7 +67,29 @@ def survey(task: Task, shares: Mapping, seed: str) -> Survey:
             known[unit.pk] = reason
         elif (unit.copy_of or unit).label:
             kept.append(Row(unit.item.key, unit.item.language, [unit.item.fields[field] for field in apart]))
-    return Survey(known, split(kept, shares, seed=seed), agreeing.fitted(task, without=known))
+    splits = split(kept, shares, seed=seed)
+    off = {
+        language: _off(language, list(found))
+        for language, found in groupby(misses(kept, shares, splits), attrgetter("language"))
+    }
+    return Survey(known, splits, off, agreeing.fitted(task, without=known))
+
+
+def _off(language: str, found: list[Miss]) -> str:
+    """In English, train has 40% of the records and not 80%, …: 600 of 1,000 …"""
+    told = ", ".join(
+        f"{miss.split} has {percent(miss.got)} {'' if place else 'of the records '}and not {percent(miss.wanted)}"
+        for place, miss in enumerate(found)
+    )
+    first, why = found[0], []
+    if first.bound:
+        untrained = f", and only {TRAINED_IN} is trained on" if language == TRAINED_IN else ""
+        why.append(f"{first.bound:,} of {first.rows:,} belong together with records in other languages{untrained}")
+    if first.largest > max(1, FAR * first.rows):
+        why.append(f"{first.largest:,} of {first.rows:,} belong together, and are in one split")
+    words = "; ".join(why) or f"there are only {first.rows:,}"
+    where = "Without a language" if language == UND else f"In {name_of(language)}"
+    return f"{where}, {told}: {words}."
 
 
 def rows(task: Task, fields: tuple[str, ...], found: Survey, *, with_text: bool) -> Iterator[dict]:
@@ -167,13 +196,20 @@ def about(task: Task, found: Survey) -> dict:
     # Not those that a manager voided: the others count, and it is them that this tells of.
     asked = honeypots.answers(task).filter(voided_at=None)
     right, of = asked.filter(label=F("unit__gold_answer")).count(), asked.count()
+    each = answered.filter(voided_at=None).values("unit").annotate(answers=Count("pk"))
+    held = qualified(task).values("annotator").distinct()
+    by_test = held.filter(trial__isnull=False)
     tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
     return {
         "people": {
             "annotators": answered.filter(voided_at=None).values("annotator").distinct().count(),
             "answers": answered.filter(voided_at=None).count(),
+            "answers_each": each.aggregate(least=Min("answers"), most=Max("answers")),
             "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
-            "qualified": qualified(task).values("annotator").distinct().count(),
+            "qualified": {
+                "by_test": by_test.count(),
+                "let_in": held.exclude(annotator__in=by_test.values("annotator")).count(),
+            },
             "tests": {"taken": tests.count(), "passed": tests.filter(passed=True).count()},
             "paused": task.pauses.values("annotator").distinct().count(),
         },

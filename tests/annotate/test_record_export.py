@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from annotate.adjudication import discard
 from annotate.crowd import agreeing
@@ -17,7 +18,7 @@ from annotate.crowd.pausing import void
 from annotate.exporting.gold_files import ExportError, export
 from annotate.guidelines import current
 from annotate.judging import judge, skip, undo
-from annotate.models import Judgment
+from annotate.models import Judgment, Qualification, Trial
 from annotate.opening import open_records
 from annotate.queue import take
 from annotate.routing import decide
@@ -375,11 +376,29 @@ def test_splits_follow_the_shares_and_tear_no_query_apart(ads, out):
     splits = {}
     for row in rows_of(out):
         assert splits.setdefault(row["query"], row["split"]) == row["split"]
-    assert manifest["splits"] == {"seed": "42", "shares": "train=0.5,dev=0.1,test=0.4"}
+    assert manifest["splits"] == {"seed": "42", "shares": "train=0.5,dev=0.1,test=0.4", "off": {}}
     assert manifest["counts"]["by_split"] == {
         f"{language}.{split}": n for (language, split), n in sorted(counts.items())
     }
     assert "| en | English | 10 | 2 | 8 |" in card_of(out)[1]
+
+
+def test_a_split_far_from_its_share_is_told_of_with_the_reason(opened, answered, out, capsys):
+    shared = [
+        record("ad_relevance", language, number) | {"id": f"{language}{number}", "query": f"query {number}"}
+        for language in ("en", "de")
+        for number in range(100, 130)
+    ]
+    answered(opened("ad_relevance", *shared, languages=["de", "en"]))
+    call_command("export_gold", "ad_relevance", out=out)
+    told = capsys.readouterr().err
+    assert "Note: In English, train has " in told
+    assert " of the records and not 80.0%, " in told
+    sentence = "30 of 50 belong together with records in other languages, and only en is trained on."
+    assert told.endswith(f"{sentence}\n")
+    assert sentence in card_of(out)[1]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert list(manifest["splits"]["off"]) == ["en"]
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_other_splits(ads, tmp_path):
@@ -518,6 +537,38 @@ def test_manifest_and_card_say_how_people_were_chosen_and_how_far_they_agree(ads
     assert "| all |" in text
 
 
+def test_where_others_are_asked_later_the_card_says_which_answers_agreement_is_of(opened, answered, out):
+    task = answered(opened("ad_relevance", languages=["en"], stop_early=True))
+    export(task, out)
+    words = "Of each record the first 2 answers count here, since more are asked for only where these do not agree."
+    assert words in card_of(out)[1]
+    task.stop_early = False
+    task.save()
+    export(task, out)
+    assert words[:15] not in card_of(out)[1]
+
+
+def test_the_card_says_how_many_passed_the_test_and_how_many_were_let_in(ads, crowd, manager, out):
+    ads.test_items = 8
+    ads.save()
+    now, text = timezone.now(), current(ads, "en")
+    for person in crowd[:2]:
+        for language in ("en", "de"):
+            times = {"started_at": now, "finished_at": now, "right": 8, "passed": True}
+            fields = {"task": ads, "language": language, "annotator": person}
+            trial = Trial.objects.create(kind="test", number=1, guidelines=text, **times, **fields)
+            Qualification.objects.create(trial=trial, major=text.major, at=now, **fields)
+    for person in crowd[1:]:
+        Qualification.objects.create(
+            annotator=person, task=ads, language="fr", major=text.major, at=now, granted_by=manager
+        )
+    assert export(ads, out)["people"]["qualified"] == {"by_test": 2, "let_in": 2}
+    words = " ".join(card_of(out)[1].split())
+    assert (
+        "4 tests were taken and 4 passed: 2 people qualified by the test, and a manager let in 2 without it." in words
+    )
+
+
 def test_a_set_in_which_nobody_has_said_anything_is_well_formed(opened, out):
     manifest = export(opened("ad_relevance"), out)
     assert manifest["agreement"] is None
@@ -549,7 +600,13 @@ def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):
     [other] = json_lines(out / "left_out.jsonl")
     assert (other["id"], other["left_out"]) == ("2", "no_majority")
     assert "ann" not in {judgment["annotator"] for judgment in row["judgments"]}
-    assert card_of(out)[0]["license_name"] == "not stated"
+    header, card = card_of(out)
+    assert header["license_name"] == "not stated"
+    words = " ".join(card.split())
+    assert "5 judgments made elsewhere by 3 people, 2 to 3 to an item; the label is what more than half gave." in words
+    words = words.replace("The intervals (95%) are over records drawn anew.", "")
+    for untrue in ("drawn", "Drawn", "who read the language", "none of them seeing", "tested", "were asked"):
+        assert untrue not in words
 
 
 def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, out, tmp_path, capsys):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.splits import SPLITS, Row, SplitError, components, ratios, shares, split
+from annotate.core.splits import SPLITS, Row, SplitError, components, misses, ratios, shares, split
 
 THREE = ratios("train=0.8,dev=0.1,test=0.1")
 VALUES = st.integers(0, 12).map(str)
@@ -176,3 +176,30 @@ def test_a_language_for_which_train_leaves_nothing_is_refused():
     assert str(refused.value) == (
         "Only en has a train split, so nothing is left for the rows in de; give dev or test a share."
     )
+
+
+def test_a_split_far_from_its_share_is_told_with_what_keeps_it_there():
+    rows = [Row(f"{language}{n}", language, [f"q{n}"]) for n in range(60) for language in ("en", "de")]
+    rows += [Row(f"more{n}", "en", [f"more{n}"]) for n in range(40)]
+    chosen = split(rows, THREE, seed="1")
+    train, dev, test = misses(rows, THREE, chosen)
+    assert train[:3] == ("en", "train", 0.8)
+    assert train[4:] == (100, 60, 1)
+    assert (dev.split, test.split) == ("dev", "test")
+    assert train.got == pytest.approx(1 - dev.got - test.got)
+    assert train.got <= 0.4
+
+
+def test_what_belongs_together_and_what_is_too_little_keep_a_split_from_its_share():
+    rows = [Row(f"{n}", "de", ["one" if n < 80 else f"q{n}"]) for n in range(100)]
+    assert [(miss.got, miss.largest) for miss in misses(rows, THREE, split(rows, THREE, seed="1"))] in (
+        [(0.8, 80), (0.2, 80)],
+        [(0.2, 80), (0.8, 80)],
+    )
+    assert [miss.rows for miss in misses(rows[79:82], THREE, split(rows[79:82], THREE, seed="1"))] == [3, 3]
+
+
+@given(st.integers(20, 200), st.text(max_size=5))
+def test_of_rows_that_nothing_holds_together_no_split_is_far_from_its_share(size, seed):
+    rows = [Row(f"r{number}", "de", [f"q{number}"]) for number in range(size)]
+    assert not misses(rows, THREE, split(rows, THREE, seed=seed))

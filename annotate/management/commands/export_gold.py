@@ -40,6 +40,8 @@ class Command(BaseCommand):
             self.stderr.write(stuck)
         if not manifest["corpus"]["text_may_leave"]:
             self.stderr.write("The licence keeps the text here: the files hold ids and labels only.")
+        for sentence in manifest.get("splits", {}).get("off", {}).values():
+            self.stderr.write(f"Note: {sentence}")
         if refused := (manifest.get("published") or {}).get("refused"):
             self.stderr.write(refused)
         labels = len(counts["by_label"])
