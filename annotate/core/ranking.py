@@ -1,4 +1,4 @@
-"""How well predicted grades rank the pages of a query: nDCG, as XGLUE's evaluation has it, and its mean over queries.
+"""How well predicted numbers rank the pages of a query: nDCG, as XGLUE's evaluation has it, and its mean over queries.
 
 A page's gain is its grade (not 2 to the grade), and that of the page at rank r counts by 1/log2(r + 1), down to the
 last page (Järvelin and Kekäläinen 2002, ACM TOIS 20(4); XGLUE's script calls scikit-learn's ndcg_score, which is so).

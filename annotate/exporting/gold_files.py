@@ -217,14 +217,16 @@ def _write(kind: Kind, wanted: Wanted, folder: Path) -> dict:
     names = {
         "jsonl": f"gold{wanted.mark}.jsonl",
         "left_out": f"left_out{wanted.mark}.jsonl",
-        "digests": f"gold{wanted.mark}{DIGESTS}",
+        # By which erased posts are told from changed ones; records are not erased.
+        **({"digests": f"gold{wanted.mark}{DIGESTS}"} if kind is KINDS["posts"] else {}),
         "parquet": {part: f"gold{part}{wanted.mark}.parquet" for part in kind.parts(wanted)},
         "tsv": f"{PUBLISHED.get(draw.design, '')}{wanted.mark}.tsv",
     }
     counts, kept = _write_rows(kind, wanted, folder, names)
     # Those with rows: a split that a card names and that has none cannot be loaded.
     names["parquet"] = {part: name for part, name in names["parquet"].items() if (folder / name).exists()}
-    write_digests(folder / names["jsonl"], folder / names["digests"])
+    if "digests" in names:
+        write_digests(folder / names["jsonl"], folder / names["digests"])
     manifest = {
         "format": 2,
         "design": draw.design,

@@ -3,6 +3,7 @@
 Line n of a file is for row n of the test file. What is made of them is in grading.py.
 """
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,10 @@ RESTORE = "Restore it, or export the set again."
 
 @dataclass(frozen=True)
 class Measured:
-    """The test rows of one language, and what is predicted for each: labels, or texts; groups: the query of each."""
+    """The test rows of one language, and what is predicted for each: labels, texts, or numbers to rank by.
+
+    groups: the query of each.
+    """
 
     language: str
     truth: list[str]
@@ -108,7 +112,8 @@ def _read(folder: Path) -> RecordSet:
 
 
 def _checked(folder: Path, manifest: dict[str, Any], published: dict[str, Any]) -> RecordSet:
-    changed, missing = differing(folder, {name: manifest["files"][name] for name in published["files"]})
+    changed, missing = differing(folder, manifest["files"])
+    missing += [name for name in published["files"] if name not in manifest["files"]]
     for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
         if names:
             raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
@@ -177,13 +182,25 @@ def _measured(path: Path, task: str, gold: RecordSet, language: str) -> Measured
             f"{path} has {len(said):,} lines, and {tested.name} has {len(truth):,} rows; predict one line for each, in "
             "their order."
         )
-    for number, label in enumerate(said, 1):
-        if not form.target and label not in gold.labels:
+    for number, value in enumerate(said, 1):
+        if form.together and not _is_finite(value):
             raise EvaluationError(
-                f"{path}, line {number:,}: {label[:40]!r} is no label of the task; it is one of "
+                f"{path}, line {number:,}: {value[:40]!r} is no finite number; the pages of a query are ranked by "
+                "numbers, such as 3 or 0.72, the highest first."
+            )
+        if not (form.target or form.together) and value not in gold.labels:
+            raise EvaluationError(
+                f"{path}, line {number:,}: {value[:40]!r} is no label of the task; it is one of "
                 f"{', '.join(gold.labels)}."
             )
     return Measured(language, truth, said, groups)
+
+
+def _is_finite(value: str) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def _lines(path: Path) -> list[str]:

@@ -22,7 +22,7 @@ HOW_TO_READ = (
 WORDS: dict[str, tuple[str, ...]] = {
     "accuracy": ("The share of the test rows that are labelled as most people labelled them.",),
     "nDCG": (
-        "How well the predicted grades rank the pages of a query, averaged over queries: a page’s gain is its grade, "
+        "How well the predicted numbers rank the pages of a query, averaged over queries: a page’s gain is its grade, "
         "discounted by log2(rank + 1) and divided by what the best order has. Pages predicted alike share their ranks.",
         "A query of one page cannot be ranked and is left out. One without a page of a grade above 0 counts as 0, as "
         "in XGLUE’s evaluation, whatever is predicted.",

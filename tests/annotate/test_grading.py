@@ -110,6 +110,23 @@ def test_ndcg_is_over_the_queries_of_the_test_file(exported, predict, run):
     assert french["estimate"]["low"] is None
 
 
+def test_pages_are_ranked_by_any_finite_numbers(exported, predict, run):
+    gold = exported("wpr", {"en": 10})
+    mine = predict("WPR", en=["-0.5", "1e-3", "2", "3.25", "4", "9.5", "9", "8", "-7", "-8e2"])
+    [row] = run("--gold", gold, "--predictions", mine)["wpr"]["languages"]
+    assert row["estimate"]["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "Perfect", ""])
+def test_what_no_page_can_be_ranked_by_is_told_with_its_line(exported, predict, value):
+    gold = exported("wpr", {"en": 2})
+    mine = predict("WPR", en=["3", value])
+    assert refusal("--gold", gold, "--predictions", mine) == (
+        f"{mine}/WPR/en.prediction, line 2: {value!r} is no finite number; the pages of a query are ranked by numbers, "
+        "such as 3 or 0.72, the highest first."
+    )
+
+
 def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, predict, run):
     gold = exported("qam", {"en": 60})
     confirmed = [row[0] for row in xglue.read(gold / "xglue.qg.en.tgt.test", 1)]

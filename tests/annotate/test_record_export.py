@@ -329,6 +329,22 @@ def test_the_examples_of_guidelines_are_left_out_however_they_are_set_there(open
     assert "near" in {row["id"] for row in rows_of(out)}
 
 
+def test_a_short_record_or_one_that_ends_within_a_word_of_the_guidelines_is_no_example(opened, answered, out):
+    short = {"id": "short", "language": "en", "query": "art", "title": "Fine art", "description": "of art"}
+    within = {"id": "within", "language": "en", "query": "the art", "title": "of selling flowers", "description": "on"}
+    chinese = {
+        "id": "chinese",
+        "language": "en",
+        "query": "便宜的机票",
+        "title": "廉价航班现在就预订稍后再",
+        "description": "飞行吧",
+    }
+    task = answered(opened("ad_relevance", short, within, chinese, languages=["en"]))
+    text = "The art of selling flowersonline is fine art.\n\n> 搜索便宜的机票:廉价航班,现在就预订,稍后再飞行吧。"
+    task.guidelines.create(language="en", major=1, minor=1, text=text)
+    assert rows_left_out(task, out) == [("chinese", "guidelines", None)]
+
+
 def test_of_a_record_that_says_the_same_as_a_gold_answer_only_the_id_is_told_though_it_was_labelled(ads, out):
     unit = ads.units.get(item__key="fr3")
     ads.gold_answers.create(item=unit.item, label="Good", purpose="practice", explanation="So.")
@@ -349,7 +365,6 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, crowd, out
     assert told.out == f"0 of 60 records written to {out}, in 0 labels.\n"
     assert set(files(out)) == {
         "gold.unfinished.jsonl",
-        "gold.unfinished.digests.txt",
         "left_out.unfinished.jsonl",
         "manifest.json",
         "README.md",
@@ -621,3 +636,18 @@ def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, o
     assert [row["language"] for row in found["languages"]] == sorted(LANGUAGES)
     for row in found["languages"]:
         assert row["estimate"]["value"] == 1 - row["irrelevant"] / row["queries"]
+
+
+def test_an_exported_set_in_which_any_file_was_edited_is_not_measured(ads, out, tmp_path):
+    export(ads, out)
+    folder = tmp_path / "mine" / "QADSM"
+    folder.mkdir(parents=True)
+    for path in out.glob("xglue.qadsm.*.test.labels"):
+        (folder / f"{path.name.split('.')[2]}.prediction").write_bytes(path.read_bytes())
+    arguments = ("evaluate", "--gold", str(out), "--predictions", str(folder.parent), "--json")
+    call_command(*arguments)
+    gold = out / "gold.jsonl"
+    gold.write_text(gold.read_text().replace('"label": "Good"', '"label": "Bad"', 1))
+    with pytest.raises(CommandError) as refused:
+        call_command(*arguments)
+    assert str(refused.value) == f"{gold} is not as it was written. Restore it, or export the set again."
