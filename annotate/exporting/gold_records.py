@@ -39,6 +39,13 @@ REASONS = {
 }
 # The move by which a unit was discarded -> why.
 DISCARDED_BY = {"conflicted": "no_majority", "exhausted": "skipped", "discarded": "adjudicator"}
+# Letters and digits that a record has at least, if it is to be known again in guidelines, which may well say "cheap
+# flights" without quoting a record.
+LEAST_LETTERS = 20
+# Thai and Lao, Myanmar, Khmer, Kana, Han: written without spaces between words.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
 # Of what agreeing.py reports, what is published: nothing about single people.
 AGREEMENT = ("units", "units_of_two", "annotators", "judgments", "observed", "nominal", "ordinal")
 
@@ -167,21 +174,25 @@ def _known(task: Task) -> Callable[[Item], str]:
     The opening of a task takes care of its gold answers; these may have been added since, and guidelines change.
     """
     answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
-    texts = [_words(text) for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
+    texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
 
     def reason(item: Item) -> str:
         if same(item) in answers:
             return GOLD_ANSWER
-        values = [_words(value) for value in (item.fields.values() or [item.text])]
-        told = any(values) and any(all(value in text for value in values) for text in texts)
+        values = list(filter(None, map(_words, item.fields.values() or [item.text])))
+        long_enough = sum(map(len, values)) - sum(value.count(" ") for value in values) >= LEAST_LETTERS
+        told = long_enough and any(all(f" {value} " in text for value in values) for text in texts)
         return EXAMPLE if told else ""
 
     return reason
 
 
 def _words(text: str) -> str:
-    """Letters and digits alone: Markdown marks, quotes and breaks of lines are no part of an example."""
-    return re.sub(r"[\W_]+", " ", text.casefold()).strip()
+    """Letters and digits alone: Markdown marks, quotes and breaks of lines are no part of an example.
+
+    Words stand between single spaces; where a script has no spaces, so does every character.
+    """
+    return " ".join(re.sub(r"[\W_]+", " ", UNSPACED.sub(r" \g<0> ", text.casefold())).split())
 
 
 # --- for the manifest
