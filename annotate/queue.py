@@ -98,7 +98,7 @@ def _try(annotator: Annotator, task: Task, heads: list[int], *, wait: bool) -> L
         return lease
     units = with_free_place(waiting(annotator, task)).filter(pk__in=heads).order_by("position")
     unit = units.select_for_update(of=("self",), skip_locked=not wait).first()
-    if unit and (honeypot := due(annotator, task, unjudged(annotator, task).filter(language=unit.language))):
+    if unit and (honeypot := due(annotator, task, unit.language, unjudged(annotator, task))):
         unit = honeypot
     lease = lease_locked(unit, annotator) if unit else None
     if lease:

@@ -1,35 +1,39 @@
 """Gold answers in the queue (honeypots): when an annotator is given one, and what the answers to them say.
 
-Of each block of ten units, where the task's share is a tenth, one has a known answer, at a place drawn by lot for the
-annotator. It is asked for, shown and counted like the others; only its stage never changes, so that everybody can be
-asked for it. Who fails too many is paused by annotate/crowd/pausing.py.
+Of each block of ten units in a language, where the task's share is a tenth, one has a known answer, at a place drawn by
+lot for the annotator. It is asked for, shown and counted like the others; only its stage never changes, so that
+everybody can be asked for it. Each language has blocks of its own: where its honeypots are used up, none is made up for
+in another. Who fails too many is paused by annotate/crowd/pausing.py.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import cache
-from itertools import count
 
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
-from annotate.core import lots
+from annotate.core import lots, stages
 from annotate.core.estimation import proportion
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.routing import binding
 
 
-def due(annotator: Annotator, task: Task, units: QuerySet[Unit]) -> Unit | None:
-    """The honeypot that the annotator is to be given instead of the next unit, locked; None where it is not its turn.
+def due(annotator: Annotator, task: Task, language: str, units: QuerySet[Unit]) -> Unit | None:
+    """The honeypot that the annotator is to be given instead of the next unit, which is in this language, locked; None
+    where it is not its turn.
 
     units: those that they may be given. One that somebody else has locked this moment is left out: it comes later.
     """
     if not task.gold_share:
         return None
-    judged = _judged(annotator, task)
-    if _scheduled(_places(annotator, task), judged.total() + 1, _block(task)) <= judged[True]:
+    judged = _judged(annotator, task)[language]
+    if (
+        _scheduled(_places(annotator, language, _seed(task), block(task)), judged.total() + 1, block(task))
+        <= judged[True]
+    ):
         return None
-    pots = {unit.item_id: unit.pk for unit in units.filter(honeypot=True)}
+    pots = {unit.item_id: unit.pk for unit in units.filter(honeypot=True, language=language)}
     order = lots.drawn(map(str, pots), len(pots), seed=_seed(task), purpose=f"honeypots of {annotator.pk}")
     for item in order:
         locked = task.units.filter(pk=pots[int(item)]).select_for_update(of=("self",), skip_locked=True)
@@ -45,71 +49,72 @@ def to_come(annotator: Annotator, task: Task, work: QuerySet[Unit], units: Query
     """
     held = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
     on_screen = Unit.objects.filter(leases__in=held).first()
+    coming = int(on_screen is not None and on_screen.honeypot)
     if not task.gold_share:
-        return int(on_screen is not None and on_screen.honeypot)
-    pool = Counter(dict(units.filter(honeypot=True).order_by().values_list("language").annotate(Count("pk"))))
-    judged, is_pot = _judged(annotator, task), _places(annotator, task)
-    place = judged.total()
-    late = _scheduled(is_pot, place, _block(task)) - judged[True]
-    if on_screen is None:
-        return before(_languages(work), pool, place=place, late=late, is_pot=is_pot)
-    # It comes first, whatever the schedule says by now.
-    pot = on_screen.honeypot
-    late += is_pot(place) - pot
-    pool[on_screen.language] -= pot
-    work = work.exclude(pk=on_screen.pk)
-    return pot + before(_languages(work), pool, place=place + 1, late=late, is_pot=is_pot)
-
-
-def before(work: Iterable[str], pool: Counter[str], *, place: int, late: int, is_pot: Callable[[int], bool]) -> int:
-    """How many honeypots come before the last of these units of work, of which the languages are given, in order.
-
-    pool: how many there are in each language; one comes only where a unit of its language would be next. place: how
-    many units the annotator has judged; late: how many honeypots among them are missing, or too many if negative.
-    """
-    coming, left = 0, +pool
-    for language in work:
-        if not left.total():
-            break
-        late += is_pot(place)
-        while late > 0 and left[language]:
-            coming, left[language], place, late = coming + 1, left[language] - 1, place + 1, late - 1
-            late += is_pot(place)
-        place += 1
+        return coming
+    if on_screen:
+        work = work.exclude(pk=on_screen.pk)
+    pool = by_language(units.filter(honeypot=True))
+    judged, seed, size = _judged(annotator, task), _seed(task), block(task)
+    for language, count in by_language(work).items():
+        own, is_pot = judged[language], _places(annotator, language, seed, size)
+        place, left = own.total(), pool[language]
+        late = _scheduled(is_pot, place, size) - own[True]
+        if on_screen and on_screen.language == language:
+            # It comes first, whatever the schedule says by now.
+            late += is_pot(place) - on_screen.honeypot
+            left -= on_screen.honeypot
+            place += 1
+        coming += before(count, left, place=place, late=late, is_pot=is_pot)
     return coming
 
 
-def _languages(work: QuerySet[Unit]) -> Iterator[str]:
-    """The languages of units in their order, by pieces, since those that follow the last honeypot do not matter."""
-    languages, size = work.order_by("position").values_list("language", flat=True), 1000
-    for start in count(0, size):
-        piece = list(languages[start : start + size])
-        yield from piece
-        if len(piece) < size:
-            return
+def before(work: int, pool: int, *, place: int, late: int, is_pot: Callable[[int], bool]) -> int:
+    """How many honeypots of a language come before the last of so many units of work in it.
+
+    pool: how many there are. place: how many units in it the annotator has judged; late: how many honeypots among them
+    are missing, or too many if negative.
+    """
+    coming = 0
+    while work and coming < pool:
+        late += is_pot(place)
+        place += 1
+        if late > 0:
+            coming, late = coming + 1, late - 1
+        else:
+            work -= 1
+    return coming
 
 
-def _judged(annotator: Annotator, task: Task) -> Counter[bool]:
-    """How many honeypots (True) and others the annotator has judged in the task and not taken back."""
+def by_language(units: QuerySet[Unit]) -> Counter[str]:
+    return Counter(dict(units.order_by().values_list("language").annotate(Count("pk"))))
+
+
+def _judged(annotator: Annotator, task: Task) -> dict[str, Counter[bool]]:
+    """Language -> how many honeypots (True) and others the annotator has judged in the task and not taken back."""
     own = Judgment.objects.filter(binding(), annotator=annotator, unit__task=task, lease__isnull=False).order_by()
-    return Counter(dict(own.values_list("unit__honeypot").annotate(Count("pk"))))
+    found: dict[str, Counter[bool]] = defaultdict(Counter)
+    for language, honeypot, number in own.values_list("unit__language", "unit__honeypot").annotate(Count("pk")):
+        found[language][honeypot] = number
+    return found
 
 
 def _seed(task: Task) -> str:
     return f"{task.draw.seed}:{task.name}"
 
 
-def _block(task: Task) -> int:
+def block(task: Task) -> int:
+    """Of how many units one has a known answer, where the task's share is not 0: the whole number next to it."""
     return max(2, round(1 / task.gold_share))
 
 
-def _places(annotator: Annotator, task: Task) -> Callable[[int], bool]:
-    """Whether the unit at a place, 0 for the first, has a known answer."""
-    seed, size = _seed(task), _block(task)
+def _places(annotator: Annotator, language: str, seed: str, size: int) -> Callable[[int], bool]:
+    """Whether the unit at a place among those in a language, 0 for the first, has a known answer."""
+    purpose = f"honeypot of {annotator.pk} in {language}"
 
     @cache
-    def place_in(block: int) -> int:
-        return int(lots.lot(seed, f"honeypot of {annotator.pk}", str(block)), 16) % size
+    def place_in(number: int) -> int:
+        return int(lots.lot(seed, purpose, str(number)), 16) % size
 
     return lambda place: place_in(place // size) == place % size
 
@@ -126,31 +131,32 @@ def answers(task: Task) -> QuerySet[Judgment]:
     return live.filter(binding()).annotate(right=Q(label=F("unit__gold_answer")))
 
 
-def report(task: Task) -> dict:
-    """What annotators answered to the honeypots, in JSON's terms.
-
-    share: of what each is given; pool: how many there are, by language. annotators: one row each, by id: asked, right,
-    accuracy with its 95% interval. honeypots: one row each: item, language, asked, right; those that everybody fails
-    may be wrong themselves.
-    """
+def by_annotator(task: Task) -> dict[int, dict]:
+    """What annotators answered to the honeypots: id -> asked, right, and accuracy with its 95% interval."""
     right = Count("pk", filter=Q(label=F("unit__gold_answer")))
-    by_person = answers(task).order_by("annotator").values("annotator").annotate(asked=Count("pk"), right=right)
-    pots = task.units.filter(honeypot=True).order_by("language", "position")
-    by_pot = {
-        row["unit"]: row
-        for row in answers(task).order_by("unit").values("unit").annotate(asked=Count("pk"), right=right)
-    }
+    rows = answers(task).order_by("annotator").values_list("annotator").annotate(asked=Count("pk"), right=right)
     return {
-        "share": task.gold_share,
-        "pool": dict(pots.order_by("language").values_list("language").annotate(Count("pk"))),
-        "annotators": [{**row, "accuracy": proportion(row["right"], row["asked"]).as_dict()} for row in by_person],
-        "honeypots": [
-            {
-                "item": unit.item.key,
-                "language": unit.language,
-                "asked": by_pot.get(unit.pk, {}).get("asked", 0),
-                "right": by_pot.get(unit.pk, {}).get("right", 0),
-            }
-            for unit in pots.select_related("item")
-        ],
+        annotator: {"asked": asked, "right": right, "accuracy": proportion(right, asked).as_dict()}
+        for annotator, asked, right in rows
+    }
+
+
+def given(task: Task) -> Counter[tuple[int, str]]:
+    """(Annotator, language) -> how many honeypots they have judged or skipped, and are not asked for again."""
+    own = Judgment.objects.filter(binding(), unit__task=task, unit__honeypot=True).order_by()
+    rows = own.values_list("annotator", "unit__language").annotate(Count("pk"))
+    return Counter({(annotator, language): number for annotator, language, number in rows})
+
+
+def too_few(task: Task) -> dict[str, tuple[int, int]]:
+    """Languages whose honeypots run out for who does all the work in them: (honeypots, units after which)."""
+    if not task.gold_share:
+        return {}
+    pool, size = by_language(task.units.filter(honeypot=True)), block(task)
+    work = by_language(task.units.filter(honeypot=False, stage=stages.QUEUED))
+    # A block has one honeypot less than it has units, and who has met the last one works on unwatched.
+    return {
+        language: (pool[language], pool[language] * size)
+        for language, units in sorted(work.items())
+        if pool[language] * (size - 1) < units
     }

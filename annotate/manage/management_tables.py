@@ -171,7 +171,7 @@ def idle_table(task: Task, states: dict, asked: str) -> SortedTable:
 def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict], asked: str) -> SortedTable:
     quartiles = {row["annotator"]: row["quartiles"] for row in times["annotators"]}
     running = {row["annotator"]: row for row in pauses if row["running"]}
-    knows = any(row["known"] for row in people)
+    knows = any(row["known"] or row["left"] for row in people)
     heads = [
         Column("name", "annotator"),
         Column("answers", "answers", NUMBER),
@@ -179,6 +179,7 @@ def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict]
         Column("voided", "voided", NUMBER),
         Column("time", "seconds, median (quartiles)", NUMBER),
         *([Column("asked", "gold answers", NUMBER), Column("right", "right, 95% interval", NUMBER)] if knows else []),
+        *([Column("left", "gold answers left", SHORT)] if knows else []),
         Column("last", "last judged", SHORT),
         Column("state", "may work in", SENTENCE),
     ]
@@ -193,11 +194,18 @@ def people_table(task: Task, people: list[dict], times: dict, pauses: list[dict]
                 *(number(row[key]) for key in ("answers", "skips", "voided")),
                 spent,
                 *([number(known["asked"] if known else 0), share(known and known["accuracy"])] if knows else []),
+                *([_left(row["left"])] if knows else []),
                 when(row["last"]),
                 _now(task, row, running.get(row["annotator"])),
             ]
         )
     return sorted_table("people", "Annotators", heads, cells, asked)
+
+
+def _left(left: dict[str, int]) -> Cell:
+    """The least first: whoever has none left in a language is not watched there any more."""
+    fewest = sorted(left.items(), key=lambda row: (row[1], row[0]))
+    return Cell(", ".join(f"{queue} {count:,}" for queue, count in fewest), min(left.values(), default=-1))
 
 
 def _now(task: Task, row: dict, pause: dict | None) -> Cell:

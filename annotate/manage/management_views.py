@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.access import check_right, may, with_task
-from annotate.crowd import agreeing, pausing
+from annotate.crowd import agreeing, honeypots, pausing
 from annotate.errors import InvalidAnswer
 from annotate.manage import management_plots as plots
 from annotate.manage import management_tables as tables
@@ -172,7 +172,7 @@ def agreement(request, _, task):
 @with_task("manage")
 def rule(request, _, task):
     own = pausing.rule(task)
-    every = round(20 / task.gold_share) if task.gold_share else None
+    every = 20 * honeypots.block(task) if task.gold_share else None
     return _page(request, "rule", task, rule=own, every=every, tables=tables.rule_tables(own, _sort(request)))
 
 

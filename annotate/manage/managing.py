@@ -195,7 +195,7 @@ def people(task: Task) -> list[dict]:
 
     A row: annotator, name, active (may log in), answers, skips, taken_back, voided (by a manager), last (time of the
     last of all these), known (gold answers given, voided ones too: asked, right and accuracy with its interval), may
-    (the queues in which they may work now).
+    (the queues in which they may work now), left (of those, queue -> gold answers that they can still be asked for).
     """
     live, manager = Q(voided_at=None), Q(voided_by__isnull=False)
     work = Judgment.objects.filter(unit__task=task, unit__honeypot=False, lease__isnull=False).order_by()
@@ -207,10 +207,12 @@ def people(task: Task) -> list[dict]:
         last=Max("answered_at"),
     )
     by_person = {row.pop("annotator"): row for row in counts}
-    known = {row.pop("annotator"): row for row in honeypots.report(task)["annotators"]}
+    known, given = honeypots.by_annotator(task), honeypots.given(task)
+    pool = honeypots.by_language(task.units.filter(honeypot=True))
     queues = Routes.load().readers(task)
     tried = set(task.trials.order_by().values_list("annotator_id", flat=True))
     found = Annotator.objects.filter(pk__in={*by_person, *known, *tried}).select_related("user")
+    may = {one.pk: sorted(queue for queue, able in queues.items() if one.pk in able) for one in found}
     nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None}
     rows = [
         {
@@ -219,7 +221,8 @@ def people(task: Task) -> list[dict]:
             "active": annotator.user.is_active,
             **by_person.get(annotator.pk, nothing),
             "known": known.get(annotator.pk),
-            "may": sorted(queue for queue, able in queues.items() if annotator.pk in able),
+            "may": may[annotator.pk],
+            "left": {queue: pool[queue] - given[annotator.pk, queue] for queue in may[annotator.pk] if pool[queue]},
         }
         for annotator in found
     ]

@@ -2,17 +2,17 @@
 
 import json
 from collections import Counter
-from itertools import chain, repeat
 
 import pytest
 from django.core.management import call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate import judging
+from annotate import judging, queue
 from annotate.core import stages
 from annotate.crowd import honeypots
 from annotate.crowd.honeypots import before
+from annotate.crowd.qualifying import grant
 from annotate.judging import undo
 from annotate.models import Judgment, Task
 from annotate.progress import own_progress, today, why_empty
@@ -44,46 +44,45 @@ def whole_day(annotator, task, most=1000):
 # --- the count, against a simulation that decides one unit after the other as annotate/queue.py does
 
 
-def one_after_the_other(work, pool, *, place, late, is_pot):
-    """The honeypots that come, by asking before each unit whether it is a honeypot's turn."""
-    given_so_far = sum(map(is_pot, range(place))) - late
-    work, pool, judged, came = list(work), Counter(pool), place, 0
+def one_after_the_other(work, states):
+    """The honeypots that come, by asking before each unit whether it is a honeypot's turn in its language."""
+    states = {language: dict(state) for language, state in states.items()}
+    for state in states.values():
+        state["given"] = sum(map(state["is_pot"], range(state["place"]))) - state["late"]
+    work, came = list(work), 0
     while work:
-        scheduled = sum(map(is_pot, range(judged + 1)))
-        if scheduled > given_so_far + came and pool[work[0]]:
-            pool[work[0]] -= 1
+        state = states[work[0]]
+        scheduled = sum(map(state["is_pot"], range(state["place"] + 1)))
+        if scheduled > state["given"] and state["pool"]:
+            state["pool"] -= 1
+            state["given"] += 1
             came += 1
         else:
             work.pop(0)
-        judged += 1
+        state["place"] += 1
     return came
 
 
 @st.composite
-def days(draw):
+def languages(draw):
     size = draw(st.integers(2, 7))
     at = draw(st.lists(st.integers(0, size - 1), min_size=40, max_size=40))
     return {
-        "work": draw(st.lists(st.sampled_from(["en", "de", "fr"]), max_size=25)),
-        "pool": draw(st.dictionaries(st.sampled_from(["en", "de", "fr"]), st.integers(0, 6)).map(Counter)),
+        "pool": draw(st.integers(0, 6)),
         "place": draw(st.integers(0, 30)),
         "late": draw(st.integers(-3, 5)),
         "is_pot": lambda place: at[place // size % len(at)] == place % size,
     }
 
 
-@given(days())
+@given(st.lists(st.sampled_from(["en", "de", "fr"]), max_size=25), st.tuples(languages(), languages(), languages()))
 @settings(max_examples=200, deadline=None)
-def test_the_count_of_honeypots_to_come_is_that_of_a_simulation(day):
-    assert before(**day) == one_after_the_other(**day)
-
-
-def test_what_follows_the_last_honeypot_is_not_looked_at():
-    def endless():
-        yield from repeat("en", 30)
-        raise AssertionError("asked for more")
-
-    assert before(chain(endless()), Counter(en=2), place=0, late=0, is_pot=lambda place: place % 10 == 3) == 2
+def test_the_count_of_honeypots_to_come_is_that_of_a_simulation(work, found):
+    states = dict(zip(("en", "de", "fr"), found, strict=True))
+    waiting = Counter(work)
+    assert sum(before(waiting[language], **state) for language, state in states.items()) == one_after_the_other(
+        work, states
+    )
 
 
 # --- in the queue
@@ -108,6 +107,38 @@ def test_it_does_so_for_readers_of_two_languages_when_the_honeypots_of_one_are_u
     day = whole_day(ann, task)
     assert [count for count, _ in day] == list(range(len(day), 0, -1))
     assert sum(pot for _, pot in day) == 6
+
+
+def test_what_a_used_up_language_lacks_is_not_made_up_for_in_another(make_records_task, person, manager):
+    task = make_records_task(
+        count=40, languages=("en", "de"), gold={"queue": POTS}, gold_share=0.2, pause_below=0, test_items=2
+    )
+    ann = person("ann", "en de")
+    grant(ann, task, "en", by=manager)
+    english = [pot for _, pot in whole_day(ann, task)]
+    assert (len(english), sum(english), any(english[40:])) == (48, 8, False)
+    grant(ann, task, "de", by=manager)
+    german = [pot for _, pot in whole_day(ann, task)]
+    assert (len(german), sum(german)) == (48, 8)
+    # One in each block of five, and so never more than two together.
+    assert [sum(german[start : start + 5]) for start in range(0, 40, 5)] == [1] * 8
+
+
+def test_counting_them_costs_the_same_however_many_units_wait(make_records_task, person, django_assert_max_num_queries):
+    task = make_records_task("qa_match", 300, languages=("en", "de"), gold={"queue": POTS}, gold_share=0.1)
+    ann = person("ann", "en de")
+    task.units.filter(language="de", honeypot=False).update(stage=stages.DISCARDED)
+    work, units = queue.waiting(ann, task), queue.in_own_queues(ann, task)
+    with django_assert_max_num_queries(5):
+        assert honeypots.to_come(ann, task, work, units) == 8
+
+
+def test_where_they_run_out_is_known_beforehand(make_records_task, person):
+    enough = make_records_task("qa_match", 72, gold={"queue": POTS}, gold_share=0.1, name="enough")
+    task = make_records_task("qa_match", 73, gold={"queue": POTS}, gold_share=0.1)
+    assert (honeypots.too_few(enough), honeypots.too_few(task)) == ({}, {"en": (8, 80)})
+    day = whole_day(person("ann", "en"), task)
+    assert max(place for place, (_, pot) in enumerate(day, 1) if pot) <= 80 < len(day)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.0])

@@ -203,6 +203,7 @@ def test_each_annotator_is_shown_with_gold_answers_and_where_they_may_work(make_
     assert rows["ann"]["known"]["accuracy"]["value"] == 1.0
     assert rows["ann"]["known"]["asked"] == 8
     assert (rows["ann"]["may"], rows["bea"]["may"]) == (["de", "en"], [])
+    assert (rows["ann"]["left"], rows["bea"]["left"]) == ({"de": 0, "en": 0}, {})
     assert rows["ann"]["last"] is not None
 
 

@@ -80,6 +80,17 @@ def test_every_answer_of_the_draw_is_wanted_from_three_people_who_passed_a_test(
 
 
 @pytest.mark.django_db
+def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
+    open_task(corpus, "--gold-share", "0.25")
+    assert "run out" not in capsys.readouterr().err
+    open_task(corpus, "--gold-share", "0.4", name="other")
+    said = capsys.readouterr().err
+    assert "--gold-share 0.4 is 0.5: one of each 2 units." in said
+    assert "the 8 gold answers hidden in en run out for who is given more than 16 units there" in said
+    assert "hidden in de" not in said
+
+
+@pytest.mark.django_db
 def test_guidelines_of_ones_own_say_their_language_in_their_names(corpus):
     for name in ("ours.md", "ours.fr.md"):
         (corpus / name).write_text(name, encoding="utf-8")
@@ -156,3 +167,21 @@ def test_a_corpus_of_other_fields_is_refused(corpus):
 def test_options_of_records_are_none_of_posts(corpus):
     with pytest.raises(CommandError, match="--stop-early: not an option of the uniform design"):
         call_command("open_task", "t", "--corpus", "pairs", "--size", "3", "--seed", "1", "--stop-early")
+
+
+@pytest.mark.django_db
+def test_who_is_to_be_invited_takes_the_test_first_only_where_there_is_one(corpus, capsys):
+    open_task(corpus)
+    assert "Invite some; they take the test first.\n" in capsys.readouterr().err
+    open_task(corpus, "--test-items", "0", name="untested")
+    assert "Invite some.\n" in capsys.readouterr().err
+
+
+@pytest.mark.django_db
+def test_a_task_about_records_is_not_enlarged_and_says_what_to_do(corpus):
+    open_task(corpus)
+    with pytest.raises(CommandError) as refused:
+        call_command("open_task", "t", "--extend", "--size", "40")
+    assert str(refused.value) == (
+        "t is a task about records, and its draws are not enlarged; open another task for further ones."
+    )

@@ -113,7 +113,7 @@ def honeypot(make_records_task, ann, person):
 
 
 def accuracies(task):
-    return {row["annotator"]: row["right"] for row in honeypots.report(task)["annotators"]}
+    return {annotator: row["right"] for annotator, row in honeypots.by_annotator(task).items()}
 
 
 def test_a_correction_changes_what_counts_in_the_queue(honeypot, ann):

@@ -8,6 +8,7 @@ from django.db.models import Count
 
 from annotate import findings
 from annotate.core import stages
+from annotate.crowd import honeypots
 from annotate.crowd.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.crowd.gold_answers import GoldAnswerError, read_gold
 from annotate.models import Task
@@ -82,6 +83,7 @@ FIELDS = {
     "skip_limit": (int, "skips that end a round (default 1; recall, precision: 2)"),
     "least_level": (int, "reading level asked for, 0 to 5 (default 4)"),
 }
+ROUNDED = 0.03  # 0.33 is one of three
 RECORD_TYPES = [slug for slug, kind in TASK_TYPES.items() if kind.records and kind.has_pages]
 # Those of tasks about records.
 OF_RECORDS = {
@@ -91,8 +93,14 @@ OF_RECORDS = {
     "test_items": (int, "questions of the qualification test; 0: nobody is tested (default 10)"),
     "pass_mark": (share, "share of them to be answered rightly (default 0.8; web_ranking: 0.6)"),
     "tries": (int, "tests that one person may take (default 2)"),
-    "gold_share": (share, "of what a person is given, how much has a known answer (default 0.1)"),
-    "pause_below": (share, "pause who answers less than this share of those rightly (default 0.7; web_ranking: 0.5; 0: nobody)"),
+    "gold_share": (
+        share,
+        "of what a person is given, how much has a known answer: one of 2, 3 … units (default 0.1)",
+    ),
+    "pause_below": (
+        share,
+        "pause who answers less than this share of those rightly (default 0.7; web_ranking: 0.5; 0: nobody)",
+    ),
     "pause_confidence": (share, "once it is so certain (default 0.95)"),
     "pause_least": (int, "and they have answered so many (default 8)"),
 }
@@ -200,9 +208,9 @@ class Command(BaseCommand):
     def warn(self, task: Task) -> None:
         if lacking := [row for row in queue_table(task) if row.lacking]:
             queues = ", ".join(f"{row.queue} ({row.lacking:,})" for row in lacking)
-            records = TASK_TYPES[task.task_type].records
-            then = "they take the test first" if records else "or send the units on with `reroute`"
-            self.stderr.write(f"Warning: units in these queues lack readers: {queues}. Invite some; {then}.")
+            tested = "; they take the test first" if task.test_items else ""
+            then = tested if TASK_TYPES[task.task_type].records else "; or send the units on with `reroute`"
+            self.stderr.write(f"Warning: units in these queues lack readers: {queues}. Invite some{then}.")
 
     def tell_uniform(self, opened: Opened, size: int, extend: bool) -> None:
         counts, total = opened.stages, opened.stages.total()
@@ -246,6 +254,17 @@ class Command(BaseCommand):
             f"Task {task.name}: {opened.stages[stages.QUEUED]:,} records queued ({drawn}), each for {task.redundancy} "
             f"people; {opened.stages[stages.COPIED]:,} copies of others; gold answers: {golds or 'none'}."
         )
+        self.tell_hidden(task)
+
+    def tell_hidden(self, task: Task) -> None:
+        if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:
+            self.stderr.write(f"Note: --gold-share {task.gold_share:g} is {1 / size:.3g}: one of each {size} units.")
+        for language, (pool, units) in honeypots.too_few(task).items():
+            self.stderr.write(
+                f"Warning: the {pool:,} gold answers hidden in {language} run out for who is given more than "
+                f"{units:,} units there, and nobody watches them from then on. Add some of the purpose queue, or set "
+                "--gold-share lower."
+            )
 
     def open(self, name, size, design, options, fields) -> Opened:
         for needed in ("corpus", "seed", *(("predictor", "languages") if design in DESIGNS else ())):
