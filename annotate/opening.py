@@ -222,6 +222,10 @@ def extend_task(task: Task, size: int) -> Opened:
     What is added of a language that had failed its audit goes to people too, unless it is audited itself.
     """
     draw = task.draw
+    if draw.design == "records":
+        raise TaskError(
+            f"{task.name} is a task about records, and its draws are not enlarged; open another task for further ones."
+        )
     if draw.design != "uniform":
         raise TaskError(
             f"{task.name} is a {draw.design}-oriented task, and its draws are not enlarged; open another task with a "
