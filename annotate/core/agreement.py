@@ -15,13 +15,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from annotate.core.answers import Answers, Floats, Ints
-from annotate.core.intervals import LEVEL
+from annotate.core.resampling import LEAST_UNITS, percentiles
 
 REPLICATES = 1000
-# Of fewer units no interval is given. Covered by nominal 95%, in 500 simulated tables of three answers each (two or
-# five labels, accuracy 0.8 to 0.9): of 5 units 49% to 94%, of 10 62% to 92%, of 20 91% to 95%, of 50 and more 93% to
-# 97%; but alpha where one label is the truth of a tenth only, of 20 units 81%, of 50 91%.
-LEAST_UNITS = 20
 
 
 @dataclass(frozen=True)
@@ -219,5 +215,4 @@ def _measure(value: Callable[[Floats], Floats], number: Ints, seed: int, replica
     drawn = drawn[~np.isnan(drawn)]
     if not len(drawn) or drawn.min() == drawn.max():
         return Measure(point, None, None, units)
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Measure(point, float(low), float(high), units)
+    return Measure(point, *percentiles(drawn), units)

@@ -58,7 +58,7 @@ def read_judgments(
             yield Row(line, **values, language=language)
 
 
-def read_gold(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
+def read_truth(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
     """Item -> true label, from a file with the columns task and label. JudgmentFileError or CorpusError."""
     check_file(path, None)
     wanted = Columns({column: column for column in GOLD_COLUMNS} | dict(columns), GOLD_COLUMNS)

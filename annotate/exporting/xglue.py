@@ -45,8 +45,6 @@ FORMS = {
 }
 # Of a task type that publishes the first, the second is derived.
 DERIVED = {"qam": ("qg",)}
-# Those that a label is predicted for.
-LABELLED = tuple(name for name, form in FORMS.items() if not form.target)
 
 
 def forms_of(published: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotate.crowd.agreeing import fitted, report, second_opinions
-from annotate.crowd.judgment_files import JudgmentFileError, read_gold
+from annotate.crowd.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
 from corpora.errors import CorpusError
 
@@ -202,7 +202,7 @@ def test_files_of_true_labels_that_cannot_be_used_are_refused_with_their_line(tm
     ]:
         file.write_text(text, encoding="utf-8")
         with pytest.raises(JudgmentFileError, match=sentence):
-            read_gold(file, {})
+            read_truth(file, {})
     file.write_text("task\ttruth\na\t1\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="has no column label"):
-        read_gold(file, {})
+        read_truth(file, {})

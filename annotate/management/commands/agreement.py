@@ -6,7 +6,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from annotate.crowd import agreeing, agreement_tables
-from annotate.crowd.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_gold
+from annotate.crowd.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
 from annotate.measuring.reporting import text_table
 from annotate.models import Annotator, Task
 from corpora.errors import CorpusError
@@ -46,7 +46,7 @@ class Command(BaseCommand):
             there = ", ".join(Task.objects.values_list("name", flat=True)) or "none"
             raise CommandError(f"There is no task {task!r}; there is: {there}.")
         try:
-            truth = read_gold(gold, named_columns(column, GOLD_COLUMNS)) if gold else None
+            truth = read_truth(gold, named_columns(column, GOLD_COLUMNS)) if gold else None
             report = agreeing.report(found, gold=truth, repeats=repeats, ordinal=ordinal)
         except (JudgmentFileError, CorpusError) as error:
             raise CommandError(str(error)) from error
