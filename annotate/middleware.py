@@ -3,7 +3,7 @@
 from django.shortcuts import render
 from django.urls import reverse
 
-from annotate.errors import NotAllowed, Refusal
+from annotate.errors import NotAllowed, Paused, Refusal
 
 
 class RefusalMiddleware:
@@ -26,6 +26,8 @@ def refused(request, error: Refusal):
     # What was typed is not lost with the page that it was typed on.
     typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment"))))
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
+    # Nobody who is paused is sent on to what would be refused again.
+    context["paused"] = isinstance(error, Paused)
     # Shown again it says what comes next; refused itself, it would lead in a circle.
     if (address.url_name or "").startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from annotate import adjudication
 from annotate.core import stages
 from annotate.core.labels import label_name, negative
+from annotate.crowd.qualifying import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.errors import Refusal
 from annotate.guidelines import current
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
@@ -117,6 +118,22 @@ def record(item: Item, task_type: TaskType) -> dict:
         return {"paragraphs": item.text.splitlines()}
     fields = {name: Field(name, item.fields[name].splitlines(), item.language) for name in task_type.fields}
     return {"record": task_type.template, "fields": fields}
+
+
+def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[str]:
+    """What passing each test would open, and how many tries are left of one that was not passed."""
+    said = []
+    for found in states:
+        if found.step in (NONE_NEEDED, PASSED, FAILED):
+            continue
+        tries = "1 try" if found.tries_left == 1 else f"{found.tries_left} tries"
+        left = f"you have {tries} left" if found.last and found.tries_left else ""
+        if count := waiting.get(found.language, 0):
+            behind = f"{count:,} wait{'s' if count == 1 else ''} in {found.name} once you have passed"
+            said.append(f"{'; '.join(filter(None, [behind, left]))}.")
+        elif left:
+            said.append(f"Test in {found.name}: {left}.")
+    return said
 
 
 def in_a_line(unit: Unit) -> str:

@@ -1,6 +1,7 @@
 """How far the work is: for an annotator, and for a manager. Reads only."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Q
@@ -9,9 +10,9 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.crowd.honeypots import to_come
 from annotate.crowd.pausing import PAUSED, running
-from annotate.crowd.qualifying import FAILED, states
+from annotate.crowd.qualifying import FAILED, Standing, states
 from annotate.models import Annotator, Judgment, Lease, Task
-from annotate.queue import in_own_queues, waiting, with_free_place
+from annotate.queue import in_own_queues, unjudged, waiting, with_free_place
 from annotate.routing import Routes, lacking_readers, queues_of, queues_read_by
 
 
@@ -36,6 +37,19 @@ def own_progress(annotator: Annotator, task: Task) -> dict[str, int]:
         "skipped_today": kinds[Judgment.SKIP],
         "waiting": count + to_come(annotator, task, work, in_own_queues(annotator, task)),
     }
+
+
+def behind_tests(annotator: Annotator, task: Task, found: Iterable[Standing]) -> dict[str, int]:
+    """How many units would wait for the annotator in each language of which they have not passed the test."""
+    routes, own = Routes.load(), queues_of(annotator, task, Routes.load())
+    counts = {}
+    for standing in found:
+        queue = routes.queue_of(standing.language)
+        if queue not in own:
+            units = unjudged(annotator, task).filter(language=queue, item__language=standing.language)
+            work = units.filter(stage=stages.QUEUED, honeypot=False)
+            counts[standing.language] = work.count() + to_come(annotator, task, work, units)
+    return counts
 
 
 def why_empty(annotator: Annotator, task: Task) -> str:

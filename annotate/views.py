@@ -20,9 +20,13 @@ from annotate import queue as handing_out
 from annotate.access import annotator_of, with_task
 from annotate.core.labels import label_name
 from annotate.crowd import qualifying
+from annotate.crowd.pausing import PAUSED, running
 from annotate.errors import InvalidAnswer, NotFound, Refusal
 from annotate.models import Task
 from annotate.task_types import TASK_TYPES
+
+# Steps at which there is no test to go to.
+SETTLED = (qualifying.NONE_NEEDED, qualifying.PASSED, qualifying.FAILED)
 
 
 def whole_number(text: str | None) -> int | None:
@@ -41,20 +45,37 @@ def home(request):
     tasks = [
         {
             "task": task,
-            **_tests(annotator, task),
+            **_may(annotator, task),
             "has_sheets": has_sheets(task),
             "progress": progress.own_progress(annotator, task),
             "adjudication": adjudicating.to_adjudicate(task, annotator).count() if annotator.adjudicates else None,
         }
         for task in (Task.objects.filter(is_open=True) if annotator else ())
     ]
+    # What there is something to do for comes first.
+    tasks.sort(key=lambda row: not _has_work(row))
     return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks})
 
 
-def _tests(annotator, task) -> dict:
-    """Where the annotator stands in each language of the task, and whether they may work in any."""
-    states = qualifying.states(annotator, task) if task.test_items else []
-    return {"states": states, "may_work": not states or any(found.step == qualifying.PASSED for found in states)}
+def _has_work(row: dict) -> bool:
+    to_test = any(found.step not in SETTLED for found in row.get("states", ()))
+    return bool(row["adjudication"] or row["progress"]["waiting"] or to_test)
+
+
+def _may(annotator, task) -> dict:
+    """Whether the annotator may work in any language of the task, and where they stand in each.
+
+    Who is paused is offered nothing that would be refused, and nobody is where a task is closed.
+    """
+    if running(annotator, task):
+        return {"paused": PAUSED, "may_work": False, "tests": []}
+    states = qualifying.states(annotator, task) if task.test_items and task.is_open else []
+    passed = not states or any(found.step == qualifying.PASSED for found in states)
+    return {
+        "may_work": task.is_open and passed,
+        "states": states,
+        "tests": presenting.tests_to_come(states, progress.behind_tests(annotator, task, states)),
+    }
 
 
 def has_sheets(task) -> bool:
@@ -74,7 +95,7 @@ def _work(request, annotator, task, leases, *, on_sheet=False, status=200, befor
         "records": TASK_TYPES[task.task_type].records,
         "progress": progress.own_progress(annotator, task),
         "last": presenting.said(last),
-        **({} if leases else _tests(annotator, task)),
+        **({} if leases else _may(annotator, task)),
         **extra,
     }
     if leases:
@@ -95,7 +116,8 @@ def _one(lease) -> list:
 
 
 def _show(request, annotator, task, leases, **extra):
-    why_empty = None if leases or anything_for(annotator, task) else progress.why_empty(annotator, task)
+    startable = leases or (anything_for(annotator, task) and task.is_open)
+    why_empty = None if startable else progress.why_empty(annotator, task)
     return _work(request, annotator, task, leases, why_empty=why_empty, **extra)
 
 
@@ -249,7 +271,7 @@ def answers(request, annotator, task):
         )
         for judgment in page
     ]
-    context = {"task": task, "has_sheets": has_sheets(task), "page": page, "rows": rows}
+    context = {"task": task, "has_sheets": has_sheets(task), "page": page, "rows": rows, **_may(annotator, task)}
     return render(request, "annotate/answers.html", context)
 
 

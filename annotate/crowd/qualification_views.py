@@ -14,6 +14,7 @@ from annotate import presenting
 from annotate.access import may, with_task
 from annotate.core.labels import label_name
 from annotate.crowd import qualifying
+from annotate.crowd.pausing import PAUSED, running
 from annotate.errors import InvalidAnswer, NotFound
 from annotate.guidelines import current, languages, versions
 from annotate.models import Trial, TrialAnswer
@@ -96,6 +97,7 @@ def _show(request, annotator, task, language, answered=None):
     found = qualifying.state(annotator, task, language)
     context = {
         "task": task,
+        "paused": PAUSED if running(annotator, task) else "",
         "found": found,
         "steps": _steps(found),
         "states": qualifying.states(annotator, task),

@@ -586,7 +586,7 @@ def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person, clien
     assert '<a href="/tasks/task/adjudication/">Nothing to adjudicate</a>' in home
     skip(ann, take(ann, task).pk)
     home = client.get("/").text
-    assert '<a class="button" href="/tasks/task/adjudication/">Adjudicate 1</a>' in home
+    assert '<a class="primary" href="/tasks/task/adjudication/">Adjudicate 1</a>' in home
     assert "Nothing to adjudicate" not in home
     make_task([DISPUTED], name="more")
     client.force_login(ann.user)

@@ -4,6 +4,11 @@ import re
 
 import pytest
 
+from annotate.crowd.pausing import PAUSED, pause
+from annotate.crowd.qualifying import answer, begin, next_question
+from annotate.judging import judge, skip
+from annotate.queue import take
+from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import DISPUTED
 
 
@@ -64,3 +69,121 @@ def test_the_question_stands_in_the_test_and_before_an_adjudicator_too(make_reco
 def test_a_task_about_posts_is_asked_by_its_title(make_task, as_ann):
     make_task([DISPUTED])
     assert words(as_ann.get("/").text).count("Which language?") == 1
+
+
+# --- paused, and closed
+
+
+def offered(html):
+    """Where a page's forms and buttons lead, those to log out and to stop apart."""
+    forms = re.findall('<form[^>]*action="([^"]*)"', html)
+    links = re.findall('class="(?:primary|button)" href="([^"]*)"', html)
+    return [address for address in forms + links if not re.search("/(logout|pause)/$", address)]
+
+
+@pytest.fixture
+def paused(make_records_task, ann, manager):
+    task = make_records_task(count=3)
+    judge(ann, take(ann, task).pk, Answer("1"))
+    pause(ann, task, by=manager, reason="too quick")
+    return task
+
+
+@pytest.mark.parametrize("address", ["/", "/tasks/crowd/", "/tasks/crowd/answers/"])
+def test_who_is_paused_is_told_everywhere_and_offered_nothing(paused, as_ann, address):
+    page = as_ann.get(address).text
+    assert PAUSED in words(page)
+    assert offered(page) == []
+
+
+def test_who_is_paused_before_the_test_is_not_asked_to_read_or_to_take_it(make_records_task, as_ann, ann, manager):
+    gold = {"practice": ["1", "0"], "test": ["1", "0"] * 4}
+    task = make_records_task(gold=gold, test_items=4)
+    pause(ann, task, by=manager, reason="too quick")
+    for address in ("/", "/tasks/crowd/", "/tasks/crowd/qualification/en/"):
+        page = as_ann.get(address).text
+        assert PAUSED in words(page)
+        assert offered(page) == []
+        assert "Take the test" not in page
+        assert "I have read them" not in page
+
+
+def test_a_refusal_because_of_a_pause_leads_to_the_other_tasks(paused, as_ann):
+    refused = as_ann.post("/tasks/crowd/undo/", headers={"HX-Request": "true"})
+    assert refused.status_code == 403
+    assert PAUSED in refused.text
+    assert offered(refused.text) == []
+    assert "See all tasks" in refused.text
+
+
+def test_sheets_are_not_offered_to_who_is_paused(make_task, as_ann, ann, manager):
+    task = make_task([DISPUTED], asked="de")
+    assert "Start a sheet" in as_ann.get("/").text
+    pause(ann, task, by=manager, reason="too quick")
+    assert offered(as_ann.get("/").text) == []
+    assert offered(as_ann.get("/tasks/task/sheet/").text) == []
+
+
+def test_a_closed_task_says_so_and_has_nothing_to_look_for_again(make_records_task, as_ann):
+    task = make_records_task()
+    task.is_open = False
+    task.save()
+    page = as_ann.get("/tasks/crowd/").text
+    assert "This task is closed." in page
+    assert offered(page) == []
+
+
+# --- before the test
+
+
+@pytest.fixture
+def tested(make_records_task):
+    gold = {"practice": ["1", "0"], "test": ["1", "0"] * 4}
+    return make_records_task(count=3, gold=gold, test_items=4, tries=3, languages=("en", "de"))
+
+
+def fail(ann, task, kind="test", language="en"):
+    trial = begin(ann, task, language, kind)
+    while question := next_question(trial):
+        answer(ann, question.pk, {"1": "0", "0": "1"}[question.gold_answer.label])
+
+
+@pytest.mark.parametrize("address", ["/", "/tasks/crowd/"])
+def test_what_waits_behind_each_test_is_told_and_how_many_tries_are_left(tested, as_ann, ann, address):
+    page = words(as_ann.get(address).text)
+    assert "3 wait in English once you have passed." in page
+    assert "3 wait in German once you have passed." in page
+    assert "left" not in page
+    fail(ann, tested, "practice")
+    for left in ("once you have passed; you have 2 tries left.", "you have 1 try left.", "not passed, no tries left"):
+        fail(ann, tested)
+        page = words(as_ann.get(address).text)
+        assert left in page
+        assert ("in English once" in page) == ("no tries" not in left)
+    assert "3 wait in German once you have passed." in page
+
+
+def test_what_is_behind_a_test_is_told_no_more_once_it_is_passed(tested, as_ann, ann):
+    fail(ann, tested, "practice")
+    trial = begin(ann, tested, "en", "test")
+    while question := next_question(trial):
+        answer(ann, question.pk, question.gold_answer.label)
+    page = words(as_ann.get("/").text)
+    assert "3 waiting in your languages" in page
+    assert "in English once" not in page
+    assert "3 wait in German once you have passed." in page
+
+
+# --- an adjudicator's
+
+
+def test_tasks_with_work_come_first_and_the_button_that_has_work_is_the_primary_one(make_task, person, client):
+    tasks = [make_task([DISPUTED], name=name) for name in ("first", "second", "third")]
+    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    # What its one reader skips goes to an adjudicator.
+    skip(ann, take(ann, tasks[1]).pk)
+    client.force_login(ada.user)
+    page = client.get("/").text
+    assert re.findall("<small>([a-z]+)</small></h2>", page)[0] == "second"
+    assert re.findall('<a class="primary" href="([^"]*)">', page) == ["/tasks/second/adjudication/"]
+    assert '<button class="primary">Start' not in page

@@ -124,7 +124,7 @@ def test_the_home_page_and_the_queue_lead_to_each_test(make_tested, person, clie
     go_through(bea, task, "test")
     page = client.get("/").text
     links = re.findall(r'href="/tasks/crowd/qualification/(\w+)/">([^<]*)<', page)
-    assert links == [("de", "Go on with the test in German"), ("fr", "Test in French: not passed")]
+    assert links == [("de", "Go on with the test in German"), ("fr", "Test in French: not passed, no tries left")]
     assert "Start</button>" in page
 
 
