@@ -348,7 +348,7 @@ def test_all_of_it_without_javascript(new_page, make_task, ann):
     page.click("button:has-text('Start')")
     page.click("button:has-text('Yes')")
     page.click("button:has-text('Undo')")
-    page.click("button:has-text('No')")
+    page.click("#answers button:has-text('No')")
     page.click("button:has-text('Skip')")
     page.click("summary:has-text('Undefined')")
     page.click("button:has-text('mixes languages')")
