@@ -3,7 +3,7 @@
 Nothing is counted here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from annotate.core.figures import NOT_MEASURED, coefficient, count, estimate, span
@@ -13,22 +13,21 @@ ALL = "all"
 Section = Mapping[str, Any]
 
 
-def agreement_table(report: Section) -> Table:
-    """A row a language, and one in all."""
-    columns = [*LANGUAGE, *((name, NUMBER) for name in ("units", "annotators", "judgments", "observed", "alpha"))]
-    columns += [("ordinal alpha", NUMBER)] * report["ordered"]
-    rows = [
-        (
-            code,
-            name,
-            *(count(part[key]) for key in ("units", "annotators", "judgments")),
-            estimate(part["observed"]),
-            coefficient(part["nominal"]),
-            *([coefficient(part["ordinal"])] * report["ordered"]),
-        )
-        for code, name, part in _parts(report)
-    ]
-    return Table("languages", tuple(columns), rows)
+# Heading -> what a section says below it.
+Columns = Sequence[tuple[str, Callable[[Section], str]]]
+COLUMNS: Columns = (
+    *((key, lambda part, key=key: count(part[key])) for key in ("units", "annotators", "judgments")),
+    ("observed", lambda part: estimate(part["observed"])),
+    ("alpha", lambda part: coefficient(part["nominal"])),
+)
+
+
+def agreement_table(report: Section, columns: Columns = COLUMNS, *, ordinal: str = "ordinal alpha") -> Table:
+    """A row a language, and one in all where there are several. ordinal: the heading of that alpha, if there is one."""
+    graded = [(ordinal, lambda part: coefficient(part["ordinal"]))] if report["ordered"] else []
+    told = [*columns, *graded]
+    rows = [(code, name, *(said(part) for _, said in told)) for code, name, part in _parts(report)]
+    return Table("languages", (*LANGUAGE, *((heading, NUMBER) for heading, _ in told)), rows)
 
 
 def accuracy_table(report: Section) -> Table:
@@ -106,6 +105,6 @@ def accuracy(made: Mapping[str, Any]) -> str:
 
 
 def _parts(report: Section) -> list[tuple[str, str, Section]]:
-    """Code, name and section of each language, where there are several, and of all."""
-    languages = report["languages"] if len(report["languages"]) > 1 else {}
-    return [*((code, name_of(code), part) for code, part in languages.items()), (ALL, "", report[ALL])]
+    """Code, name and section of each language, and of all where there are several or none is known."""
+    languages = [(code, name_of(code), part) for code, part in report["languages"].items()]
+    return languages if len(languages) == 1 else [*languages, (ALL, "", report[ALL])]

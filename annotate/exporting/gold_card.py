@@ -7,8 +7,9 @@ from annotate.core.aggregation import at_first, needed
 from annotate.core.figures import coefficient, count, estimate
 from annotate.core.labels import label_name
 from annotate.core.splits import SPLITS
+from annotate.crowd.agreement_tables import agreement_table
 from annotate.exporting.gold_records import REASONS
-from annotate.measuring.report_sections import LANGUAGE, NUMBER, Table, name_of
+from annotate.measuring.report_sections import NUMBER, Table, name_of
 from annotate.task_types import TASK_TYPES
 from corpora.core.languages import LANGUAGES, UND
 from corpora.ingest import licence_key
@@ -72,7 +73,7 @@ def of_posts(manifest: dict, names: dict) -> tuple[str, dict]:
         "reused_total": sum(counts["reused"].values()),
     }
     if manifest["agreement"]:
-        context["agreed"] = _table(agreement_table(manifest["agreement"], "posts"))
+        context["agreed"] = _agreement_table(manifest["agreement"], "posts")
     if audit := manifest["audit"]:
         shares = {
             knob: findings.whole_percent(manifest["task"][knob])
@@ -133,7 +134,7 @@ def of_records(manifest: dict, names: dict) -> tuple[str, dict]:
         "crowd": crowd,
         "right": estimate(pots["accuracy"]) if pots["asked"] else "",
         "left_out": [(REASONS[reason], count) for reason, count in counts["left_out"].items()],
-        "agreed": _table(agreement_table(manifest["agreement"], "records")) if manifest["agreement"] else None,
+        "agreed": _agreement_table(manifest["agreement"], "records") if manifest["agreement"] else None,
     }
     return f"annotate/{'card_judgments' if task['type'] == IMPORTED else 'card_records'}.md", context
 
@@ -149,17 +150,14 @@ def _split_row(code: str, by_split: dict) -> tuple:
     return (code, name_of(code), *(by_split.get(f"{code}.{split}", 0) for split in SPLITS))
 
 
-def agreement_table(found: dict, noun: str) -> Table:
-    """A row a language, and one of all where there are several. noun: what people agree on."""
-    measures = [("observed", "observed agreement"), ("nominal", "alpha")]
-    measures += [("ordinal", "alpha of the grades")] if found["ordered"] else []
-    sections = found["languages"] | ({"all": found["all"]} if len(found["languages"]) != 1 else {})
-    rows = [
-        (code, name_of(code), count(part["units_of_two"]), *(coefficient(part[key]) for key, _ in measures))
-        for code, part in sections.items()
-    ]
-    columns = (*LANGUAGE, (noun, NUMBER), *((words, NUMBER) for _, words in measures))
-    return Table("agreement by language", columns, rows)
+def _agreement_table(found: dict, noun: str) -> dict:
+    """noun: what people agree on."""
+    columns = (
+        (noun, lambda part: count(part["units_of_two"])),
+        ("observed agreement", lambda part: coefficient(part["observed"])),
+        ("alpha", lambda part: coefficient(part["nominal"])),
+    )
+    return _table(agreement_table(found, columns, ordinal="alpha of the grades"))
 
 
 def _table(table: Table) -> dict:
