@@ -109,6 +109,7 @@ def people(request, _, task):
         people_table=tables.people_table(task, found, times, pauses, _sort(request)),
         accuracy_plot=plots.accuracy_plot(found, pausing.rule(task)),
         paused=[row for row in pauses if row["running"]],
+        voidable=_voidable(task),
         paused_table=tables.paused_table(task, pauses, _sort(request)),
         times_plot=plots.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
         decides=may(request.user, "decide"),
@@ -176,6 +177,12 @@ def rule(request, _, task):
     return _page(request, "rule", task, rule=own, every=every, tables=tables.rule_tables(own, _sort(request)))
 
 
+def _voidable(task) -> set[int]:
+    """Whose answers and skips there are to be voided."""
+    said = Judgment.objects.filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP], voided_at=None)
+    return set(said.order_by().values_list("annotator", flat=True).distinct())
+
+
 @require_GET
 @never_cache
 @with_task("manage")
@@ -195,6 +202,7 @@ def _person(request, task, annotator, **extra):
         annotator=annotator,
         found=found,
         pause=next((row for row in pauses if row["running"]), None),
+        voidable=annotator.pk in _voidable(task),
         pauses_table=tables.paused_table(task, pauses, _sort(request), named=False) if pauses else None,
         tests_table=tables.trials_table(task, tested, _sort(request), named=False) if tested else None,
         labels_table=tables.labels_table(says["labels"], _sort(request)) if found and found["answers"] else None,
@@ -209,7 +217,10 @@ def _person(request, task, annotator, **extra):
 def lift(request, _, task, annotator):
     """Let a person go on. Pressed twice, or after somebody else did, it changes nothing."""
     found = get_object_or_404(Annotator, pk=annotator)
-    for pause in Pause.objects.filter(annotator=found, task=task, lifted_at=None):
+    running = Pause.objects.filter(annotator=found, task=task, lifted_at=None)
+    if not running:
+        messages.info(request, f"{found} is not paused, so nothing was done.")
+    for pause in running:
         pausing.lift(pause, by=request.user)
         messages.success(request, f"{found} may go on. What counts from now on are the gold answers from now on.")
     return redirect("manage-person", task.name, found.pk)

@@ -234,7 +234,9 @@ def max_(crowd):
 def test_letting_go_on_is_said_and_done_once(crowd, max_, desk):
     assert "Max may go on." in words(act(desk, crowd, max_, "lift"))
     assert running(max_, crowd) is None
-    assert "Max may go on." not in words(act(desk, crowd, max_, "lift"))
+    again = words(act(desk, crowd, max_, "lift"))
+    assert "Max is not paused, so nothing was done." in again
+    assert "Max may go on." not in again
 
 
 def test_pausing_asks_why_and_leaves_what_was_said_before_alone(crowd, desk):
@@ -267,6 +269,13 @@ def test_voiding_says_first_what_it_would_do_and_then_what_it_did(crowd, max_, d
     units = "1 unit is" if to_reopen == 1 else f"{to_reopen} units are"
     assert f"Voided {count} answers of Max; {units} back in the queue." in done
     assert "has no answers here that count" in words(desk.get(at))
+
+
+def test_voiding_is_offered_only_where_there_is_something_to_void(crowd, max_, desk):
+    pages = [address(crowd, "people/"), f"/manage/tasks/{crowd.name}/people/{max_.pk}/"]
+    assert ["Void their answers" in desk.get(at).text for at in pages] == [True, True]
+    act(desk, crowd, max_, "void", reason="random")
+    assert ["Void their answers" in desk.get(at).text for at in pages] == [False, False]
 
 
 def test_staff_without_the_permission_may_look_and_not_act(crowd, max_, client):
