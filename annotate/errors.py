@@ -1,11 +1,16 @@
 """Everything an operation may refuse, each with its HTTP status and a sentence for the person it is refused to.
 
-Operations raise these; the middleware and the API's exception handler turn them into answers, once each.
+Operations raise these; the middleware and the API's exception handler turn them into answers, once each. What no view
+answers, an address that leads nowhere or an error, gets its page here, and under /api/ its JSON.
 """
 
+from django.http import JsonResponse
+from django.views import defaults
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
+
+API = "/api/"
 
 
 class Refusal(Exception):
@@ -60,6 +65,20 @@ class NothingToUndo(Refusal):
 
 class TooLateToUndo(Refusal):
     code = "too_late_to_undo"
+
+
+def page_not_found(request, exception):
+    """An address that leads nowhere: a page, or for a program the refusal that it expects."""
+    if not request.path.startswith(API):
+        return defaults.page_not_found(request, exception)
+    return JsonResponse({"code": NotFound.code, "detail": "There is nothing at this address."}, status=404)
+
+
+def server_error(request):
+    if not request.path.startswith(API):
+        return defaults.server_error(request)
+    detail = "Something went wrong here. What was saved before is safe; send this again, or tell the manager."
+    return JsonResponse({"code": "server_error", "detail": detail}, status=500)
 
 
 def api_exception_handler(error, context):

@@ -6,6 +6,9 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+handler404 = "annotate.errors.page_not_found"
+handler500 = "annotate.errors.server_error"
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     # Pages that are not ours, the admin's and the API's, make browsers ask for it.

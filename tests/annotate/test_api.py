@@ -279,3 +279,21 @@ def test_json_nested_too_deeply_is_refused_in_a_sentence(make_task, person, clie
     headers = {"Authorization": f"Token {token}"}
     reply = client.post("/api/v1/leases/1/judge/", body, content_type="application/json", headers=headers)
     assert (reply.status_code, reply.json()["detail"]) == (400, "The JSON is nested too deeply.")
+
+
+def test_an_address_that_leads_nowhere_is_refused_as_everything_else_is(client, settings):
+    for address in ("/api/", "/api/v1/nothing/", "/api/v2/tasks/"):
+        answer = client.get(address)
+        assert answer.status_code == 404
+        assert answer.json() == {"code": "not_found", "detail": "There is nothing at this address."}
+    assert "<h1>There is nothing at this address.</h1>" in client.get("/apis/").text
+
+
+def test_an_error_of_the_server_is_told_in_json_too(client, person, monkeypatch):
+    client.force_login(person("eve", "de").user)
+    client.raise_request_exception = False
+    monkeypatch.setattr("annotate.api.Task.objects.filter", None)
+    answer = client.get("/api/v1/tasks/")
+    assert answer.status_code == 500
+    assert answer.json()["code"] == "server_error"
+    assert answer.json()["detail"].startswith("Something went wrong here.")
