@@ -61,6 +61,10 @@ AUTHOR_KEY = installation_key("AUTHOR_KEY")
 DEBUG = flag("ASSAY_DEBUG")
 ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").replace(",", " ").split()
 HTTPS = flag("ASSAY_HTTPS")
+# Where people reach the site, for what is printed outside of any request.
+SITE = os.environ.get("ASSAY_SITE") or (f"https://{ALLOWED_HOSTS[0]}" if HTTPS else "http://localhost:8000")
+if not SITE.startswith(("https://", "http://")):
+    raise ImproperlyConfigured(f"ASSAY_SITE is {SITE!r}; begin it with https:// or http://.")
 
 INSTALLED_APPS = [
     "knox",

@@ -159,6 +159,14 @@ def test_the_command_prints_a_link_for_each_new_person(person, tmp_path, capsys,
     assert client.get(link.removeprefix("http://localhost:8000")).status_code == 200
 
 
+def test_links_begin_with_where_people_reach_the_site(db, tmp_path, capsys, settings):
+    settings.SITE = "https://assay.example.org"
+    table = tmp_path / "people.csv"
+    table.write_text(HEADER + "ann,Ann,de\n", encoding="utf-8")
+    call_command("add_annotators", str(table))
+    assert "\thttps://assay.example.org/invite/" in capsys.readouterr().out
+
+
 def test_the_command_says_all_faults_and_changes_nothing(db, tmp_path):
     table = tmp_path / "people.csv"
     table.write_text(HEADER + "ann,Ann,de\nbob,Bob,xx\ncleo,Cleo,de:9\n", encoding="utf-8")

@@ -14,8 +14,8 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument(
             "--site",
-            default=f"https://{settings.ALLOWED_HOSTS[0]}" if settings.HTTPS else "http://localhost:8000",
-            help="what the links begin with (default %(default)s)",
+            default=settings.SITE,
+            help="what the links begin with (default: ASSAY_SITE, now %(default)s)",
         )
 
     def handle(self, *, file, site, **options):
