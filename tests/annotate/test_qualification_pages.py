@@ -285,7 +285,7 @@ def test_a_second_tab_that_says_otherwise_is_told_and_shown_the_way_on(task, ann
     refused = says(as_ann, question, "0", **HTMX)
     assert (refused.status_code, refused["HX-Retarget"]) == (409, "#notice")
     assert "You have already answered Yes here" in refused.text
-    assert f'<a href="{PATH}">Go on</a>' in refused.text
+    assert f'<a data-key="Enter" href="{PATH}">Go on <kbd>↵</kbd></a>' in refused.text
     assert TrialAnswer.objects.get(pk=question.pk).label == "1"
 
 
@@ -425,6 +425,26 @@ def test_an_answer_whose_reply_was_lost_is_counted_once(new_page, task, ann, con
     hands.press_and_wait("Digit1")
     assert "question 2 of 4" in page.inner_text(".progress")
     assert TrialAnswer.objects.filter(trial__kind="test").exclude(label="").count() == 1
+
+
+@in_browser
+def test_an_answer_in_a_second_tab_that_is_behind_is_told_in_its_place_and_enter_goes_on(
+    new_page, task, ann, console_errors
+):
+    question = next_question(practised(ann, task))
+    page = new_page(user=ann.user)
+    page.goto(PATH)
+    answer(ann, question.pk, "1")
+    page.wait_for_timeout(GRACE)
+    hands = Hands(page, FRENCH)
+    hands.press("Digit2")
+    page.wait_for_selector("#notice .notice")
+    assert "You have already answered Yes here, and that stands." in page.inner_text("#notice")
+    assert "question 1 of 4" in page.inner_text(".progress")
+    console_errors.clear()  # the refusal
+    with page.expect_navigation():
+        hands.press("Enter")
+    assert "question 2 of 4" in page.inner_text(".progress")
 
 
 @in_browser
