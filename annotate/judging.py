@@ -5,11 +5,13 @@ from django.utils import timezone
 
 from annotate.auditing import check_limit
 from annotate.core import stages
+from annotate.core.labels import label_name
 from annotate.crowd.pausing import after_answer, check_not_paused
 from annotate.errors import (
     AlreadyAnswered,
     InvalidAnswer,
     LeaseExpired,
+    NotAllowed,
     NotFound,
     NothingToUndo,
     Refusal,
@@ -18,7 +20,7 @@ from annotate.errors import (
 )
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.queue import close_others, free_place, lease_locked, one_at_a_time
-from annotate.routing import after_judgment, ask_again, binding, move
+from annotate.routing import Routes, after_judgment, ask_again, binding, move, queues_of
 from annotate.task_types import TASK_TYPES, name_of
 from annotate.task_types.task_type import Answer
 
@@ -137,10 +139,13 @@ def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
     """Take back an answer or a skip, the last one if none is named, and open its unit again.
 
-    Possible until somebody else has been given the unit, or has judged it, since. The unit that was open goes back.
+    Possible until somebody else has been given the unit, or has judged it, since, and as long as they may be given it
+    themselves. The unit that was open goes back.
     """
     one_at_a_time(annotator)
     check_not_paused(annotator, task)
+    if not task.is_open:
+        raise WrongStage("This task is closed, so your answer stands.")
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
@@ -153,6 +158,8 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
     if judgment.voided_at:
         raise NothingToUndo("That answer has already been taken back.")
+    if judgment.lease.queue not in queues_of(annotator, task, Routes.load()):
+        raise NotAllowed(f"You may not work in {label_name(judgment.lease.queue)} any more, so your answer stands.")
     others_leases = unit.leases.exclude(annotator=annotator).filter(opened_at__gte=judgment.answered_at)
     others_judgments = unit.judgments.exclude(annotator=annotator).filter(answered_at__gte=judgment.answered_at)
     if others_leases.exists() or others_judgments.exists():

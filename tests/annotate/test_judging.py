@@ -444,11 +444,15 @@ def test_what_was_said_in_another_task_is_not_taken_back(make_task, person):
         undo(ann, two, judgment.pk)
 
 
-def test_an_answer_can_be_taken_back_tomorrow_and_in_a_closed_task(make_task, person):
+def test_an_answer_can_be_taken_back_tomorrow_but_not_in_a_closed_task(make_task, person):
     task, ann = make_task([DISPUTED]), person("ann", "de")
     judgment = answer(ann, task)
     yesterday = timezone.now() - timedelta(days=1)
     Judgment.objects.filter(pk=judgment.pk).update(shown_at=yesterday, answered_at=yesterday)
     task.is_open = False
+    task.save()
+    with pytest.raises(WrongStage, match="closed, so your answer stands"):
+        undo(ann, task)
+    task.is_open = True
     task.save()
     assert undo(ann, task).unit == judgment.unit

@@ -8,7 +8,7 @@ from django.utils import timezone
 from annotate import judging
 from annotate.core import stages
 from annotate.crowd.qualifying import grant, states
-from annotate.errors import WrongStage
+from annotate.errors import NotAllowed, WrongStage
 from annotate.judging import undo
 from annotate.manage.queue_states import queue_states
 from annotate.models import Qualification
@@ -225,6 +225,17 @@ def test_records_in_no_language_are_for_who_reads_posts_in_none(make_records_tas
     task = make_records_task(count=1, languages=("de", "en", "und"))
     assert queues_of(person("emma", "en"), task, Routes.load()) == {"en": ["en"], "und": ["und"]}
     assert queues_of(person("hans", "de"), task, Routes.load()) == {"de": ["de"]}
+
+
+def test_nothing_is_taken_back_in_a_language_that_one_may_not_work_in_any_more(make_records_task, person, manager):
+    task, ann = make_records_task(count=2, test_items=2, gold={"test": ["1", "0"]}), person("ann", "en")
+    grant(ann, task, "en", by=manager)
+    answer(ann, task, "1")
+    task.guidelines.create(language="en", major=2, minor=0, text="Otherwise.")
+    with pytest.raises(NotAllowed, match="may not work in English any more"):
+        undo(ann, task)
+    assert not ann.leases.filter(closed_at=None).exists()
+    assert task.units.filter(judgments__voided_at=None, judgments__annotator=ann).count() == 1
 
 
 def test_an_answer_after_the_unit_has_gone_on_is_refused_and_changes_nothing(make_records_task, crowd):
