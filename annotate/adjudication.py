@@ -6,9 +6,10 @@ from django.utils import timezone
 
 from annotate.auditing import check_limit
 from annotate.core import stages
+from annotate.crowd.pausing import check_not_paused
 from annotate.errors import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, WrongStage
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.routing import move
+from annotate.routing import binding, move
 from annotate.task_types import TASK_TYPES
 from annotate.task_types.task_type import Answer
 
@@ -32,7 +33,7 @@ def for_others(task: Task, annotator: Annotator) -> int:
 
 
 def _judged(annotator: Annotator):
-    return Judgment.objects.filter(annotator=annotator, voided_at=None).values("unit")
+    return Judgment.objects.filter(binding(), annotator=annotator).values("unit")
 
 
 def adjudicated(task: Task):
@@ -62,7 +63,8 @@ def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") 
 def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
     unit = _locked(unit_id)
     kind = Judgment.SETTLE if answer.label else Judgment.DISCARD
-    own = unit.judgments.filter(annotator=annotator, voided_at=None).first()
+    check_not_paused(annotator, unit.task)
+    own = unit.judgments.filter(binding(), annotator=annotator).first()
     said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
     if own and (own.kind, own.label, own.reason, own.comment) == said:
         return own  # a retry

@@ -98,7 +98,9 @@ def stage_counts(task: Task) -> dict[str, int]:
 def undecidable(task: Task) -> int:
     """Units that wait for an adjudicator although every active one has judged them: nobody may decide these."""
     adjudicators = Annotator.objects.filter(adjudicates=True, user__is_active=True)
-    judged = Q(judgments__voided_at=None, judgments__annotator__in=adjudicators)
+    # As routing.binding has it.
+    binding = Q(judgments__voided_at=None) | Q(judgments__voided_by__isnull=False)
+    judged = binding & Q(judgments__isnull=False, judgments__annotator__in=adjudicators)
     by = Count("judgments__annotator", filter=judged, distinct=True)
     return task.units.filter(stage=stages.ADJUDICATION).annotate(by=by).filter(by__gte=adjudicators.count()).count()
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.crowd.honeypots import due
 from annotate.errors import NotFound
-from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.routing import Routes, binding, queues_of
 
 
@@ -54,7 +54,12 @@ def in_own_queues(annotator: Annotator, task: Task) -> QuerySet[Unit]:
 def unjudged(annotator: Annotator, task: Task) -> QuerySet[Unit]:
     """Units of the task that the annotator has not judged, whatever queue or stage they are in."""
     judged = Judgment.objects.filter(binding(), unit=OuterRef("pk"), annotator=annotator)
-    return task.units.filter(~Exists(judged))
+    units = task.units.filter(~Exists(judged))
+    if annotator.adjudicates:
+        # They could read there what others had answered.
+        reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
+        units = units.filter(~Exists(reopened))
+    return units
 
 
 def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:

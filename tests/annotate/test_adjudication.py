@@ -2,9 +2,11 @@ import pytest
 
 from annotate.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.core import stages
-from annotate.errors import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, TooLateToUndo, WrongStage
+from annotate.crowd.pausing import lift, running, void
+from annotate.errors import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, TooLateToUndo, WrongStage
 from annotate.judging import judge, skip, undo
 from annotate.models import Annotator, Judgment
+from annotate.progress import undecidable
 from annotate.queue import release, take
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -216,3 +218,39 @@ def test_an_adjudicator_is_told_what_waits_for_another_since_they_have_judged_it
     for told in ("1 post waits for another adjudicator, since you have judged it.", "2 posts wait for another"):
         skip(both, take(both, task).pk)
         assert told in client.get("/tasks/task/adjudication/").content.decode()
+
+
+@pytest.fixture
+def differed(make_records_task, person):
+    """A page on which three people differed, so that it waits for an adjudicator; and the three."""
+    task = make_records_task("web_ranking", 1, on_conflict="ADJUDICATION")
+    three = [person(f"p{number}", "en", adjudicates=number == 0) for number in range(3)]
+    for annotator, label in zip(three, "430", strict=True):
+        judge(annotator, take(annotator, task).pk, Answer(label))
+    return task, three
+
+
+def test_whose_answers_were_voided_does_not_decide_what_they_had_answered(differed, person, manager):
+    task, (first, *_) = differed
+    void(first, task, by=manager, reason="sleeps")
+    fourth = person("dan", "en")
+    judge(fourth, take(fourth, task).pk, Answer("1"))
+    unit = task.units.get()
+    assert unit.stage == stages.ADJUDICATION
+    assert not to_adjudicate(task, first).exists()
+    assert undecidable(task) == 1
+    with pytest.raises(Paused):
+        settle(first, unit.pk, Answer("4", "I know"))
+    lift(running(first, task), by=manager)
+    with pytest.raises(NotAllowed, match="judged this one"):
+        settle(first, unit.pk, Answer("4", "I know"))
+
+
+def test_who_could_read_what_others_answered_is_not_asked_for_the_page_when_it_is_asked_anew(differed, person, manager):
+    task, (first, *_) = differed
+    ada, dan = person("ada", "en", adjudicates=True), person("dan", "en")
+    assert to_adjudicate(task, ada).count() == 1
+    void(first, task, by=manager, reason="sleeps")
+    assert task.units.get().stage == stages.QUEUED
+    assert take(ada, task) is None
+    assert take(dan, task) is not None
