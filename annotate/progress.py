@@ -65,9 +65,9 @@ def why_empty(annotator: Annotator, task: Task) -> str:
     own = waiting(annotator, task)
     if with_free_place(own).exists():
         return "Something has just come free. Look again."
-    if held := own.count():
+    if own.exists():
         return (
-            f"What is left in your languages ({held:,}) is open with other readers. "
+            "What is left in your languages is open with other readers. "
             f"What they leave comes back within {task.lease_minutes} minutes."
         )
     queued = task.units.filter(stage=stages.QUEUED, honeypot=False)

@@ -226,7 +226,7 @@ def test_why_empty_the_last_are_open_at_others(make_task, person):
     take(ann, task)
     assert take(bea, task) is None
     assert why_empty(bea, task) == (
-        "What is left in your languages (1) is open with other readers. What they leave comes back within 7 minutes."
+        "What is left in your languages is open with other readers. What they leave comes back within 7 minutes."
     )
 
 
