@@ -49,7 +49,8 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
         for line, raw in read_rows(path, format_of(path) or "", wanted, MAX_LINE, lambda count: None):
             if isinstance(raw, Fault):
                 raise GoldAnswerError(f"{path}, line {line:,}: {raw.reason}")
-            row = GoldRow(**{field: str(raw.get(field) or "").strip() for field in FIELDS})
+            # A number is a label too: 0 is not empty.
+            row = GoldRow(**{field: "" if raw.get(field) is None else str(raw[field]).strip() for field in FIELDS})
             if not row.purpose:
                 continue
             if row.purpose not in PURPOSES:
@@ -59,6 +60,11 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
                 )
             if not row.id or not row.label:
                 raise GoldAnswerError(f"{path}, line {line:,}: a gold answer needs an id and a label.")
+            if row.purpose == GoldAnswer.PRACTICE and not row.explanation:
+                raise GoldAnswerError(
+                    f"{path}, line {line:,}: practice is explained item by item, and {row.id} has no explanation. Say "
+                    "in a sentence why its label is right."
+                )
             if row.id in rows:
                 raise GoldAnswerError(f"{path}, line {line:,}: {row.id} is there twice; each serves one purpose.")
             rows[row.id] = row
@@ -75,6 +81,13 @@ def add_gold_answers(task: Task, rows: list[GoldRow], items: list[Item]) -> None
         if row.label not in task.labels:
             raise GoldAnswerError(
                 f"The gold answer of {row.id} is {row.label!r}; the labels of the task are {', '.join(task.labels)}."
+            )
+    first: dict[tuple, str] = {}
+    for row, item in both:
+        if (other := first.setdefault(same(item), row.id)) != row.id:
+            raise GoldAnswerError(
+                f"The gold answers {other} and {row.id} say the same, and each serves one purpose: who met one would "
+                "know the other. Leave one out."
             )
     GoldAnswer.objects.bulk_create(
         GoldAnswer(task=task, item=item, purpose=row.purpose, label=row.label, explanation=row.explanation)

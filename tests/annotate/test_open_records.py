@@ -5,6 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotate.crowd.gold_answers import GoldAnswerError, read_gold
 from annotate.guidelines import current
 from annotate.models import Task
 from corpora.models import Item
@@ -77,6 +78,28 @@ def test_every_answer_of_the_draw_is_wanted_from_three_people_who_passed_a_test(
     assert set(work(task).values_list("redundancy", flat=True)) == {3}
     assert set(task.guidelines.values_list("language", flat=True)) == {"de", "en", "fr"}
     assert current(task, "es").language == "en"
+
+
+def test_a_label_that_is_the_number_0_is_a_label(tmp_path):
+    write(tmp_path / "g.jsonl", [{"id": "a", "label": 0, "purpose": "queue"}, {"id": 0, "label": 1, "purpose": "test"}])
+    assert [(row.id, row.label) for row in read_gold([tmp_path / "g.jsonl"])] == [("a", "0"), ("0", "1")]
+
+
+def test_practice_without_an_explanation_is_refused_with_its_line(tmp_path):
+    write(tmp_path / "g.jsonl", [{"id": "a", "label": "1", "purpose": "practice", "explanation": " "}])
+    with pytest.raises(GoldAnswerError, match="line 1: practice is explained item by item, and a has no explanation"):
+        read_gold([tmp_path / "g.jsonl"])
+
+
+@pytest.mark.django_db
+def test_two_gold_answers_that_say_the_same_are_refused(corpus):
+    write(corpus / "more.jsonl", [{"id": "twin", "language": "en", "question": "q0?", "passage": "en 0"}])
+    call_command("import_corpus", "pairs", str(corpus / "more.jsonl"), licence="CC0-1.0")
+    gold = [json.loads(line) for line in (corpus / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    write(corpus / "gold.jsonl", [*gold, {"id": "twin", "label": "1", "purpose": "queue"}])
+    with pytest.raises(CommandError, match="The gold answers en0 and twin say the same"):
+        open_task(corpus)
+    assert not Task.objects.exists()
 
 
 @pytest.mark.django_db
