@@ -94,7 +94,7 @@ def _off(language: str, found: list[Miss]) -> str:
         why.append(f"{first.bound:,} of {first.rows:,} belong together with records in other languages{untrained}")
     if first.largest > max(1, FAR * first.rows):
         why.append(f"{first.largest:,} of {first.rows:,} belong together, and are in one split")
-    words = "; ".join(why) or f"there are only {first.rows:,}"
+    words = "; ".join(why) or f"the set has only {first.rows:,} there"
     where = "Without a language" if language == UND else f"In {name_of(language)}"
     return f"{where}, {told}: {words}."
 
