@@ -17,7 +17,7 @@ def _newest(task: Task) -> dict[str, Guidelines]:
     return newest
 
 
-def _in(language: str, newest: Mapping[str, Guidelines]) -> Guidelines | None:
+def _in(language: str, newest: Mapping):
     return newest.get(language) or newest.get(ENGLISH) or next(iter(newest.values()), None)
 
 
@@ -38,8 +38,12 @@ def languages(task: Task) -> list[str]:
 
 def majors(task: Task) -> dict[str, int]:
     """Each language of the task's records -> the major version under which its test is to be passed."""
-    newest = _newest(task)
-    return {language: found.major if (found := _in(language, newest)) else 0 for language in task.languages}
+    newest: dict[str, int] = {}
+    # Without the texts, which are long, and asked for with every unit that is handed out.
+    versions = task.guidelines.order_by("language", "-major", "-minor").values_list("language", "major")
+    for language, major in versions:
+        newest.setdefault(language, major)
+    return {language: _in(language, newest) or 0 for language in task.languages}
 
 
 def add_first(task: Task, texts: Mapping[str, str]) -> None:

@@ -44,9 +44,9 @@ def behind_tests(annotator: Annotator, task: Task, found: Iterable[Standing]) ->
     routes, own = Routes.load(), queues_of(annotator, task, Routes.load())
     counts = {}
     for standing in found:
-        queue = routes.queue_of(standing.language)
+        queue = routes.queue_in(task, standing.language)
         if queue not in own:
-            units = unjudged(annotator, task).filter(language=queue, item__language=standing.language)
+            units = unjudged(annotator, task).filter(language=queue)
             work = units.filter(stage=stages.QUEUED, honeypot=False)
             counts[standing.language] = work.count() + to_come(annotator, task, work, units)
     return counts

@@ -3,9 +3,11 @@
 Each change goes through its operation: a version is added and none edited, a label is corrected with what counts by it.
 """
 
+from functools import cache
+
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -13,7 +15,7 @@ from django.utils.http import urlencode
 from annotate.crowd.gold_answers import check_correction, correct
 from annotate.crowd.qualifying import check_grant, grant
 from annotate.errors import Refusal
-from annotate.guidelines import check_version, current, new_version
+from annotate.guidelines import check_version, current, majors, new_version
 from annotate.models import GoldAnswer, Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
 from annotate.routing import binding
 from annotate.task_types import TASK_TYPES, name_of
@@ -94,9 +96,14 @@ class GuidelinesAdmin(Undeletable):
         held = current(task, initial.get("language", "")) if task else None
         return {**initial, **({"text": held.text} if held else {})}
 
+    def get_queryset(self, request):
+        others = Guidelines.objects.filter(task=OuterRef("task"), language=OuterRef("language"))
+        newer = others.filter(Q(major__gt=OuterRef("major")) | Q(major=OuterRef("major"), minor__gt=OuterRef("minor")))
+        return super().get_queryset(request).annotate(superseded=Exists(newer))
+
     @admin.display(boolean=True)
     def holds(self, guidelines):
-        return current(guidelines.task, guidelines.language) == guidelines
+        return not guidelines.superseded
 
     @admin.display(description="new version")
     def anew(self, guidelines):
@@ -269,7 +276,6 @@ class QualificationAdmin(Undeletable):
     """By a test, or added here: that lets a person work without one."""
 
     form = QualificationForm
-    list_display = ["annotator", "task", "language", "major", "holds", "by", "at"]
     list_filter = ["task", "language"]
     search_fields = ["annotator__user__username"]
     list_select_related = ["annotator__user", "task", "granted_by"]
@@ -279,10 +285,14 @@ class QualificationAdmin(Undeletable):
     def has_change_permission(self, request, obj=None):
         return False
 
-    @admin.display(boolean=True)
-    def holds(self, qualification):
-        found = current(qualification.task, qualification.language)
-        return found is not None and found.major == qualification.major
+    def get_list_display(self, request):
+        majors_of = cache(majors)  # each task's once a page
+
+        @admin.display(boolean=True)
+        def holds(qualification):
+            return majors_of(qualification.task).get(qualification.language) == qualification.major
+
+        return ["annotator", "task", "language", "major", holds, "by", "at"]
 
     @admin.display
     def by(self, qualification):

@@ -4,11 +4,14 @@ import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from annotate.crowd import honeypots
 from annotate.crowd.gold_answers import correct
-from annotate.crowd.qualifying import answer, begin, next_question, state
+from annotate.crowd.qualifying import answer, begin, grant, next_question, state
 from annotate.errors import InvalidAnswer
+from annotate.guidelines import new_version
 from annotate.judging import judge
 from annotate.models import GoldAnswer, Guidelines, Qualification, Task
 from annotate.queue import take
@@ -52,6 +55,26 @@ def said(response):
 def add_version(desk, task, **fields):
     data = {"task": task.pk, "language": "en", "text": "Read better.", "kind": "minor", **fields}
     return desk.post(f"{ADMIN}/guidelines/add/", data, follow=True)
+
+
+def test_which_version_holds_is_shown_by_as_many_queries_however_many_there_are(desk, task, person, manager):
+    def asked():
+        found = []
+        for page in ("guidelines", "qualification"):
+            with CaptureQueriesContext(connection) as queries:
+                shown = desk.get(f"{ADMIN}/{page}/").text
+            found.append((len(queries), shown.count("icon-yes"), shown.count("icon-no")))
+        return found
+
+    grant(person("ann", "en"), task, "en", by=manager)
+    first = asked()
+    assert [(yes, no) for _, yes, no in first] == [(1, 0), (1, 0)]
+    for number in range(4):
+        new_version(task, "en", f"Version {number}", major=number == 3)
+        grant(person(f"p{number}", "en"), task, "en", by=manager)
+    second = asked()
+    assert [(yes, no) for _, yes, no in second] == [(1, 4), (1, 4)]
+    assert [queries for queries, *_ in second] == [queries for queries, *_ in first]
 
 
 def test_a_new_version_begins_with_the_one_that_holds(desk, task):

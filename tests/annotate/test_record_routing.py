@@ -12,7 +12,7 @@ from annotate.errors import NotAllowed, WrongStage
 from annotate.judging import undo
 from annotate.manage.queue_states import queue_states
 from annotate.models import Qualification
-from annotate.progress import own_progress, queue_table, why_empty
+from annotate.progress import behind_tests, own_progress, queue_table, why_empty
 from annotate.queue import take
 from annotate.routing import Routes, queues_of
 from annotate.task_types.task_type import Answer
@@ -200,6 +200,7 @@ def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records
             judging.judge(annotator, lease.pk, Answer("1"))
         assert languages == {"hr"}
         assert own_progress(annotator, task)["waiting"] == 0
+    assert behind_tests(ben, task, states(ben, task)) == {"sr": 2}
     assert [step.step for step in states(ben, task)] == ["passed", "read"]
     rows = {row["queue"]: row for row in queue_states(task)["queues"]}
     assert {queue: (row["readers"], row["able"], row["state"]) for queue, row in rows.items()} == {
