@@ -197,11 +197,29 @@ def _place(share: float, axis: Axis) -> str:
     return f"{min(100.0, max(0.0, 100 * (100 * share - start) / (end - start))):.4g}%"
 
 
+def code_text(label: str, y: float, wide: int, narrow: int) -> SafeString:
+    """A row's code or a person's name, of which both ends are kept where it has more letters than there is room for.
+
+    What is for narrow pages alone (class plot-narrow) shows only where a style sheet says so.
+    """
+    if len(label) <= narrow:
+        return text(label, 0, y, font_weight=600)
+    hidden = {"class_": "plot-narrow", "display": "none"}
+    return text(_shortened(label, wide), 0, y, font_weight=600, class_="plot-wide") + text(
+        _shortened(label, narrow), 0, y, font_weight=600, **hidden
+    )
+
+
+def _shortened(words: str, most: int) -> str:
+    end = (most - 1) // 2
+    return words if len(words) <= most else f"{words[: most - 1 - end].rstrip()}…{words[len(words) - end :].lstrip()}"
+
+
 def _label(row: Row, top: int, height: int) -> SafeString:
     """A line above the row, the code, and the name beside it, cut off where it would reach into the plot."""
     y = height / 2 + 4
     line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
-    code = text(row.label, 0, y, font_weight=600)
+    code = code_text(row.label, y, 24, 9)
     name = text(row.name, NAME, y, fill=QUIET, class_="plot-wide")
     return line + element("svg", code, name, y=top, width=f"{PLOT - 1}%", height=height)
 

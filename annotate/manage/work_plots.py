@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 
 from annotate.core.figures import count
-from annotate.plots import LINE_HEIGHT, NAME, PLOT, PLOT_WIDTH, ROW
+from annotate.plots import LINE_HEIGHT, NAME, PLOT, PLOT_WIDTH, ROW, code_text
 from annotate.svg import ACCENT, LINE, PAPER, QUIET, element, escaped, picture, text
 
 # From what is done to what nobody has begun: told apart by shade, and by order, without colour.
@@ -87,7 +87,7 @@ def _name(row: Parts | Span, top: int, number: float) -> SafeString:
     """A line above the row, the code, the name beside it, and how many they are."""
     line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
     y = ROW / 2 + 4
-    code = text(row.label, 0, y, font_weight=600)
+    code = code_text(row.label, y, 18, 6)
     name = text(row.name, NAME, y, fill=QUIET, class_="plot-wide")
     label = element("svg", code, name, y=top, width=f"{PLOT - 6}%", height=ROW)
     counted = text(count(number), f"{PLOT - 1}%", top + y, fill=QUIET, text_anchor="end", class_="number")

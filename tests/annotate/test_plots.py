@@ -14,6 +14,7 @@ from annotate.plots import (
     Row,
     axis_of,
     bars,
+    code_text,
     confused_labels,
     forest,
     heat_map,
@@ -251,3 +252,20 @@ def test_an_estimate_is_written_with_its_interval_and_a_missing_one_as_a_dash():
     assert estimate({"value": 0.971, "low": 0.958, "high": 0.982}) == "97.1% [95.8, 98.2]"
     assert estimate({"value": None, "low": 0.0, "high": 1.0}) == estimate(None) == "–"
     assert [p_value(p) for p in (1e-9, 0.0312, 1.0, None)] == ["<0.001", "0.031", "1.000", "–"]
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("de", ["de"]),
+        ("Annotator", ["Annotator"]),
+        ("Annotator 117", ["Annotator 117", "Anno…117"]),
+        ("Wolfeschlegelsteinhausen Bergerdorff", ["Wolfeschlege…Bergerdorff", "Wolf…orff"]),
+    ],
+)
+def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages(label, shown):
+    made = code_text(label, 10, 24, 9)
+    assert re.findall(">([^<]+)</text>", made) == shown
+    assert [len(words) <= most for words, most in zip(shown, (24, 9), strict=False)] == [True] * len(shown)
+    # Alone, without a style sheet, one of them shows.
+    assert made.count("<text") - made.count('display="none"') == 1
