@@ -10,6 +10,7 @@ from annotate.progress import undecidable
 from annotate.queue import release, take
 from annotate.task_types.task_type import Answer
 from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.hands import GRACE
 
 GERMAN = Answer("de", "I read the language")
 
@@ -254,3 +255,21 @@ def test_who_could_read_what_others_answered_is_not_asked_for_the_page_when_it_i
     assert task.units.get().stage == stages.QUEUED
     assert take(ada, task) is None
     assert take(dan, task) is not None
+
+
+def test_a_digit_settles_once_it_is_said_how_one_knows(skipped, ada, new_page):
+    first, second = skipped(2).units.order_by("position")
+    page = new_page(user=ada.user)
+    page.goto(f"/tasks/task/adjudication/{first.pk}/")
+    page.wait_for_timeout(GRACE)
+    page.keyboard.press("g")  # no guidelines here
+    page.keyboard.press("1")
+    # The reason is asked for, and a digit in it is a digit.
+    assert page.evaluate("document.activeElement.name") == "reason"
+    page.keyboard.type("1 dictionary")
+    assert where(first)[0] == stages.ADJUDICATION
+    page.keyboard.press("Escape")
+    with page.expect_navigation():
+        page.keyboard.press("1")
+    assert where(first) == (stages.LABELLED, first.candidates[0])
+    assert f"/adjudication/{second.pk}/" in page.url

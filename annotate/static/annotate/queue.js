@@ -1,4 +1,4 @@
-// The annotator's hands: keys by physical position, active time, and what to do when the line is gone.
+// The annotator's hands, and the adjudicator's: keys by physical position, active time, and what to do when the line is gone.
 // Without this file every button still works: it adds no function of its own to the page.
 "use strict";
 
@@ -99,7 +99,7 @@
     const wanted = reasons
       ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
       : find(`[data-key=${event.code}]`);
-    const known = wanted || event.code === "KeyG" || event.code === "KeyC";
+    const known = wanted || (event.code === "KeyG" && find("#guidelines")) || event.code === "KeyC";
     if (!known) return;
     event.preventDefault();
     if (event.repeat || busy || tooSoon()) return;
