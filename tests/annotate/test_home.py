@@ -124,13 +124,15 @@ def test_sheets_are_not_offered_to_who_is_paused(make_task, as_ann, ann, manager
     assert offered(as_ann.get("/tasks/task/sheet/").text) == []
 
 
-def test_a_closed_task_says_so_and_has_nothing_to_look_for_again(make_records_task, as_ann):
+def test_a_closed_task_says_so_and_offers_neither_to_look_again_nor_to_undo(make_records_task, as_ann, ann):
     task = make_records_task()
+    judge(ann, take(ann, task).pk, Answer("1"))
     task.is_open = False
     task.save()
     page = as_ann.get("/tasks/crowd/").text
     assert "This task is closed." in page
     assert offered(page) == []
+    assert offered(as_ann.get("/tasks/crowd/answers/").text) == []
 
 
 # --- before the test
