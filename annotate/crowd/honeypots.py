@@ -7,7 +7,7 @@ in another. Who fails too many is paused by annotate/crowd/pausing.py.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from django.db.models import Count, F, Q, QuerySet
@@ -148,15 +148,21 @@ def given(task: Task) -> Counter[tuple[int, str]]:
     return Counter({(annotator, language): number for annotator, language, number in rows})
 
 
+def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
+    """Each language with its honeypots, its work and the size of a block; none where there are to be no honeypots."""
+    pool = by_language(task.units.filter(honeypot=True))
+    work = by_language(task.units.filter(honeypot=False, stage=stages.QUEUED))
+    if task.gold_share:
+        yield from ((language, pool[language], units, block(task)) for language, units in sorted(work.items()))
+
+
 def too_few(task: Task) -> dict[str, tuple[int, int]]:
     """Languages whose honeypots run out for who does all the work in them: (honeypots, units after which)."""
-    if not task.gold_share:
-        return {}
-    pool, size = by_language(task.units.filter(honeypot=True)), block(task)
-    work = by_language(task.units.filter(honeypot=False, stage=stages.QUEUED))
     # A block has one honeypot less than it has units, and who has met the last one works on unwatched.
-    return {
-        language: (pool[language], pool[language] * size)
-        for language, units in sorted(work.items())
-        if pool[language] * (size - 1) < units
-    }
+    return {code: (pool, pool * size) for code, pool, units, size in _pools(task) if pool * (size - 1) < units}
+
+
+def out_of_reach(task: Task) -> dict[str, int]:
+    """Languages in which nobody meets as many honeypots as the pause asks for: how many who does all the work meets."""
+    met = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
+    return {code: number for code, number in met.items() if task.pause_below and number < task.pause_least}

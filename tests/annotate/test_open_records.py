@@ -105,10 +105,13 @@ def test_two_gold_answers_that_say_the_same_are_refused(corpus):
 @pytest.mark.django_db
 def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
     open_task(corpus, "--gold-share", "0.25")
-    assert "run out" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "run out" not in said
+    assert "who labels everything in en meets 6 hidden gold answers, and the rule pauses from the 8th on" in said
     open_task(corpus, "--gold-share", "0.4", name="other")
     said = capsys.readouterr().err
     assert "--gold-share 0.4 is 0.5: one of each 2 units." in said
+    assert "labels everything in en meets 8" not in said
     assert "the 8 gold answers hidden in en run out for who is given more than 16 units there" in said
     assert "hidden in de" not in said
 

@@ -259,6 +259,12 @@ class Command(BaseCommand):
     def tell_hidden(self, task: Task) -> None:
         if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:
             self.stderr.write(f"Note: --gold-share {task.gold_share:g} is {1 / size:.3g}: one of each {size} units.")
+        for language, number in honeypots.out_of_reach(task).items():
+            self.stderr.write(
+                f"Note: who labels everything in {language} meets {number:,} hidden gold answers, and the rule pauses "
+                f"from the {task.pause_least}th on: it can pause nobody there. Set --gold-share higher or "
+                "--pause-least lower."
+            )
         for language, (pool, units) in honeypots.too_few(task).items():
             self.stderr.write(
                 f"Warning: the {pool:,} gold answers hidden in {language} run out for who is given more than "
