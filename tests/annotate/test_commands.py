@@ -208,7 +208,10 @@ def demo_data(prelabelled, demo_corpus):
     demo_corpus.delete()
 
 
-def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(demo_data, data_dir, capsys, client):
+def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
+    demo_data, data_dir, capsys, client, monkeypatch
+):
+    monkeypatch.setattr(demo, "CROWD_WORK", 3)  # enough to begin with
     call_command("demo", no_serve=True)
     out, err = capsys.readouterr()
     assert "nobody reads it" not in err

@@ -40,6 +40,7 @@ CROWD = {"demo-ads": "ad_relevance", "demo-qa": "qa_match", "demo-pages": "web_r
 CROWD_WORK = 10  # units that each of their people has judged
 SLIPS = 0.08  # of the answers
 CARELESS = "max"  # answers by lot, once the test is passed
+CARELESS_WORK = 40
 LICENCE = "CC-BY-4.0"
 SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
 
@@ -159,7 +160,7 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
 
     def label(self, annotator, task, truth):
         careless = annotator.user.username == CARELESS
-        for _ in range(4 * CROWD_WORK if careless else CROWD_WORK):
+        for _ in range(CARELESS_WORK if careless else CROWD_WORK):
             if not (lease := take(annotator, task)):
                 break
             item, kept = lease.unit.item, {"seed": SEED, "key": f"{annotator} {lease.unit.item.key}"}
