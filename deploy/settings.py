@@ -96,7 +96,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "annotate.middleware.RefusalMiddleware",
+    "annotate.pages.middleware.RefusalMiddleware",
 ]
 
 ROOT_URLCONF = "deploy.urls"
@@ -152,7 +152,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-CSRF_FAILURE_VIEW = "annotate.middleware.csrf_failure"
+CSRF_FAILURE_VIEW = "annotate.pages.middleware.csrf_failure"
 
 TIME_ZONE = os.environ.get("ASSAY_TIME_ZONE", "UTC")
 if TIME_ZONE not in zoneinfo.available_timezones():
@@ -187,7 +187,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "annotate.errors.api_exception_handler",
+    "EXCEPTION_HANDLER": "annotate.pages.errors.api_exception_handler",
 }
 REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Token"}
 SPECTACULAR_SETTINGS = {

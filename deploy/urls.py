@@ -6,12 +6,12 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-handler404 = "annotate.errors.page_not_found"
-handler500 = "annotate.errors.server_error"
+handler404 = "annotate.pages.errors.page_not_found"
+handler500 = "annotate.pages.errors.server_error"
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     # Pages that are not ours, the admin's and the API's, make browsers ask for it.
     path("favicon.ico", login_not_required(RedirectView.as_view(url=static("annotate/icon.svg")))),
-    path("", include("annotate.urls")),
+    path("", include("annotate.pages.urls")),
 ]

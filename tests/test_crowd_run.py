@@ -13,7 +13,7 @@ from knox.models import AuthToken
 
 from annotate.core.pausing import DEFAULT, Rule
 from annotate.models import Judgment, Task
-from annotate.people import Row, add_annotators
+from annotate.work.accounts import Row, add_annotators
 from tests.benchmarks import crowd as benchmark
 from tests.benchmarks.clients import Log
 from tests.benchmarks.crowd_clients import Told, let_loose

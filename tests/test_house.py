@@ -193,7 +193,7 @@ def test_some_records_hold_what_breaks_files(name):
 def test_the_guidelines_examples_are_in_no_record():
     for name, (fields, _) in RECORDS.items():
         for language in ("en", "fr", "de"):
-            text = (ROOT / "annotate" / "task_types" / f"{name}.{language}.md").read_text(encoding="utf-8")
+            text = (ROOT / "annotate" / "kinds" / f"{name}.{language}.md").read_text(encoding="utf-8")
             examples = {line.split("|")[1].strip().casefold() for line in text.splitlines() if line.startswith("|")}
             assert len(examples) >= 3
             assert examples.isdisjoint(row[fields[0]].casefold() for row in records(name, language))

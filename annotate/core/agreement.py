@@ -1,6 +1,6 @@
 """How far annotators agree: Krippendorff's alpha, observed agreement, each annotator against the rest.
 
-Numbers in, numbers out; whose answers count is decided in annotate/crowd/agreeing.py. Every coefficient comes with a
+Numbers in, numbers out; whose answers count is decided in annotate/quality/agreement.py. Every coefficient comes with a
 percentile bootstrap interval over units: units are drawn anew with replacement, as many as there are, with all their
 answers. The annotators are taken as they are, so it says how far other units of this kind may differ, not other
 people. Hayes and Krippendorff (2007, Answering the Call for a Standard Reliability Measure for Coding Data,

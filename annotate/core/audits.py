@@ -1,6 +1,6 @@
 """How wrong the detectors are where they agree, from the posts that people audited.
 
-Whose answers are what is counted by annotate/auditing.py.
+Whose answers are what is counted by annotate/quality/audits.py.
 """
 
 from collections.abc import Iterable

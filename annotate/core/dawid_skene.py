@@ -1,6 +1,6 @@
 """Dawid and Skene's model: labels and each annotator's errors, estimated from one another.
 
-A second opinion beside the majority, never instead of it; where it is shown is decided in annotate/crowd/agreeing.py.
+A second opinion beside the majority, never instead of it; where it is shown, quality/agreement.py decides.
 """
 
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from annotate.core.answers import SLACK
 from annotate.core.intervals import LEVEL
-from annotate.core.lots import lot
+from annotate.core.lottery import lot
 
 REPLICATES = 2000
 # Of fewer units no interval is given. Covered by nominal 95% the mean nDCG of 500 simulated sets of queries with five

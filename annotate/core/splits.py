@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from annotate.core.lots import lot
+from annotate.core.lottery import lot
 
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 TRAINED_IN = "en"

@@ -5,7 +5,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-import annotate.models
+import annotate.models.people
 
 
 class Migration(migrations.Migration):
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "pseudonym",
-                    models.CharField(default=annotate.models.new_pseudonym, editable=False, max_length=40, unique=True),
+                    models.CharField(default=annotate.models.people.new_pseudonym, editable=False, max_length=40, unique=True),
                 ),
                 (
                     "adjudicates",

@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotate.manage import managing
+from annotate.work import statistics
 
 register = template.Library()
-register.simple_tag(managing.newly_paused)
+register.simple_tag(statistics.newly_paused)

@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotate import presenting
+from annotate.pages import presenting
 
 register = template.Library()
 register.filter("question", presenting.question_about)

@@ -6,13 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from annotate import opening
 from annotate.core.labels import negative
-from annotate.crowd.gold_answers import GoldRow, add_gold_answers
-from annotate.guidelines import add_first
+from annotate.kinds import TASK_TYPES
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
-from annotate.routing import add_units
-from annotate.task_types import TASK_TYPES
+from annotate.quality.gold_answers import GoldRow, add_gold_answers
+from annotate.quality.guidelines import add_first
+from annotate.work import opening
+from annotate.work.routing import add_units
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 from tests.annotate.hands import at_work  # noqa: F401 - fixture

@@ -3,10 +3,10 @@
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.exporting.gold_files import export
-from annotate.measuring.joining import Subject
+from annotate.evaluation.matching import Subject
+from annotate.goldsets.writing import export
 from annotate.models import Transition
-from annotate.routing import add_units
+from annotate.work.routing import add_units
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.models import Item
 from corpora.predictors import Predictor

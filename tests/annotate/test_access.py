@@ -10,14 +10,14 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 from knox.models import AuthToken
 
-from annotate import people
-from annotate.adjudication import settle
 from annotate.core import stages
-from annotate.crowd.qualifying import answer, begin, next_question
-from annotate.judging import judge, skip
+from annotate.kinds.kind import Answer
 from annotate.models import Annotator, Judgment, Task, Trial
-from annotate.queue import take, take_sheet
-from annotate.task_types.task_type import Answer
+from annotate.quality.qualification import answer, begin, next_question
+from annotate.work import accounts
+from annotate.work.adjudication import settle
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take, take_sheet
 from tests.annotate.conftest import DISPUTED
 
 # Nobody; an account that is not an annotator's; the annotator whose lease, judgment and token the request names;
@@ -128,7 +128,7 @@ class World:
             "manager": manager,
         }
         self.arguments = {
-            "invite": [people.invite(invited)],
+            "invite": [accounts.invite(invited)],
             **{name: [task.name] for name in ("queue", "start", "judge", "undo", "pause", "answers", "guidelines")},
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in ("task", "people", "tests", "agreement", "rule")},
@@ -317,7 +317,7 @@ def test_nobody_revokes_the_token_of_somebody_else(world):
 
 def test_who_is_locked_out_is_out_at_once(world):
     client, (_, token) = world.client("ann"), AuthToken.objects.create(world.who["ann"])
-    people.set_active(Annotator.objects.filter(user=world.who["ann"]), False)
+    accounts.set_active(Annotator.objects.filter(user=world.who["ann"]), False)
     assert client.get("/").url == "/login/?next=/"
     assert world.send(client, "POST", "judge").url.startswith("/login/")
     assert world.send(client, "POST", "api-judge").status_code == 401

@@ -1,14 +1,14 @@
 import pytest
 
-from annotate.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.core import stages
-from annotate.crowd.pausing import lift, running, void
-from annotate.errors import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, TooLateToUndo, WrongStage
-from annotate.judging import judge, skip, undo
+from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, TooLateToUndo, WrongStage
+from annotate.kinds.kind import Answer
 from annotate.models import Annotator, Judgment
-from annotate.progress import undecidable
-from annotate.queue import release, take
-from annotate.task_types.task_type import Answer
+from annotate.quality.pauses import lift, running, void
+from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
+from annotate.work.judging import judge, skip, undo
+from annotate.work.progress import undecidable
+from annotate.work.queue import release, take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import GRACE
 

@@ -9,14 +9,14 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from annotate import people
-from annotate.adjudication import settle
 from annotate.core.intervals import jeffreys
-from annotate.judging import judge, skip
+from annotate.kinds.kind import Answer
 from annotate.models import Annotator, Invite, Judgment, LanguageRoute, Task, Transition, Unit
-from annotate.people import Row, add_annotators
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.work import accounts
+from annotate.work.accounts import Row, add_annotators
+from annotate.work.adjudication import settle
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
 from corpora.models import Corpus, Draw
 from tests.annotate.conftest import AGREED, DISPUTED
 
@@ -79,7 +79,7 @@ def world(make_task, person):
     passed = skip(ann, take(ann, task).pk)
     settle(ada, passed.unit_id, Answer("en", "looked it up"))
     take(ann, task)
-    people.invite(ann)
+    accounts.invite(ann)
     return task
 
 
@@ -403,19 +403,19 @@ def run(desk, action, annotators):
 
 def test_links_are_made_for_the_selected_and_earlier_ones_stop_working(desk, person):
     ann, bob = person("ann", "de"), person("bob", "en")
-    before = people.invite(ann)
-    kept = people.invite(bob)
+    before = accounts.invite(ann)
+    kept = accounts.invite(bob)
     shown = Page(run(desk, "send_invites", [ann]))
     assert shown.forbidden == []
     [link] = [word for word in shown.words if word.startswith("http://testserver/invite/")]
-    assert people.find_invite(link.split("/")[-2]).annotator == ann
-    assert people.find_invite(kept).annotator == bob
+    assert accounts.find_invite(link.split("/")[-2]).annotator == ann
+    assert accounts.find_invite(kept).annotator == bob
     assert desk.get(reverse("invite", args=[before])).status_code == 404
 
 
 def test_links_are_revoked_and_counted(desk, person):
     ann, bob = person("ann", "de"), person("bob", "en")
-    token = people.invite(ann)
+    token = accounts.invite(ann)
     assert "1 link revoked." in Page(run(desk, "revoke_invites", [ann, bob])).text
     assert desk.get(reverse("invite", args=[token])).status_code == 404
     assert "revoked" in page(desk, address(Annotator, "changelist")).text

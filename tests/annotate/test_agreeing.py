@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotate.crowd.agreeing import fitted, report, second_opinions
-from annotate.crowd.judgment_files import JudgmentFileError, read_truth
+from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
+from annotate.quality.agreement import fitted, report, second_opinions
 from corpora.errors import CorpusError
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,10 @@ from django.utils import timezone
 from knox.models import AuthToken
 
 from annotate.core import stages
-from annotate.judging import judge
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Lease
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.work.judging import judge
+from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
 
 
@@ -292,7 +292,7 @@ def test_an_address_that_leads_nowhere_is_refused_as_everything_else_is(client, 
 def test_an_error_of_the_server_is_told_in_json_too(client, person, monkeypatch):
     client.force_login(person("eve", "de").user)
     client.raise_request_exception = False
-    monkeypatch.setattr("annotate.api.Task.objects.filter", None)
+    monkeypatch.setattr("annotate.pages.api.Task.objects.filter", None)
     answer = client.get("/api/v1/tasks/")
     assert answer.status_code == 500
     assert answer.json()["code"] == "server_error"

@@ -5,14 +5,15 @@ import time
 
 import pytest
 
-from annotate import adjudication, auditing, judging
-from annotate.adjudication import settle
 from annotate.core import stages
-from annotate.judging import judge
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Transition
-from annotate.opening import Opened, extend_task
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.quality import audits
+from annotate.work import adjudication, judging
+from annotate.work.adjudication import settle
+from annotate.work.judging import judge
+from annotate.work.opening import Opened, extend_task
+from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, extend_by
 from tests.annotate.test_races import WAIT, at_once
 
@@ -32,7 +33,7 @@ def audited(make_task):
 def checks(monkeypatch):
     """The threads come to the check of the limit together, each with its own unit locked and moved."""
     together, contested = threading.Barrier(AUDITED, timeout=WAIT), []
-    real_check, real_contest = auditing.check_limit, auditing.contest
+    real_check, real_contest = audits.check_limit, audits.contest
 
     def check(unit):
         together.wait()
@@ -45,7 +46,7 @@ def checks(monkeypatch):
 
     for module in (judging, adjudication):
         monkeypatch.setattr(module, "check_limit", check)
-    monkeypatch.setattr(auditing, "contest", contest)
+    monkeypatch.setattr(audits, "contest", contest)
     return contested
 
 
@@ -71,7 +72,7 @@ def test_of_readers_who_finish_the_audit_of_a_language_at_once_exactly_one_sends
 def test_so_it_is_with_adjudicators_who_have_the_last_word(audited, person, monkeypatch, checks):
     reader = person("reader", "de")
     with monkeypatch.context() as patched:
-        patched.setattr(judging, "check_limit", auditing.check_limit)
+        patched.setattr(judging, "check_limit", audits.check_limit)
         units = [judge(reader, take(reader, audited).pk, Answer("en")).unit_id for _ in range(AUDITED)]
     people = [person(f"judge{number}", adjudicates=True) for number in range(AUDITED)]
     said = at_once(
@@ -92,7 +93,7 @@ def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_t
     lease = take(last, audited)
     said = at_once(
         lambda: judge(last, lease.pk, Answer("de")),
-        *(lambda: auditing.contest_all(audited, by=manager) for _ in range(3)),
+        *(lambda: audits.contest_all(audited, by=manager) for _ in range(3)),
     )
     judgment, *sent = said
     assert isinstance(judgment, Judgment), judgment

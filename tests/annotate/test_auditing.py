@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate import adjudication, auditing
-from annotate.core import lots, stages
+from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
-from annotate.judging import judge, skip, undo
+from annotate.kinds.kind import Answer
 from annotate.models import Unit
-from annotate.opening import extend_task
-from annotate.queue import lease_locked, take
-from annotate.routing import add_units, contest
-from annotate.task_types.task_type import Answer
+from annotate.quality import audits
+from annotate.work import adjudication
+from annotate.work.judging import judge, skip, undo
+from annotate.work.opening import extend_task
+from annotate.work.queue import lease_locked, take
+from annotate.work.routing import add_units, contest
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 
@@ -77,7 +78,7 @@ def test_the_same_seed_chooses_the_same_posts(make_task):
         )
         seed = task.draw.seed
         assert sorted(f"{name} {n}" for n in keys[-1]) == sorted(
-            lots.drawn([f"{name} {n}" for n in range(30)], 5, seed=seed, purpose="audit")
+            lottery.drawn([f"{name} {n}" for n in range(30)], 5, seed=seed, purpose="audit")
         )
     assert keys[0] != keys[1]  # other ids, other lots
 
@@ -123,9 +124,9 @@ def test_an_audit_is_done_though_what_was_contested_before_is_not(make_task, ann
     for _ in range(2):
         say(ann, task, "de")
     assert task.units.filter(stage=stages.QUEUED).count() == 8
-    assert not auditing.report(task)["languages"][0]["waiting"]
+    assert not audits.report(task)["languages"][0]["waiting"]
     assert extended(task, [{"votes": AGREED}] * 10).contested == {}
-    assert auditing.report(task)["languages"][0]["waiting"]
+    assert audits.report(task)["languages"][0]["waiting"]
     for unit in task.units.filter(audited=True, stage=stages.QUEUED):
         judge(ann, lease_locked(unit, ann).pk, Answer("de"))
     assert not task.units.filter(stage=stages.AGREED).exists()
@@ -154,7 +155,7 @@ def test_a_disagreement_is_adjudicated_before_it_counts(make_task, ann, ada, sai
     unit = say(ann, task, said)
     assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")
     unit = settle(ada, unit, "de")
-    audit = auditing.audits(task)["de"]
+    audit = audits.audits(task)["de"]
     assert (audit.doubted, audit.doubted_wrong, audit.confirmed, audit.resolved) == (1, 0, 0, 1)
 
 
@@ -172,7 +173,7 @@ def test_a_skipped_audit_goes_its_way_to_the_adjudicator_and_counts_as_doubted(m
     unit = unit_of(task)
     assert unit.stage == stages.ADJUDICATION
     settle(ada, unit, "fr")
-    audit = auditing.audits(task)["de"]
+    audit = audits.audits(task)["de"]
     assert (audit.doubted, audit.doubted_wrong) == (1, 1)
 
 
@@ -180,9 +181,9 @@ def test_what_is_discarded_or_not_done_yet_gives_bounds(make_task, ann, ada):
     task = make_task([AGREED] * 3, audit_least=3, audit_recheck=0)
     say(ann, task, "de")
     adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
-    audit = auditing.audits(task)["de"]
+    audit = audits.audits(task)["de"]
     assert (audit.resolved, audit.unresolved) == (1, 2)
-    row = auditing.report(task)["languages"][0]
+    row = audits.report(task)["languages"][0]
     low, high = row["bounds"]
     assert low == pytest.approx(jeffreys(0, 3)[0])
     assert high == pytest.approx(jeffreys(2, 3)[1])
@@ -197,13 +198,13 @@ def test_the_error_of_a_language_has_its_jeffreys_interval(make_task, ann, ada):
             says, wrong = "fr", 1
         judge(ann, lease.pk, Answer(says))
     settle(ada, task.units.get(stage=stages.ADJUDICATION), "fr")
-    german, french = auditing.report(task)["languages"]
+    german, french = audits.report(task)["languages"]
     assert (german["posts"], german["audited"]) == (8, 4)
     assert german["error"]["value"] == 0.25
     assert (german["error"]["low"], german["error"]["high"]) == pytest.approx(jeffreys(1, 4))
     assert french["error"]["value"] == 0
     # by stratum: two thirds of the posts are German
-    assert auditing.report(task)["overall"]["value"] == pytest.approx(0.25 * 8 / 12)
+    assert audits.report(task)["overall"]["value"] == pytest.approx(0.25 * 8 / 12)
 
 
 def test_copies_of_an_audited_text_count_as_posts_and_take_its_label(make_task, ann, ada):
@@ -214,7 +215,7 @@ def test_copies_of_an_audited_text_count_as_posts_and_take_its_label(make_task, 
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("fr" if lease.unit.item.text == COPY["text"] else "de"))
     settle(ada, task.units.get(stage=stages.ADJUDICATION), "fr")
-    audit = auditing.audits(task)["de"]
+    audit = audits.audits(task)["de"]
     assert (audit.posts, audit.doubted_wrong, audit.confirmed) == (3, 2, 1)
 
 
@@ -244,7 +245,7 @@ def test_a_language_that_fails_its_audit_goes_to_people(make_task, ann, ada):
     # what a reader says of these counts as of any disputed post
     unit = say(ann, task, "fr")
     assert (unit.stage, unit.label, unit.agreed_label) == (stages.LABELLED, "fr", "de")
-    row = auditing.report(task)["languages"][0]
+    row = audits.report(task)["languages"][0]
     assert row["contested"]
     assert row["audited"] == 2
 
@@ -254,10 +255,10 @@ def test_a_language_within_the_limit_stays_as_it_is(make_task, ann):
     for _ in range(5):
         say(ann, task, "de")
     assert task.units.filter(stage=stages.AGREED).count() == 5
-    assert auditing.contest_all(task) == {}
+    assert audits.contest_all(task) == {}
     task.audit_limit = 0.01
     task.save()
-    assert auditing.contest_all(task) == {"de": 5}
+    assert audits.contest_all(task) == {"de": 5}
     assert not task.units.filter(stage=stages.AGREED).exists()
 
 
@@ -268,16 +269,16 @@ def test_contesting_twice_finds_nothing_the_second_time(make_task):
 
 @given(st.floats(0, 1), st.integers(0, 10_000))
 def test_a_part_is_never_less_than_its_share(share, whole):
-    part = lots.part_of(share, whole)
+    part = lottery.part_of(share, whole)
     assert share * whole <= part + 1e-6
     assert part <= whole
 
 
 def test_a_share_is_taken_as_it_is_written():
-    assert lots.part_of(0.07, 100) == 7
+    assert lottery.part_of(0.07, 100) == 7
 
 
 @given(st.floats(0, 1))
 def test_a_share_of_ids_is_hit(share):
-    hits = sum(lots.hit(share, seed="s", purpose="p", key=str(n)) for n in range(400))
+    hits = sum(lottery.hit(share, seed="s", purpose="p", key=str(n)) for n in range(400))
     assert abs(hits / 400 - share) < 0.12

@@ -14,11 +14,11 @@ from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
-from annotate.judging import judge, skip
+from annotate.kinds.kind import Answer
 from annotate.management.commands import demo
 from annotate.models import Annotator, Judgment, Pause, Task, Transition
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import POSTS
 from tests.annotate.test_export import with_manifest

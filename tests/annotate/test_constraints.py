@@ -9,10 +9,10 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.judging import judge, skip
+from annotate.kinds.kind import Answer
 from annotate.models import AnnotatorLanguage, Judgment, Lease, Task, Unit
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
 from corpora.models import Draw, Item
 from tests.annotate.conftest import AGREED, DISPUTED
 

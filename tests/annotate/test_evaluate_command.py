@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
-from annotate.exporting.gold_files import export
-from annotate.opening import open_task, open_verification
+from annotate.goldsets.writing import export
+from annotate.work.opening import open_task, open_verification
 from corpora.core.languages import ARTICLE_LABELS
 from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
 from tests.annotate.corpus import NAME

@@ -10,12 +10,12 @@ import pytest
 from annotate.core.comparing import difference, mcnemar
 from annotate.core.estimation import Guess, Stratum, proportion, stratified
 from annotate.core.intervals import jeffreys
-from annotate.exporting.gold_sets import write_manifest
-from annotate.measuring import unseen
-from annotate.measuring.evaluation import evaluate, write_report
-from annotate.measuring.joining import EvaluationError, read_sets
-from annotate.measuring.reporting import as_html, as_markdown, as_text
+from annotate.evaluation import unread_triggers
+from annotate.evaluation.evaluate import evaluate, write_report
+from annotate.evaluation.matching import EvaluationError, read_sets
+from annotate.goldsets.reading import write_manifest
 from annotate.models import Unit
+from annotate.reports.writing import as_html, as_markdown, as_text
 from tests.annotate.gold_folders import World
 
 # 60 posts on which the detectors agree on German, half of them audited, 20 on English, half likewise, 20 disputed.
@@ -320,7 +320,7 @@ def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_
     # It finds German in two English posts, one of which was read.
     said = {"stream-60": "de", "stream-79": "de"}
     first = world.subject("cld2", built_in=True)
-    monkeypatch.setattr(unseen, "of_corpus", lambda corpus, spelled: first)
+    monkeypatch.setattr(unread_triggers, "of_corpus", lambda corpus, spelled: first)
     report = run(world.subject("mine", "2", said=said), stream, folder)
     assert report["unseen"] == {
         "over": "uniform set",

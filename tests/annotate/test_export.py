@@ -21,16 +21,17 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from annotate import auditing
-from annotate.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.core import stages
-from annotate.exporting import gold, gold_columns, gold_files
-from annotate.exporting.gold_files import ExportError, export
-from annotate.judging import judge, skip, undo
+from annotate.goldsets import columns, writing
+from annotate.goldsets import rows as gold
+from annotate.goldsets.writing import ExportError, export
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Task, Unit
-from annotate.opening import extend_task, open_task
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.quality import audits
+from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
+from annotate.work.judging import judge, skip, undo
+from annotate.work.opening import extend_task, open_task
+from annotate.work.queue import take
 from corpora import store
 from corpora.models import Corpus
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -215,7 +216,7 @@ def test_jsonl_and_parquet_say_the_same_row_for_row_in_the_order_of_the_draw(fin
         assert [places[row["id"]] for row in told] == sorted(places[row["id"]] for row in told)
     assert all(row["label"] for row in rows)
     assert {(row["label"], row["stage"]) for row in left_out} == {(None, "DISCARDED")}
-    assert list(rows[0]) == list(left_out[0]) == [name for name, _ in gold_columns.FIELDS]
+    assert list(rows[0]) == list(left_out[0]) == [name for name, _ in columns.FIELDS]
 
 
 def test_texts_come_out_as_they_went_in(finished, out):
@@ -331,7 +332,7 @@ def test_every_vote_judgment_and_transition_is_there_under_pseudonyms(finished, 
 
 
 def test_a_manager_who_moved_a_unit_is_called_so(task, manager, out):
-    from annotate.routing import reroute
+    from annotate.work.routing import reroute
 
     reroute(task, by=manager)
     export(task, out)
@@ -399,7 +400,7 @@ def test_the_manifest_counts_and_digests_what_is_there(finished, out):
             "parameters": {},
         }
     ]
-    assert manifest["audit"] == auditing.report(finished)
+    assert manifest["audit"] == audits.report(finished)
     assert manifest["corpus"] == {"name": NAME, "source": SOURCE, "licence": "CC BY 4.0", "text_may_leave": True}
     [versions] = manifest["detectors"]
     assert set(versions) == {"langid", "cld2", "fasttext"}
@@ -661,7 +662,7 @@ def test_a_stop_by_the_keyboard_leaves_the_earlier_export_as_it_was(finished, ou
     def stop(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gold_files, "render_to_string", stop)
+    monkeypatch.setattr(writing, "render_to_string", stop)
     with pytest.raises(KeyboardInterrupt):
         export(finished, out)
     assert files(out) == before

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 
-from annotate.exporting.gold_sets import (
+from annotate.goldsets.reading import (
     GoldRow,
     GoldSetError,
     line_digest,

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from annotate.core.bleu import corpus_bleu
 from annotate.core.intervals import jeffreys
 from annotate.core.ranking import ndcg
-from annotate.exporting import xglue
-from annotate.exporting.gold_sets import write_manifest
+from annotate.goldsets.formats import xglue
+from annotate.goldsets.reading import write_manifest
 from corpora import store
 
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from annotate.crowd.pausing import PAUSED, pause
-from annotate.crowd.qualifying import answer, begin, next_question
-from annotate.judging import judge, skip
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.kinds.kind import Answer
+from annotate.quality.pauses import PAUSED, pause
+from annotate.quality.qualification import answer, begin, next_question
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 
 

@@ -8,16 +8,16 @@ from django.core.management import call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate import judging, queue
 from annotate.core import stages
-from annotate.crowd import honeypots
-from annotate.crowd.honeypots import before
-from annotate.crowd.qualifying import grant
-from annotate.judging import undo
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Task
-from annotate.progress import own_progress, today, why_empty
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.quality import honeypots
+from annotate.quality.honeypots import before
+from annotate.quality.qualification import grant
+from annotate.work import judging, queue
+from annotate.work.judging import undo
+from annotate.work.progress import own_progress, today, why_empty
+from annotate.work.queue import take
 
 POTS = ["1", "0"] * 4
 
@@ -41,7 +41,7 @@ def whole_day(annotator, task, most=1000):
     return day
 
 
-# --- the count, against a simulation that decides one unit after the other as annotate/queue.py does
+# --- the count, against a simulation that decides one unit after the other as annotate/work/queue.py does
 
 
 def one_after_the_other(work, states):

@@ -9,8 +9,8 @@ import yaml
 import zstandard
 from django.core.management import CommandError, call_command
 
-from annotate.exporting.gold_import import canonical
-from annotate.exporting.gold_sets import GoldRow, line_digest, read_gold_set
+from annotate.goldsets.importing import canonical
+from annotate.goldsets.reading import GoldRow, line_digest, read_gold_set
 from corpora import store
 from tests.annotate.test_export import no_file_longer_than
 

@@ -4,20 +4,13 @@ import pytest
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.errors import (
-    AlreadyAnswered,
-    InvalidAnswer,
-    NotFound,
-    NothingToUndo,
-    TooLateToUndo,
-    WrongStage,
-)
-from annotate.judging import judge, read_answer, skip, undo
+from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotFound, NothingToUndo, TooLateToUndo, WrongStage
+from annotate.kinds.kind import Answer
+from annotate.kinds.language import UNDEFINED_REASONS
 from annotate.models import Judgment, Lease
-from annotate.queue import open_lease, release, take
-from annotate.routing import reroute
-from annotate.task_types.language import UNDEFINED_REASONS
-from annotate.task_types.task_type import Answer
+from annotate.work.judging import judge, read_answer, skip, undo
+from annotate.work.queue import open_lease, release, take
+from annotate.work.routing import reroute
 from tests.annotate.conftest import DISPUTED
 
 GERMAN, ENGLISH, FRENCH = Answer("de"), Answer("en"), Answer("fr")

@@ -7,13 +7,13 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from annotate.actions import import_judgments as judgment_import
+from annotate.actions.import_judgments import import_judgments
+from annotate.actions.judgment_files import JudgmentFileError
 from annotate.core import stages
-from annotate.crowd import judgment_import
-from annotate.crowd.judgment_files import JudgmentFileError
-from annotate.crowd.judgment_import import import_judgments
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
-from annotate.people import BadTable, read_table
-from annotate.queue import take
+from annotate.work.accounts import BadTable, read_table
+from annotate.work.queue import take
 from corpora.errors import CorpusError
 from corpora.models import Corpus, Item
 from tests.annotate import crowd

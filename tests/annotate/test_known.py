@@ -7,15 +7,16 @@ from collections import Counter
 import pytest
 from django.db.models import F
 
-from annotate import known, opening
-from annotate.adjudication import settle
-from annotate.core import lots, stages
+from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
-from annotate.exporting.gold_files import export
-from annotate.judging import judge, judge_sheet, skip, undo
+from annotate.goldsets.writing import export
+from annotate.kinds.kind import Answer
 from annotate.models import Transition
-from annotate.queue import take, take_sheet
-from annotate.task_types.task_type import Answer
+from annotate.quality import decoys as known
+from annotate.work import opening
+from annotate.work.adjudication import settle
+from annotate.work.judging import judge, judge_sheet, skip, undo
+from annotate.work.queue import take, take_sheet
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.drawing import Sample
 from corpora.models import Corpus, Item
@@ -165,7 +166,7 @@ def test_the_same_seed_hides_the_same_posts_in_the_same_places_and_another_other
         places[name] = list(hidden(task).values_list("item__key", "position"))
     assert places["one"] == places["two"] != places["other"]
     keys = uniform.units.values_list("item__key", flat=True)
-    assert sorted(key for key, _ in places["one"]) == sorted(lots.drawn(keys, 4, seed=SEED, purpose="decoy de"))
+    assert sorted(key for key, _ in places["one"]) == sorted(lottery.drawn(keys, 4, seed=SEED, purpose="decoy de"))
 
 
 def test_no_decoy_has_a_text_that_is_in_the_draw(labelled, posts, verify):

@@ -6,11 +6,11 @@ import pytest
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.crowd.pausing import PAUSED, pause
-from annotate.judging import judge
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Lease
-from annotate.queue import open_lease, take
-from annotate.task_types.task_type import Answer
+from annotate.quality.pauses import PAUSED, pause
+from annotate.work.judging import judge
+from annotate.work.queue import open_lease, take
 from tests.annotate.hands import GRACE, Hands, said
 
 HTMX = {"HX-Request": "true"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from annotate.judging import judge
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.kinds.kind import Answer
+from annotate.work.judging import judge
+from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 
 WORD = "x" * 2000

@@ -8,14 +8,14 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
-from annotate.crowd.pausing import running
-from annotate.guidelines import current
-from annotate.judging import judge
-from annotate.manage.sortable import NUMBER, Cell, Column, sorted_table
-from annotate.manage.work_plots import Moment, Parts, Span, columns, ranges, stacked
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Pause, Qualification, Task, Trial, TrialAnswer, Unit
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.quality.guidelines import current
+from annotate.quality.pauses import running
+from annotate.reports.sortable import NUMBER, Cell, Column, sorted_table
+from annotate.reports.work_plots import Moment, Parts, Span, columns, ranges, stacked
+from annotate.work.judging import judge
+from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import worst_contrast
@@ -146,10 +146,10 @@ def test_where_each_post_is_read_by_one_person_the_page_says_how_to_measure_agre
 
 
 def test_agreement_is_computed_when_it_is_asked_for(crowd, desk, monkeypatch):
-    from annotate.crowd import agreeing
+    from annotate.quality import agreement
 
-    calls, report = [], agreeing.report
-    monkeypatch.setattr(agreeing, "report", lambda *given, **named: calls.append(named) or report(*given, **named))
+    calls, report = [], agreement.report
+    monkeypatch.setattr(agreement, "report", lambda *given, **named: calls.append(named) or report(*given, **named))
     assert "Compute it" in desk.get(address(crowd, "agreement/")).text
     assert calls == []
     page = desk.get(address(crowd, "agreement/?show=1"))

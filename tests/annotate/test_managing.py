@@ -8,16 +8,16 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 
-from annotate.adjudication import settle
 from annotate.core import stages
-from annotate.crowd.pausing import lift, pause, running, void
-from annotate.guidelines import current
-from annotate.judging import judge, skip, undo
-from annotate.manage import managing
-from annotate.manage.queue_states import queue_states
+from annotate.kinds.kind import Answer
 from annotate.models import Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.quality.guidelines import current
+from annotate.quality.pauses import lift, pause, running, void
+from annotate.work import statistics
+from annotate.work.adjudication import settle
+from annotate.work.judging import judge, skip, undo
+from annotate.work.queue import take
+from annotate.work.queue_states import queue_states
 from tests.annotate.conftest import AGREED, DISPUTED
 
 YES, NO = Answer("1"), Answer("0")
@@ -77,7 +77,7 @@ def test_units_are_counted_by_language_and_stage_and_the_answers_that_are_missin
     for name in ("ann", "bea", "cem"):
         work(person(name, "en"), task, units=1)
     work(person("dan", "en"), task, units=1)
-    found = managing.progress(task)
+    found = statistics.progress(task)
     english, german = by(found["languages"])["en"], by(found["languages"])["de"]
     assert (english["units"], english["done"], english["LABELLED"], english["QUEUED"]) == (3, 1, 1, 2)
     assert (english["answers"], english["missing"]) == (1, 5)
@@ -89,17 +89,17 @@ def test_hidden_gold_answers_are_no_progress(make_records_task, person):
     task = make_records_task(count=4, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, redundancy=1)
     made = work(person("ann", "en"), task)
     assert len(made) > 4
-    found = managing.progress(task)["all"]
+    found = statistics.progress(task)["all"]
     assert (found["units"], found["done"]) == (4, 4)
-    assert managing.pace(task)["answers"] == 4
-    assert managing.people(task)[0]["answers"] == 4
+    assert statistics.pace(task)["answers"] == 4
+    assert statistics.people(task)[0]["answers"] == 4
 
 
 def test_posts_are_counted_under_the_language_on_which_detectors_agree_or_whose_queue_they_are_in(make_task, person):
     entries = [AGREED, AGREED, DISPUTED, {"votes": AGREED, "text": "one text for two posts"}]
     task = make_task([*entries, {"votes": AGREED, "text": "one text for two posts"}])
     work(person("ann", "de"), task, "de")
-    found = by(managing.progress(task)["languages"])
+    found = by(statistics.progress(task)["languages"])
     assert found.keys() == {"de"}
     assert (found["de"]["units"], found["de"]["AGREED"], found["de"]["LABELLED"], found["de"]["COPIED"]) == (5, 3, 1, 1)
 
@@ -107,7 +107,7 @@ def test_posts_are_counted_under_the_language_on_which_detectors_agree_or_whose_
 def test_a_verification_is_counted_by_the_language_that_is_asked_about(make_task, person):
     task = make_task([DISPUTED] * 3, asked="de")
     work(person("ann", "de"), task, "de", units=2)
-    (row,) = managing.progress(task)["languages"]
+    (row,) = statistics.progress(task)["languages"]
     assert (row["language"], row["units"], row["done"], row["missing"]) == ("de", 3, 2, 1)
 
 
@@ -120,7 +120,7 @@ def test_answers_are_counted_by_the_hour_of_the_last_day_in_the_local_time_zone(
     for judgment, ago in zip(made, (0, 31, 50, 23 * 60, 25 * 60), strict=True):
         at(judgment, NOW - timedelta(minutes=ago))
     with timezone.override("Asia/Kolkata"):
-        found = managing.pace(task, NOW)
+        found = statistics.pace(task, NOW)
     hours = {f"{row['at']:%d %H:%M}": row["answers"] for row in found["last_day"]}
     # Half past twelve in London's winter is six in the evening there.
     assert len(hours) == 24
@@ -132,8 +132,8 @@ def test_answers_are_counted_by_the_hour_of_the_last_day_in_the_local_time_zone(
 def test_an_hour_that_the_clock_skips_or_has_twice_is_an_hour(make_records_task):
     task = make_records_task()
     with timezone.override("Europe/Berlin"):
-        spring = [row["at"] for row in managing.pace(task, NOW)["last_day"]]
-        autumn = [row["at"] for row in managing.pace(task, datetime(2026, 10, 25, 12, tzinfo=UTC))["last_day"]]
+        spring = [row["at"] for row in statistics.pace(task, NOW)["last_day"]]
+        autumn = [row["at"] for row in statistics.pace(task, datetime(2026, 10, 25, 12, tzinfo=UTC))["last_day"]]
     assert "02:00" not in {f"{moment:%H:%M}" for moment in spring}
     assert [f"{moment:%H:%M}" for moment in autumn].count("02:00") == 2
     for moments in (spring, autumn):
@@ -146,7 +146,7 @@ def test_the_hour_that_a_clock_has_twice_is_two_columns_since_the_beginning_too(
     for judgment, hour in zip(work(person("ann", "en"), task), (0, 1, 2), strict=True):
         at(judgment, datetime(2026, 10, 25, hour, 10, tzinfo=UTC))
     with timezone.override("Europe/Berlin"):
-        since = managing.pace(task, NOW)["since"]
+        since = statistics.pace(task, NOW)["since"]
     assert [(f"{row['at']:%H:%M}", row["answers"]) for row in since] == [("02:00", 1), ("02:00", 1), ("03:00", 1)]
 
 
@@ -157,7 +157,7 @@ def test_since_the_beginning_is_cut_into_hours_days_or_weeks(make_records_task, 
     at(last, NOW)
     at(first, NOW - timedelta(days=days))
     with timezone.override("Europe/Berlin"):
-        found = managing.pace(task, NOW)
+        found = statistics.pace(task, NOW)
     assert (found["cut"], len(found["since"])) == (cut, columns)
     assert [row["answers"] for row in (found["since"][0], found["since"][-1])] == [1, 1]
     assert sum(row["answers"] for row in found["since"]) == 2
@@ -168,11 +168,11 @@ def test_what_was_taken_back_or_voided_is_no_answer(make_records_task, person, m
     ann, bea = person("ann", "en"), person("bea", "en")
     work(ann, task, units=2)
     undo(ann, task)
-    assert managing.pace(task)["answers"] == 1
+    assert statistics.pace(task)["answers"] == 1
     void(ann, task, by=manager, reason="sleeps")
-    assert managing.pace(task)["answers"] == 0
+    assert statistics.pace(task)["answers"] == 0
     work(bea, task, units=1)
-    rows = by(managing.people(task), "name")
+    rows = by(statistics.people(task), "name")
     assert [rows["ann"][key] for key in ("answers", "taken_back", "voided")] == [0, 1, 1]
     assert rows["bea"]["answers"] == 1
 
@@ -183,11 +183,11 @@ def test_times_are_quartiles_by_language_and_by_annotator(make_records_task, per
     for annotator in (ann, bea):
         for number, judgment in enumerate(work(annotator, task), 1):
             at(judgment, NOW, active_seconds=number if annotator == ann else None)
-    found = managing.times(task)
+    found = statistics.times(task)
     assert found["languages"] == [{"language": "en", "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
     assert found["annotators"] == [{"annotator": ann.pk, "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
     assert found["all"]["count"] == 5
-    assert managing.times(make_records_task(name="other"))["all"] is None
+    assert statistics.times(make_records_task(name="other"))["all"] is None
 
 
 # --- people, pauses, tests, known answers
@@ -199,7 +199,7 @@ def test_each_annotator_is_shown_with_gold_answers_and_where_they_may_work(make_
     work(ann, task)
     work(bea, task, units=2)
     pause(bea, task, by=manager, reason="asks to stop")
-    rows = by(managing.people(task), "name")
+    rows = by(statistics.people(task), "name")
     assert rows["ann"]["known"]["accuracy"]["value"] == 1.0
     assert rows["ann"]["known"]["asked"] == 8
     assert (rows["ann"]["may"], rows["bea"]["may"]) == (["de", "en"], [])
@@ -213,15 +213,15 @@ def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(ma
     for annotator in people:
         while lease := take(annotator, task):
             judge(annotator, lease.pk, NO if lease.unit.gold_answer == "1" else YES)
-    assert managing.newly_paused() == 3
-    assert managing.overview()[0]["newly_paused"] == 3
+    assert statistics.newly_paused() == 3
+    assert statistics.overview()[0]["newly_paused"] == 3
     lift(running(people[0], task), by=manager)
-    assert managing.newly_paused() == 2
+    assert statistics.newly_paused() == 2
     pause(people[1], task, by=manager, reason="asked him")
-    assert managing.newly_paused() == 1
+    assert statistics.newly_paused() == 1
     void(people[2], task, by=manager, reason="random")
-    assert managing.newly_paused() == 0
-    rows = by(managing.pauses(task), "name")
+    assert statistics.newly_paused() == 0
+    rows = by(statistics.pauses(task), "name")
     assert [(rows[name]["running"], rows[name]["reason"]) for name in ("ann", "bea", "cem")] == [
         (False, ""),
         (True, "asked him"),
@@ -233,13 +233,13 @@ def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(ma
 def test_a_pause_by_a_manager_or_in_a_closed_task_is_no_news(make_records_task, person, manager):
     task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, pause_least=2)
     pause(person("ann", "en"), task, by=manager, reason="a break")
-    assert managing.newly_paused() == 0
+    assert statistics.newly_paused() == 0
     bea = person("bea", "en")
     while lease := take(bea, task):
         judge(bea, lease.pk, NO if lease.unit.gold_answer == "1" else YES)
-    assert managing.newly_paused() == 1
+    assert statistics.newly_paused() == 1
     Task.objects.update(is_open=False)
-    assert managing.newly_paused() == 0
+    assert statistics.newly_paused() == 0
 
 
 TESTED = {"gold": {"test": ["1", "0"] * 4}, "test_items": 5, "tries": 2}
@@ -256,7 +256,7 @@ def test_tests_are_told_by_annotator_and_language(make_records_task, person, man
     Qualification.objects.create(
         annotator=dan, task=task, language="de", major=1, granted_by=manager, at=timezone.now()
     )
-    found = managing.tests(task)
+    found = statistics.tests(task)
     rows = {(row["name"], row["language"]): row for row in found["annotators"]}
     told = ("tries", "right", "asked", "qualified", "granted", "open", "left")
     assert [rows["ann", "en"][key] for key in told] == [2, 5, 5, True, False, False, 0]
@@ -273,7 +273,7 @@ def test_tests_under_earlier_guidelines_are_not_told_of(make_records_task, perso
     task = make_records_task(**TESTED)
     tried(person("ann", "en"), task)
     Guidelines.objects.create(task=task, language="en", major=2, text="Read again.")
-    assert managing.tests(task)["annotators"] == []
+    assert statistics.tests(task)["annotators"] == []
 
 
 def test_a_known_answer_that_everybody_fails_is_doubtful(make_records_task, person, tried):
@@ -283,7 +283,7 @@ def test_a_known_answer_that_everybody_fails_is_doubtful(make_records_task, pers
         tried(annotator, task, right=4)
         while lease := take(annotator, task):
             judge(annotator, lease.pk, YES)
-    rows = managing.known_answers(task)
+    rows = statistics.known_answers(task)
     assert [(row["purpose"], row["label"], row["said"], row["asked"], row["right"]) for row in rows[:2]] == [
         ("test", "1", "0", 3, 0),
         ("queue", "0", "1", 3, 0),
@@ -295,7 +295,7 @@ def test_two_who_fail_a_known_answer_do_not_make_it_doubtful(make_records_task, 
     task = make_records_task(gold={"test": ["1"] * 5}, test_items=5)
     for name in ("ann", "bea"):
         tried(person(name, "en"), task, right=4)
-    assert not any(row["doubtful"] for row in managing.known_answers(task))
+    assert not any(row["doubtful"] for row in statistics.known_answers(task))
 
 
 def test_what_one_person_says_is_told_beside_what_everybody_says(make_records_task, person):
@@ -304,13 +304,13 @@ def test_what_one_person_says_is_told_beside_what_everybody_says(make_records_ta
     for annotator, answer in ((ann, YES), (bea, NO)):
         while lease := take(annotator, task):
             judge(annotator, lease.pk, answer)
-    found = managing.person(task, ann)
+    found = statistics.person(task, ann)
     assert {row["label"]: (row["own"], row["all"]) for row in found["labels"]} == {"1": (1.0, 0.5), "0": (0.0, 0.5)}
     assert sorted((row["label"], row["said"], row["right"]) for row in found["known"]) == [
         ("0", "1", False),
         ("1", "1", True),
     ]
-    assert managing.person(task, person("cem", "en")) == {
+    assert statistics.person(task, person("cem", "en")) == {
         "labels": [{"label": row["label"], "own": 0.0, "all": 0.5} for row in found["labels"]],
         "known": [],
     }
@@ -325,14 +325,14 @@ def test_everything_can_be_written_as_json(make_records_task, make_task, person,
     posts, asking = make_task([DISPUTED, AGREED]), make_task([DISPUTED], name="asking", asked="de")
     for task in (crowd, posts, asking):
         made = {
-            **{each: getattr(managing, each)(task) for each in ("progress", "pace", "times", "people", "pauses")},
-            "tests": managing.tests(task),
-            "known": managing.known_answers(task),
-            "person": managing.person(task, ann),
+            **{each: getattr(statistics, each)(task) for each in ("progress", "pace", "times", "people", "pauses")},
+            "tests": statistics.tests(task),
+            "known": statistics.known_answers(task),
+            "person": statistics.person(task, ann),
             "states": queue_states(task),
         }
         assert json.loads(json.dumps(made, cls=DjangoJSONEncoder)).keys() == made.keys()
-    assert json.dumps(managing.overview())
+    assert json.dumps(statistics.overview())
 
 
 # --- why a queue stands as it does
@@ -516,8 +516,8 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
     reports = {"progress": 2, "pace": 3, "times": 1, "people": 16, "pauses": 1, "tests": 4, "known_answers": 3}
     for name, most in reports.items():
         with django_assert_max_num_queries(most):
-            getattr(managing, name)(task)
+            getattr(statistics, name)(task)
     with django_assert_max_num_queries(20):
         queue_states(task)
     with django_assert_max_num_queries(5):
-        managing.overview()
+        statistics.overview()

@@ -5,9 +5,9 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotate.crowd.gold_answers import GoldAnswerError, read_gold
-from annotate.guidelines import current
 from annotate.models import Task
+from annotate.quality.gold_answers import GoldAnswerError, read_gold
+from annotate.quality.guidelines import current
 from corpora.models import Item
 
 PURPOSES = ["practice"] * 2 + ["test"] * 16 + ["queue"] * 8

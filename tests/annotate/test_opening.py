@@ -8,13 +8,13 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.core import stages
-from annotate.guidelines import current
-from annotate.judging import judge, skip
+from annotate.kinds.kind import Answer
+from annotate.kinds.language import TASK_TYPE
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
-from annotate.people import add_annotators, read_table
-from annotate.queue import take
-from annotate.task_types.language import TASK_TYPE
-from annotate.task_types.task_type import Answer
+from annotate.quality.guidelines import current
+from annotate.work.accounts import add_annotators, read_table
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
 from corpora import store
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.corpus import NAME, import_posts

@@ -8,16 +8,16 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from annotate import queue
-from annotate.adjudication import settle
 from annotate.core import stages
-from annotate.crowd import pausing
-from annotate.crowd.pausing import Voided, lift, pause, running, void, would_void
-from annotate.errors import AlreadyAnswered, InvalidAnswer, Paused
-from annotate.judging import judge, skip, undo
+from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, Paused
+from annotate.kinds.kind import Answer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
-from annotate.queue import open_lease, take
-from annotate.task_types.task_type import Answer
+from annotate.quality import pauses
+from annotate.quality.pauses import Voided, lift, pause, running, void, would_void
+from annotate.work import queue
+from annotate.work.adjudication import settle
+from annotate.work.judging import judge, skip, undo
+from annotate.work.queue import open_lease, take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.test_races import at_once
 
@@ -429,7 +429,7 @@ def test_voided_gold_answers_count_on_against_who_gave_them_and_wait_for_others(
     would = would_void(ann, watched)
     assert (would["answers"], would["known"]) == (len(made), 3)
     assert void(ann, watched, by=manager, reason="sleeps").answers == len(made)
-    assert pausing._known(ann, watched) == (0, 3)
+    assert pauses._known(ann, watched) == (0, 3)
     assert set(watched.units.filter(honeypot=True).values_list("stage", flat=True)) == {"QUEUED"}
 
 
@@ -513,7 +513,7 @@ def test_voiding_and_a_sheet_that_takes_the_same_posts_do_not_wait_for_one_anoth
         ann_has_leases.wait(1)
         return lease(unit, annotator, **how)
 
-    monkeypatch.setattr(pausing, "close_others", closed)
+    monkeypatch.setattr(pauses, "close_others", closed)
     monkeypatch.setattr(queue, "lease_locked", leased)
 
     def voiding():

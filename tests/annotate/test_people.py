@@ -7,10 +7,10 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate import people
-from annotate.errors import NotFound
+from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Invite
-from annotate.people import BadTable, Row, add_annotators, read_table
+from annotate.work import accounts
+from annotate.work.accounts import BadTable, Row, add_annotators, read_table
 
 HEADER = "username,name,languages\n"
 PASSWORD = "horse battery staple"
@@ -123,7 +123,7 @@ def test_new_annotators_get_a_link_and_no_password(db):
     assert (ann.user.first_name, ann.user.last_name) == ("Ann", "van Dijk")
     assert not ann.user.has_usable_password()
     assert levels(ann) == {"nl": 5, "de": 4}
-    assert people.find_invite(token).annotator == ann
+    assert accounts.find_invite(token).annotator == ann
 
 
 def test_an_update_replaces_languages_and_name_and_keeps_password_and_pseudonym(person):
@@ -196,7 +196,7 @@ def invited(db):
 
 def assert_does_not_work(client, token):
     with pytest.raises(NotFound):
-        people.find_invite(token)
+        accounts.find_invite(token)
     assert client.get(invite_page(token)).status_code == 404
     reply = set_password(client, token)
     assert reply.status_code == 404
@@ -210,7 +210,7 @@ def test_only_the_hash_of_a_link_is_kept(invited):
     assert token not in map(str, stored.values())
     assert re.fullmatch("[0-9a-f]{64}", stored["digest"])
     with pytest.raises(NotFound):
-        people.find_invite(stored["digest"])
+        accounts.find_invite(stored["digest"])
 
 
 def test_the_page_greets_sets_the_password_and_logs_in(client, invited):
@@ -242,7 +242,7 @@ def test_a_weak_or_mistyped_password_is_refused_and_the_link_still_works(client,
     assert told in reply.content.decode()
     annotator.user.refresh_from_db()
     assert not annotator.user.has_usable_password()
-    assert people.find_invite(token)
+    assert accounts.find_invite(token)
 
 
 def test_a_link_works_once(client, invited):
@@ -257,31 +257,31 @@ def test_a_link_works_once(client, invited):
 def test_a_link_expires(client, invited):
     annotator, token = invited
     invite = annotator.invites.get()
-    assert invite.expires_at - timezone.now() > timedelta(days=people.INVITE_DAYS, minutes=-1)
+    assert invite.expires_at - timezone.now() > timedelta(days=accounts.INVITE_DAYS, minutes=-1)
     annotator.invites.update(expires_at=timezone.now())
     assert_does_not_work(client, token)
 
 
 def test_a_link_can_be_withdrawn(client, invited):
     annotator, token = invited
-    assert people.revoke_invites([annotator]) == 1
-    assert people.revoke_invites([annotator]) == 0
+    assert accounts.revoke_invites([annotator]) == 1
+    assert accounts.revoke_invites([annotator]) == 0
     assert_does_not_work(client, token)
 
 
 def test_a_new_link_withdraws_the_one_before(client, invited):
     annotator, old = invited
-    new = people.invite(annotator)
+    new = accounts.invite(annotator)
     assert_does_not_work(client, old)
     assert set_password(client, new).status_code == 302
 
 
 def test_a_link_of_somebody_locked_out_does_not_work_until_they_are_let_in_again(client, invited):
     annotator, token = invited
-    people.set_active([annotator], False)
+    accounts.set_active([annotator], False)
     assert_does_not_work(client, token)
-    people.set_active([annotator], True)
-    assert people.find_invite(token)
+    accounts.set_active([annotator], True)
+    assert accounts.find_invite(token)
 
 
 def test_made_up_links_do_not_work(client, db):
@@ -292,7 +292,7 @@ def test_locking_out_ends_sessions_at_once(client, person):
     ann = person("ann", "de")
     client.force_login(ann.user)
     assert client.get(reverse("home")).status_code == 200
-    people.set_active([ann], False)
+    accounts.set_active([ann], False)
     assert client.get(reverse("home")).status_code == 302
 
 

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from annotate.core.figures import count, estimate, p_value, percent
-from annotate.plots import (
+from annotate.reports.numbers import count, estimate, p_value, percent
+from annotate.reports.plots import (
     ON_ACCENT,
     SHADES,
     Mark,

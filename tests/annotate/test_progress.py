@@ -2,12 +2,12 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from annotate.judging import judge, skip, undo
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Lease
-from annotate.progress import own_progress, queue_table, stage_counts, undecidable
-from annotate.queue import release, take
-from annotate.routing import reroute
-from annotate.task_types.task_type import Answer
+from annotate.work.judging import judge, skip, undo
+from annotate.work.progress import own_progress, queue_table, stage_counts, undecidable
+from annotate.work.queue import release, take
+from annotate.work.routing import reroute
 from tests.annotate.conftest import AGREED, DISPUTED
 
 FRENCH = ("fr", "fr en", "en")

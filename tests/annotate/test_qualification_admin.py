@@ -7,15 +7,15 @@ from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotate.crowd import honeypots
-from annotate.crowd.gold_answers import correct
-from annotate.crowd.qualifying import answer, begin, grant, next_question, state
-from annotate.errors import InvalidAnswer
-from annotate.guidelines import new_version
-from annotate.judging import judge
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds.kind import Answer
 from annotate.models import GoldAnswer, Guidelines, Qualification, Task
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.quality import honeypots
+from annotate.quality.gold_answers import correct
+from annotate.quality.guidelines import new_version
+from annotate.quality.qualification import answer, begin, grant, next_question, state
+from annotate.work.judging import judge
+from annotate.work.queue import take
 
 GOLD = {"practice": ["1"], "test": ["1", "0"] * 2}
 ADMIN = "/admin/annotate"

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from annotate.crowd.pausing import pause
-from annotate.crowd.qualifying import answer, begin, grant, next_question, state
-from annotate.guidelines import new_version
 from annotate.models import Judgment, Qualification, TrialAnswer
+from annotate.quality.guidelines import new_version
+from annotate.quality.pauses import pause
+from annotate.quality.qualification import answer, begin, grant, next_question, state
 from corpora.models import Item
 from tests.annotate.hands import FRENCH, GRACE, Hands, worst_contrast
 

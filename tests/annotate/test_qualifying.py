@@ -8,10 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from knox.models import AuthToken
 
-from annotate.crowd import qualifying
-from annotate.crowd.pausing import pause
-from annotate.crowd.qualifying import answer, begin, grant, missed, next_question, state, states
-from annotate.errors import (
+from annotate.core.refusals import (
     AlreadyAnswered,
     InvalidAnswer,
     NotAllowed,
@@ -21,9 +18,12 @@ from annotate.errors import (
     Paused,
     WrongStage,
 )
-from annotate.guidelines import current, new_version
 from annotate.models import Qualification, Task, Trial, TrialAnswer
-from annotate.queue import take
+from annotate.quality import qualification
+from annotate.quality.guidelines import current, new_version
+from annotate.quality.pauses import pause
+from annotate.quality.qualification import answer, begin, grant, missed, next_question, state, states
+from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.test_races import at_once
 
@@ -185,7 +185,7 @@ def test_a_draw_can_be_made_again_from_the_seed(make_tested, ann):
     trial = begin(ann, task, "en", Trial.TEST)
     drawn = [each.gold_answer for each in trial.answers.select_related("gold_answer")]
     trial.answers.all().delete()
-    assert qualifying._draw(trial) == drawn
+    assert qualification._draw(trial) == drawn
     assert {gold.purpose for gold in drawn} == {"test"}
     assert drawn != sorted(drawn, key=lambda gold: gold.pk)
 
@@ -258,7 +258,7 @@ def test_the_pass_mark_is_rounded_up(make_tested, ann):
     task = make_tested(test_items=3, pass_mark=0.7)
     practise(ann, task)
     test = take_test(ann, task, wrong=1)
-    assert (qualifying.needed(test), test.right, test.passed) == (3, 2, False)
+    assert (qualification.needed(test), test.right, test.passed) == (3, 2, False)
 
 
 # --- whom it is for

@@ -4,12 +4,12 @@ import pytest
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.errors import LeaseExpired, NotFound
-from annotate.judging import judge, skip
+from annotate.core.refusals import LeaseExpired, NotFound
+from annotate.kinds.kind import Answer
 from annotate.models import Lease
-from annotate.progress import own_progress, why_empty
-from annotate.queue import open_lease, release, take
-from annotate.task_types.task_type import Answer
+from annotate.work.judging import judge, skip
+from annotate.work.progress import own_progress, why_empty
+from annotate.work.queue import open_lease, release, take
 from tests.annotate.conftest import AGREED, DISPUTED
 
 GERMAN, ENGLISH = Answer("de"), Answer("en")

@@ -14,21 +14,14 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from annotate import judging, queue
 from annotate.core import stages
 from annotate.core.aggregation import majority
-from annotate.errors import (
-    AlreadyAnswered,
-    LeaseExpired,
-    NothingToUndo,
-    Refusal,
-    TooLateToUndo,
-    WrongStage,
-)
-from annotate.judging import judge, skip, undo
+from annotate.core.refusals import AlreadyAnswered, LeaseExpired, NothingToUndo, Refusal, TooLateToUndo, WrongStage
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Lease, Unit
-from annotate.queue import free_place, lease_locked, release, take
-from annotate.task_types.task_type import Answer
+from annotate.work import judging, queue
+from annotate.work.judging import judge, skip, undo
+from annotate.work.queue import free_place, lease_locked, release, take
 from tests.annotate.conftest import DISPUTED
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)

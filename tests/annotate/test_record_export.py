@@ -12,19 +12,19 @@ from datasets import load_dataset
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotate.adjudication import discard
-from annotate.crowd import agreeing
-from annotate.crowd.gold_answers import GoldRow
-from annotate.crowd.pausing import void
-from annotate.exporting.gold_files import ExportError, export
-from annotate.guidelines import current
-from annotate.judging import judge, skip, undo
+from annotate.goldsets.writing import ExportError, export
+from annotate.kinds import TASK_TYPES
+from annotate.kinds.kind import Answer
 from annotate.models import Judgment, Qualification, Trial
-from annotate.opening import open_records
-from annotate.queue import take
-from annotate.routing import decide
-from annotate.task_types import TASK_TYPES
-from annotate.task_types.task_type import Answer
+from annotate.quality import agreement as agreeing
+from annotate.quality.gold_answers import GoldRow
+from annotate.quality.guidelines import current
+from annotate.quality.pauses import void
+from annotate.work.adjudication import discard
+from annotate.work.judging import judge, skip, undo
+from annotate.work.opening import open_records
+from annotate.work.queue import take
+from annotate.work.routing import decide
 from corpora import store
 from corpora.models import Corpus
 from tests.annotate.test_export import card_of, everything_in, files, json_lines, jsonlike

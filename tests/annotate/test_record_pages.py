@@ -5,11 +5,11 @@ import re
 import pytest
 
 from annotate.core import stages
-from annotate.judging import judge
+from annotate.kinds import TASK_TYPES
+from annotate.kinds.kind import Answer
 from annotate.models import Guidelines, Judgment, Task
-from annotate.queue import open_lease, take
-from annotate.task_types import TASK_TYPES
-from annotate.task_types.task_type import Answer
+from annotate.work.judging import judge
+from annotate.work.queue import open_lease, take
 from tests.annotate.hands import ARABIC, FRENCH, GRACE, said, worst_contrast
 
 HTMX = {"HX-Request": "true"}

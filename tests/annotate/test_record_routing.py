@@ -5,17 +5,17 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate import judging
 from annotate.core import stages
-from annotate.crowd.qualifying import grant, states
-from annotate.errors import NotAllowed, WrongStage
-from annotate.judging import undo
-from annotate.manage.queue_states import queue_states
+from annotate.core.refusals import NotAllowed, WrongStage
+from annotate.kinds.kind import Answer
 from annotate.models import Qualification
-from annotate.progress import behind_tests, own_progress, queue_table, why_empty
-from annotate.queue import take
-from annotate.routing import Routes, queues_of
-from annotate.task_types.task_type import Answer
+from annotate.quality.qualification import grant, states
+from annotate.work import judging
+from annotate.work.judging import undo
+from annotate.work.progress import behind_tests, own_progress, queue_table, why_empty
+from annotate.work.queue import take
+from annotate.work.queue_states import queue_states
+from annotate.work.routing import Routes, queues_of
 from tests.annotate.conftest import DISPUTED
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from markdown_it import MarkdownIt
 
-from annotate.measuring.reporting import WIDTH, as_html, as_markdown, as_text
+from annotate.reports.writing import WIDTH, as_html, as_markdown, as_text
 
 FORMS = (as_text, as_markdown, as_html)
 MEASURED = ("accuracy", "recall", "precision", "recall_check", "unseen", "balanced", "comparison", "confusion")

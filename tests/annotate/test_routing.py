@@ -1,8 +1,8 @@
 from annotate.core import stages
-from annotate.judging import skip
 from annotate.models import LanguageRoute, Transition
-from annotate.queue import take
-from annotate.routing import Routes, reroute
+from annotate.work.judging import skip
+from annotate.work.queue import take
+from annotate.work.routing import Routes, reroute
 from tests.annotate.conftest import AGREED, DISPUTED
 
 

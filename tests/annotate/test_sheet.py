@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Judgment, Lease, Unit
-from annotate.queue import open_lease, open_sheet, take, take_sheet
+from annotate.work.queue import open_lease, open_sheet, take, take_sheet
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import ARABIC, GRACE, RUSSIAN, Hands, said, worst_contrast
 

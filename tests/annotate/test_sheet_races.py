@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.models import Lease
-from annotate.queue import SHEET, take_sheet
+from annotate.work.queue import SHEET, take_sheet
 from tests.annotate.conftest import AGREED
 from tests.annotate.test_races import at_once
 

@@ -9,16 +9,16 @@ import pytest
 from django.core.management import call_command
 from django.template.loader import get_template
 
-from annotate import task_types
+from annotate import kinds as task_types
+from annotate.kinds import TASK_TYPES, name_of
+from annotate.kinds.kind import TaskType
 from annotate.management.commands import open_task
 from annotate.models import Task
-from annotate.queue import open_lease
-from annotate.task_types import TASK_TYPES, name_of
-from annotate.task_types.task_type import TaskType
+from annotate.work.queue import open_lease
 from tests.annotate.hands import said
 
 MODULE = """
-from annotate.task_types.records import record_type
+from annotate.kinds.records import record_type
 
 TASK_TYPE = record_type(
     slug="review_mood",

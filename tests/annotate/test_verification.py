@@ -6,12 +6,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.core import stages
-from annotate.exporting.gold_files import export
-from annotate.exporting.gold_sets import read_gold_set
-from annotate.judging import judge, skip
+from annotate.goldsets.reading import read_gold_set
+from annotate.goldsets.writing import export
+from annotate.kinds.kind import Answer
 from annotate.models import Task
-from annotate.queue import take
-from annotate.task_types.task_type import Answer
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
 from corpora.models import Draw, Item
 from tests.annotate.corpus import NAME
 from tests.annotate.test_export import card_of, json_lines

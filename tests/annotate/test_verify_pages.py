@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from annotate import routing
 from annotate.core import stages
-from annotate.judging import judge, skip
+from annotate.kinds.kind import Answer
 from annotate.models import Annotator, Judgment, Task, Unit
-from annotate.queue import open_lease, take
-from annotate.routing import add_units
-from annotate.task_types.task_type import Answer
+from annotate.work import routing
+from annotate.work.judging import judge, skip
+from annotate.work.queue import open_lease, take
+from annotate.work.routing import add_units
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
 from tests.annotate.hands import ARABIC, FRENCH, GRACE, RUSSIAN, said, worst_contrast

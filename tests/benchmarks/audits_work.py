@@ -16,13 +16,14 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import transaction  # noqa: E402
 
-from annotate import adjudication, auditing, judging, queue, routing  # noqa: E402
 from annotate.core import stages  # noqa: E402
 from annotate.core.audits import Audit, error, overall_error  # noqa: E402
 from annotate.core.estimation import Stratum, proportion, stratified  # noqa: E402
+from annotate.kinds.kind import Answer  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Unit  # noqa: E402
-from annotate.opening import open_task  # noqa: E402
-from annotate.task_types.task_type import Answer  # noqa: E402
+from annotate.quality import audits  # noqa: E402
+from annotate.work import adjudication, judging, queue, routing  # noqa: E402
+from annotate.work.opening import open_task  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voting import DETECTOR_NAMES, agreed_label  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
@@ -181,7 +182,7 @@ def accuracy(task: Task, frame: Frame, detector: str) -> dict:
 
 
 def measured(task: Task, frame: Frame) -> dict:
-    blind, first_word = auditing.audits(task), unadjudicated(task)
+    blind, first_word = audits.audits(task), unadjudicated(task)
     return {
         "judgments": Judgment.objects.filter(unit__task=task).count(),
         "audited": sum(audit.resolved for audit in blind.values()),

@@ -14,8 +14,8 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402
 
 from annotate.core import stages  # noqa: E402
-from annotate.crowd import honeypots, pausing  # noqa: E402
 from annotate.models import Judgment, Lease, Task  # noqa: E402
+from annotate.quality import honeypots, pauses  # noqa: E402
 
 MANAGER = "manager"
 REASON = "paused for too many wrong known answers"
@@ -28,7 +28,7 @@ def void_paused(task: Task) -> dict[str, int]:
     for pause in task.pauses.filter(lifted_at=None).select_related("annotator__user").order_by("pk"):
         if Judgment.objects.filter(unit__task=task, annotator=pause.annotator, kind="answer", voided_at=None).exists():
             name = pause.annotator.user.username
-            found[name] = pausing.void(pause.annotator, task, by=manager, reason=REASON).reopened
+            found[name] = pauses.void(pause.annotator, task, by=manager, reason=REASON).reopened
     return found
 
 

@@ -14,10 +14,10 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import OperationalError, connection  # noqa: E402
 
-from annotate import judging, queue  # noqa: E402
+from annotate.kinds.kind import Answer  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Task  # noqa: E402
-from annotate.routing import add_units  # noqa: E402
-from annotate.task_types.task_type import Answer  # noqa: E402
+from annotate.work import judging, queue  # noqa: E402
+from annotate.work.routing import add_units  # noqa: E402
 from corpora.models import Corpus, Draw, Item  # noqa: E402
 
 UNITS = 20_000

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
-from annotate.people import INVITE_DAYS, BadTable, add_annotators, read_table
+from annotate.work.accounts import INVITE_DAYS, BadTable, add_annotators, read_table
 
 
 class Command(BaseCommand):

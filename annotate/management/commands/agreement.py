@@ -5,10 +5,11 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate.crowd import agreeing, agreement_tables
-from annotate.crowd.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
-from annotate.measuring.reporting import text_table
+from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
 from annotate.models import Annotator, Task
+from annotate.quality import agreement
+from annotate.reports import agreement_tables
+from annotate.reports.writing import text_table
 from corpora.errors import CorpusError
 from corpora.readers import named_columns
 
@@ -47,7 +48,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no task {task!r}; there is: {there}.")
         try:
             truth = read_truth(gold, named_columns(column, GOLD_COLUMNS)) if gold else None
-            report = agreeing.report(found, gold=truth, repeats=repeats, ordinal=ordinal)
+            report = agreement.report(found, gold=truth, repeats=repeats, ordinal=ordinal)
         except (JudgmentFileError, CorpusError) as error:
             raise CommandError(str(error)) from error
         if options["json"]:

@@ -1,8 +1,10 @@
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate import auditing, findings, known
-from annotate.measuring.reporting import text_table
 from annotate.models import Task
+from annotate.quality import audits
+from annotate.quality import decoys as known
+from annotate.reports import checks
+from annotate.reports.writing import text_table
 
 
 class Command(BaseCommand):
@@ -23,20 +25,20 @@ class Command(BaseCommand):
         if contest and not uniform:
             raise CommandError(f"{found.name} asks about one language at a time: there is no agreement to contest.")
         if contest:
-            self.stdout.write(findings.contested(auditing.contest_all(found)))
+            self.stdout.write(checks.contested(audits.contest_all(found)))
         elif uniform:
-            self.agreement(found, auditing.report(found))
+            self.agreement(found, audits.report(found))
         else:
             self.decoys(found, known.report(found))
 
     def agreement(self, task: Task, audit: dict) -> None:
-        words = findings.audit_words(audit)
+        words = checks.audit_words(audit)
         if not words:
             self.stdout.write(f"Task {task.name}: no post on which the detectors agree was chosen for people to check.")
             return
-        self.stdout.write("\n".join([text_table(findings.audit_table(audit)), "", *words]))
-        limit = findings.whole_percent(audit["limit"])
-        if over := findings.over_limit(audit):
+        self.stdout.write("\n".join([text_table(checks.audit_table(audit)), "", *words]))
+        limit = checks.whole_percent(audit["limit"])
+        if over := checks.over_limit(audit):
             self.stdout.write(
                 f"Over the limit of {limit}: {' '.join(over)}; `audit {task.name} --contest` has people label them."
             )
@@ -46,8 +48,8 @@ class Command(BaseCommand):
             )
 
     def decoys(self, task: Task, decoys: dict) -> None:
-        words = findings.decoy_words(decoys)
+        words = checks.decoy_words(decoys)
         if not words:
             self.stdout.write(f"Task {task.name}: no decoys are hidden in it.")
             return
-        self.stdout.write("\n".join([text_table(findings.decoy_table(decoys)), "", *words]))
+        self.stdout.write("\n".join([text_table(checks.decoy_table(decoys)), "", *words]))

@@ -13,14 +13,14 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from annotate.core import lots
-from annotate.crowd import qualifying
-from annotate.judging import judge, skip
+from annotate.core import lottery
+from annotate.kinds import TASK_TYPES
+from annotate.kinds.kind import Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial
-from annotate.people import add_annotators, read_table
-from annotate.queue import take
-from annotate.task_types import TASK_TYPES
-from annotate.task_types.task_type import Answer
+from annotate.quality import qualification
+from annotate.work.accounts import add_annotators, read_table
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
 
 NAME = "demo"
 # Who reads posts, and who else labels records.
@@ -143,15 +143,15 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
     def qualify(self, annotator, task, truth):
         for language in annotator.languages.filter(language__in=task.languages).values_list("language", flat=True):
             for kind in (Trial.PRACTICE, Trial.TEST):
-                trial = qualifying.begin(annotator, task, language, kind)
-                while question := qualifying.next_question(trial):
-                    qualifying.answer(annotator, question.pk, truth[question.gold_answer.item.key])
+                trial = qualification.begin(annotator, task, language, kind)
+                while question := qualification.next_question(trial):
+                    qualification.answer(annotator, question.pk, truth[question.gold_answer.item.key])
 
     def spread(self, task):
         """As if they had worked over the last hours: else all that a manager sees is one moment."""
         last = timezone.now()
         for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
-            took = 4 + int(lots.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
+            took = 4 + int(lottery.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
             last -= timedelta(seconds=took + 90)
             shown = last - timedelta(seconds=took)
             fields = {"shown_at": shown, "answered_at": last, "active_seconds": took}
@@ -164,8 +164,8 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
             if not (lease := take(annotator, task)):
                 break
             item, kept = lease.unit.item, {"seed": SEED, "key": f"{annotator} {lease.unit.item.key}"}
-            slips = lots.hit(1.0 if careless else SLIPS, purpose="slip", **kept)
-            label = lots.drawn(task.labels, 1, seed=SEED, purpose=kept["key"])[0] if slips else truth[item.key]
+            slips = lottery.hit(1.0 if careless else SLIPS, purpose="slip", **kept)
+            label = lottery.drawn(task.labels, 1, seed=SEED, purpose=kept["key"])[0] if slips else truth[item.key]
             judge(annotator, lease.pk, Answer(label))
 
     def check_port(self, port):

@@ -3,12 +3,12 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate.exporting.gold_sets import GoldSetError, read_ids
-from annotate.measuring import reporting
-from annotate.measuring.evaluation import MEASURES, evaluate, write_report
-from annotate.measuring.grading import grade
-from annotate.measuring.joining import EvaluationError, corpus_of, of_corpus, of_file, read_sets
-from annotate.measuring.prediction_folders import read_record_sets
+from annotate.evaluation.evaluate import MEASURES, evaluate, write_report
+from annotate.evaluation.matching import EvaluationError, corpus_of, of_corpus, of_file, read_sets
+from annotate.evaluation.xglue_grading import grade
+from annotate.evaluation.xglue_predictions import read_record_sets
+from annotate.goldsets.reading import GoldSetError, read_ids
+from annotate.reports import writing
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.errors import CorpusError
@@ -89,7 +89,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(report, ensure_ascii=False, indent=2))
         else:
-            self.stdout.write(reporting.as_text(report), ending="")
+            self.stdout.write(writing.as_text(report), ending="")
         if out:
             self.stderr.write(f"Report written to {out}.")
 

@@ -2,9 +2,10 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate import presenting, progress
-from annotate.exporting.gold_files import SPLITS, ExportError, export, kind_of
+from annotate.goldsets.writing import SPLITS, ExportError, export, kind_of
 from annotate.models import Task
+from annotate.pages import presenting
+from annotate.work import progress
 from corpora.errors import CorpusError
 
 

@@ -3,8 +3,8 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from annotate.core.labels import is_negative
-from annotate.exporting.gold_import import REJECTS, TWO_LABELS, import_gold, unlisted
-from annotate.exporting.gold_sets import DESIGNS, GoldSetError
+from annotate.goldsets.importing import REJECTS, TWO_LABELS, import_gold, unlisted
+from annotate.goldsets.reading import DESIGNS, GoldSetError
 from corpora.core.languages import UND
 
 MANY = 100  # posts: the article counts the languages that have as many

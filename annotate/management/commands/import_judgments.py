@@ -5,9 +5,9 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
+from annotate.actions.import_judgments import Imported, import_judgments
+from annotate.actions.judgment_files import COLUMNS, JudgmentFileError
 from annotate.core import stages
-from annotate.crowd.judgment_files import COLUMNS, JudgmentFileError
-from annotate.crowd.judgment_import import Imported, import_judgments
 from corpora.errors import CorpusError
 from corpora.readers import FORMATS, named_columns
 

@@ -6,23 +6,15 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Count
 
-from annotate import findings
 from annotate.core import stages
-from annotate.crowd import honeypots
-from annotate.crowd.gold_answers import FIELDS as GOLD_FIELDS
-from annotate.crowd.gold_answers import GoldAnswerError, read_gold
+from annotate.kinds import TASK_TYPES
 from annotate.models import Task
-from annotate.opening import (
-    DESIGNS,
-    Opened,
-    TaskError,
-    extend_task,
-    open_records,
-    open_task,
-    open_verification,
-)
-from annotate.progress import queue_table
-from annotate.task_types import TASK_TYPES
+from annotate.quality import honeypots
+from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
+from annotate.quality.gold_answers import GoldAnswerError, read_gold
+from annotate.reports import checks
+from annotate.work.opening import DESIGNS, Opened, TaskError, extend_task, open_records, open_task, open_verification
+from annotate.work.progress import queue_table
 from corpora.core.languages import LANGUAGES
 from corpora.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.errors import CorpusError
@@ -223,7 +215,7 @@ class Command(BaseCommand):
             f"{counts[stages.COPIED]:,} copies of others; {audited:,} posts audit the agreement."
         )
         if opened.contested:
-            self.stdout.write(f"Over the audit's limit. {findings.contested(opened.contested)}")
+            self.stdout.write(f"Over the audit's limit. {checks.contested(opened.contested)}")
 
     def tell_verification(self, opened: Opened) -> None:
         short = [sample for sample in opened.samples if len(sample.rows) < sample.asked]

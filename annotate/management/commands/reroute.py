@@ -1,9 +1,10 @@
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate import presenting, progress
-from annotate.errors import Refusal
+from annotate.core.refusals import Refusal
 from annotate.models import Task
-from annotate.routing import reroute
+from annotate.pages import presenting
+from annotate.work import progress
+from annotate.work.routing import reroute
 
 
 class Command(BaseCommand):

@@ -1,0 +1,335 @@
+"""Gold sets taken together and joined with what a predictor says; and which sets and predictors do not go together.
+
+What is computed of them is in evaluation.py.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from annotate.core.classes import ClassError, asked_together, folding
+from annotate.core.labels import is_negative, negative
+from annotate.core.metrics import Cell, Uniform
+from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
+from corpora.core.languages import LANGUAGES, UND
+from corpora.core.predictions import Mapped
+from corpora.predictors import Predictor, find_predictor, predicted_labels, read_predictions
+
+# For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
+# all where there are fewer: of each label that the detectors agreed on, and in all.
+LEAST_READ, LEAST_READ_IN_ALL = 5, 30
+NAMED = 5  # ids, or labels, that a sentence names
+
+
+class EvaluationError(Exception):
+    """The evaluation is refused, and nothing was written; one sentence that says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A predictor that is measured. corpus: that of its labels; "" where they come from a file alone."""
+
+    name: str
+    version: str
+    mapping: Mapped
+    labels: Callable[[Collection[str]], dict[str, str]]
+    predictor: Predictor | None = None
+    corpus: str = ""
+
+    @property
+    def spelled(self) -> str:
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+    def voted_in(self, gold: GoldSet) -> bool:
+        """Whether its own answers are among the set's labels, as they are where detectors agreed; sets that ask about
+        one language have none but people's. A file may bear the name of a detector, and be another one's."""
+        return self.predictor is not None and gold.design == "uniform" and self.name in gold.voted
+
+    def drew(self, spelled: str) -> bool:
+        """Whether it is the predictor that a gold set names as the one its posts were drawn by."""
+        return self.predictor is not None and self.spelled == spelled
+
+
+def of_corpus(corpus: str, spelled: str) -> Subject:
+    """CorpusError where the corpus has no such predictor."""
+    found = find_predictor(corpus, spelled)
+
+    def labels(ids: Collection[str]) -> dict[str, str]:
+        return predicted_labels(corpus, found, ids)
+
+    return Subject(found.name, found.version, found.mapping, labels, found, corpus)
+
+
+def of_file(
+    path: Path,
+    declared: Mapped,
+    columns: dict[str, str] | None = None,
+    format: str | None = None,
+    sets: Collection[GoldSet] = (),
+) -> Subject:
+    """The labels of a file, among which those of the gold sets are right too, known as languages or not; ar_LATN is
+    ar-Latn there. CorpusError where the file has no right predictions."""
+    own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
+    own = {label for label in own if label not in LANGUAGES}
+    spelled = {way: label for label in own for way in (label, _with_underscores(label))}
+    found, mapping = read_predictions(path, declared, columns=columns, format=format, also=spelled)
+    found = {key: spelled.get(label, label) for key, label in found.items()}
+
+    def labels(ids: Collection[str]) -> dict[str, str]:
+        if missing := [key for key in ids if key not in found]:
+            raise EvaluationError(
+                f"{path} has no label for {len(missing):,} of {len(ids):,} posts of the gold sets{_first(missing)}. "
+                "Add them, und where the predictor names no language, or list those that have vanished from their "
+                "source with --vanished."
+            )
+        return {key: found[key] for key in ids}
+
+    return Subject(path.name, "", mapping, labels)
+
+
+def _with_underscores(label: str) -> str:
+    """ar_LATN for ar-Latn, as published sets have it."""
+    language, _, rest = label.partition("-")
+    return f"{language}_{rest.upper().replace('-', '_')}" if rest else label
+
+
+def _first(ids: list[str]) -> str:
+    return f": {', '.join(ids)}" if len(ids) <= NAMED else f", the first: {', '.join(ids[:NAMED])}"
+
+
+# --- sets
+
+
+def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool) -> list[GoldSet]:
+    """The gold sets in these folders, as far as they may be used together. GoldSetError where one is none."""
+    sets: list[GoldSet] = []
+    for folder in folders:
+        gold = read_gold_set(folder, allow_erased=allow_erased)
+        for other in sets:
+            _check_pair(other, gold)
+        if not (gold.finished or unfinished):
+            raise EvaluationError(
+                f"The gold set {gold.name} in {folder} is unfinished: posts that still wait for people have no label, "
+                "and they are the hard ones. Export it again when it is done, or pass --unfinished to measure on it "
+                "all the same."
+            )
+        sets.append(gold)
+    return sets
+
+
+def _check_pair(other: GoldSet, gold: GoldSet) -> None:
+    if other.folder.resolve() == gold.folder.resolve() or (other.digest, other.design) == (gold.digest, gold.design):
+        raise EvaluationError(f"{other.folder} and {gold.folder} are the same gold set; name it once.")
+    if other.design == gold.design == "uniform":
+        raise EvaluationError(
+            f"{other.folder} and {gold.folder} are both uniform sets, and an evaluation takes one; extend the task "
+            "instead (open_task --extend), so that one draw has all the posts."
+        )
+    if other.corpus and gold.corpus and other.corpus != gold.corpus:
+        raise EvaluationError(
+            f"{other.folder} is from corpus {other.corpus} and {gold.folder} from corpus {gold.corpus}; evaluate on "
+            "each corpus by itself."
+        )
+
+
+def corpus_of(sets: Collection[GoldSet], named: str) -> str:
+    """The corpus whose predictors are meant. EvaluationError where there is none, or another than the sets are from."""
+    found = next((gold.corpus for gold in sets if gold.corpus), "")
+    if named and found and named != found:
+        raise EvaluationError(f"The gold sets are from corpus {found}, not {named}; leave --corpus out, or correct it.")
+    if not (named or found):
+        raise EvaluationError(
+            "The gold sets were imported and name no corpus; say with --corpus whose predictor is meant, or give its "
+            "labels with --file."
+        )
+    return found or named
+
+
+# --- sets and labels
+
+
+@dataclass
+class Joined:
+    """Gold sets of all designs with what one predictor says, and what is to be told of how they were joined.
+
+    labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None where there
+    is none. recall, precision: see core/metrics.py. undecided: classes whose precision the sets cannot tell. asked:
+    coarse codes that people used, with the labels that are right on those posts; no other post is touched by them.
+    """
+
+    fold: dict[str, str]
+    said: dict[str, str]
+    asked: dict[str, frozenset[str]] = field(default_factory=dict)
+    labelled: Uniform | None = None
+    uniform: Uniform | None = None
+    recall: dict[str, dict[str, str]] = field(default_factory=dict)
+    truths: dict[str, str] = field(default_factory=dict)
+    precision: dict[str, dict[str, str]] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
+    drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
+    undecided: dict[str, set[str]] = field(default_factory=dict)
+    tells_read: bool = False  # whether the uniform set tells which of its posts people have read
+    warnings: list[str] = field(default_factory=list)
+
+    def within(self, said: str, code: str) -> str:
+        """What the predictor says, where people used a code: the code, if that is a coarse one that has it."""
+        return code if said in self.asked.get(code, ()) else said
+
+
+def rows_of(sets: Collection[GoldSet], vanished: Collection[str]) -> list[tuple[GoldSet, list[GoldRow]]]:
+    """The rows that are left of each set."""
+    return [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
+
+
+def gone(sets: Collection[GoldSet], vanished: Collection[str]) -> dict[str, Any]:
+    """Posts of the sets on a list, counted once, and by label; a post may bear `de` in one set and `not-en` in one."""
+    rows = {(row.id, row.label) for gold in sets for row in gold.rows if row.id in vanished}
+    return {"posts": len({key for key, _ in rows}), "by_label": _sorted(Counter(label for _, label in rows))}
+
+
+def erased(sets: Collection[GoldSet]) -> dict[str, Any]:
+    total = sum((gold.erased for gold in sets), Counter[str]())
+    return {"posts": total.total(), "by_label": _sorted(total)}
+
+
+def _sorted(counter: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counter.items()))
+
+
+def join(
+    subject: Subject, left: list[tuple[GoldSet, list[GoldRow]]], mappings: Collection[Mapping[str, Any]]
+) -> Joined:
+    """mappings: the coarse classes of every predictor that is compared. EvaluationError, CorpusError: see labels()."""
+    every = [row for _, rows in left for row in rows]
+    try:
+        fold = folding(mappings)
+        # Not-sh and the rows of a published set tell what was asked by their label.
+        asked = asked_together({code for row in every for code in (row.label, row.asked)}, fold)
+    except ClassError as error:
+        raise EvaluationError(str(error)) from error
+    ids = list(dict.fromkeys(row.id for row in every))
+    joined = Joined(fold, {key: fold.get(label, label) for key, label in subject.labels(ids).items()}, asked)
+    precise = [gold for gold, _ in left if gold.design == "precision"]
+    joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
+    for gold, rows in left:
+        {"uniform": _join_uniform, "recall": _join_recall, "precision": _join_precision}[gold.design](
+            joined, gold, rows, subject
+        )
+    return joined
+
+
+def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
+    fold = joined.fold
+    cells = {
+        row.id: Cell(
+            stratum=row.agreed,
+            agreed=fold.get(row.agreed, row.agreed),
+            read=row.stratum != "agreed",
+            truth=fold.get(row.label, row.label),
+            said=joined.within(joined.said[row.id], row.label),
+        )
+        for row in rows
+    }
+    if gold.frame_size is not None and gold.frame_size < len(gold.rows):
+        raise EvaluationError(
+            f"{gold.folder / 'manifest.json'} says that the {len(gold.rows):,} posts were drawn from "
+            f"{gold.frame_size:,}, which cannot be; export the set again."
+        )
+    joined.labelled = Uniform(cells, gold.frame_size)
+    short = too_little_read(joined.labelled)
+    joined.uniform = joined.labelled.as_labelled() if short else joined.labelled
+    if short and subject.voted_in(gold):
+        raise EvaluationError(
+            f"{subject.spelled} voted in the gold set {gold.name}, so where the detectors agree only posts that people "
+            f"have read count, and too few were read. It takes {LEAST_READ} of each label that they agree on and "
+            f"{LEAST_READ_IN_ALL} in all, or all where there are fewer; short are {short}. Open the task with a larger "
+            "audit, or measure a predictor that did not vote."
+        )
+    if short:
+        joined.warnings.append(
+            f"Where the detectors agree, the labels of the gold set {gold.name} are their own, and too few were read "
+            f"by people to correct for their errors ({short}): {subject.spelled} is measured against the detectors "
+            "there, and every figure of the uniform set is naive."
+        )
+    joined.tells_read = any(row.stratum for row in gold.rows)
+    if not joined.tells_read:
+        joined.warnings.append(
+            f"The gold set {gold.name} does not tell which of its labels are detectors’ agreement and which people’s; "
+            "all are taken for people’s. A detector that voted there is measured against itself."
+        )
+
+
+def too_little_read(uniform: Uniform) -> str:
+    """Which labels that the detectors agreed on were read too little for the rule above, in words; "" where none."""
+    agreed = {label: posts for label, posts in sorted(uniform.drawn.items()) if label}
+    short = [
+        f"{label} ({uniform.read[label]:,} of {posts:,})"
+        for label, posts in agreed.items()
+        if uniform.read[label] < min(posts, LEAST_READ)
+    ]
+    if len(short) > NAMED:
+        short = [*short[:NAMED], f"and {len(short) - NAMED:,} more"]
+    total, read = sum(agreed.values()), sum(uniform.read[label] for label in agreed)
+    if not short and read < min(total, LEAST_READ_IN_ALL):
+        short = [f"all of them together ({read:,} of {total:,})"]
+    return ", ".join(short)
+
+
+def _join_recall(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
+    other = 0
+    for row in rows:
+        if row.label == UND or is_negative(row.label):
+            other += 1
+            continue
+        language = joined.fold.get(row.label, row.label)
+        joined.recall.setdefault(language, {})[row.id] = joined.within(joined.said[row.id], language)
+        joined.truths.setdefault(row.id, language)
+    if other:
+        joined.warnings.append(
+            f"{other:,} posts of the recall-oriented set {gold.name} are labelled as in no language, or not in one; "
+            "they say nothing of recall and are left out."
+        )
+
+
+def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
+    queues = {_asked(row) for row in rows} - {""}
+    others: set[str] = set()
+    for row in rows:
+        said = joined.said[row.id]
+        asked = _asked(row) or _queue(joined, said, queues)
+        if asked not in queues:
+            continue
+        language = joined.fold.get(asked, asked)
+        if language != asked:
+            # not-zh-CN may be zh-TW, or no Chinese at all.
+            joined.undecided.setdefault(language, set()).add(asked)
+            continue
+        by = gold.predictors.get(asked, "")
+        if language in joined.own and not subject.drew(by):
+            # Posts that both label so would be twice as many as in a sample of its own.
+            others.add(language)
+            continue
+        joined.drawn_by.setdefault(language, set()).add(by)
+        shown = joined.precision.setdefault(language, {})
+        if joined.within(said, language) == language:
+            shown[row.id] = joined.fold.get(row.label, row.label)
+    if others:
+        joined.warnings.append(
+            f"The posts of {', '.join(sorted(others))} in the precision-oriented set {gold.name} were drawn by another "
+            f"predictor, and {subject.spelled} has a set of its own: they are left out of its precision."
+        )
+
+
+def _queue(joined: Joined, said: str, queues: Collection[str]) -> str:
+    """The queue of a published set that a post is in by what the predictor says of it."""
+    return (
+        said if said in queues else next((code for code in sorted(queues) if said in joined.asked.get(code, ())), said)
+    )
+
+
+def _asked(row: GoldRow) -> str:
+    """The language of the question; "" for und posts of a published set, which does not tell it: whichever of its
+    languages the predictor gives such a post, it is wrong."""
+    return row.asked or (UND if row.label == negative(UND) else "" if row.label == UND else row.label)

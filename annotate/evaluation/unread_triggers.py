@@ -1,0 +1,170 @@
+"""What precision sets leave out of a predictor that they were not drawn for: posts that it labels X and nobody read.
+
+The article's Venn diagram ("Precision"): of the posts that v2 labels German, v1's set has only those that v1 labels so
+too. How many the others are can be counted; what people would say of them cannot be known.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from annotate.evaluation.matching import Joined, Subject, of_corpus
+from annotate.goldsets.reading import GoldRow, GoldSet
+from annotate.reports.predictor_report import name_of
+from corpora.errors import CorpusError
+from corpora.predictors import find_predictor, labels_where, triggers
+
+Left = list[tuple[GoldSet, list[GoldRow]]]
+SHOWN = 10  # languages that a warning names
+
+
+def strangers(subject: Subject, joined: Joined) -> dict[str, list[str]]:
+    """Language -> the other predictors that its precision sets were drawn by; "" for one that they do not name."""
+    by = {
+        language: sorted(other for other in by if not subject.drew(other))
+        for language, by in sorted(joined.drawn_by.items())
+    }
+    return {language: others for language, others in by.items() if others}
+
+
+def spelled(others: list[str]) -> str:
+    return ", ".join(other or "a predictor that the set does not name" for other in others)
+
+
+def warnings(subject: Subject, joined: Joined) -> list[str]:
+    said = []
+    if foreign := strangers(subject, joined):
+        languages = list(foreign)
+        more = f" and {len(languages) - SHOWN} more languages" if len(languages) > SHOWN else ""
+        said.append(
+            f"The precision-oriented posts of {', '.join(languages[:SHOWN])}{more} were drawn by "
+            f"{spelled(sorted(set().union(*foreign.values())))}, not by {subject.spelled}. Of the posts that only "
+            f"{subject.spelled} labels so they have none: its precision there is unknown, and its figures are rough."
+        )
+        if not (joined.tells_read or subject.corpus):
+            said.append(
+                f"How many posts {subject.spelled} labels so that were never shown to a person cannot be counted here: "
+                "give a uniform set that was exported and tells which of its posts people have read, or register the "
+                "predictions with import_predictions."
+            )
+    if joined.undecided:
+        classes = (
+            f"{coarse}, of which {', '.join(sorted(finer))} was asked"
+            for coarse, finer in sorted(joined.undecided.items())
+        )
+        said.append(
+            f"{subject.spelled} takes labels together that people were asked about one by one, and not-X does not say "
+            f"whether a post is another one of them. Those posts are left out of precision: {'; '.join(classes)}."
+        )
+    return said
+
+
+def unseen(subject: Subject, joined: Joined, left: Left) -> dict[str, Any] | None:
+    """Per language of another's precision set: how many posts the predictor labels so, in the uniform set or else in
+    the corpus; how many of them were never shown to a person; and how many the other predictor does not label so.
+
+    None where there is no such language, or nothing to count in. A post was shown to somebody where it is in one of
+    the sets, and not there by the detectors' agreement alone.
+    """
+    foreign = strangers(subject, joined)
+    if not foreign or not (joined.tells_read or subject.corpus):
+        return None
+    if joined.tells_read:
+        over, counted = "uniform set", _over_uniform(joined, left, foreign)
+    else:
+        over, counted = "corpus", _over_corpus(subject, joined, foreign)
+    return {
+        "over": over,
+        "languages": [
+            {
+                "language": language,
+                "name": name_of(language),
+                "triggers": said,
+                "never_shown": never,
+                "share": never / said if said else None,
+                "outside": outside,
+            }
+            for language, (said, never, outside) in counted.items()
+        ],
+    }
+
+
+# Language -> (posts that the predictor labels so, of which never shown, of which outside the other's).
+Counted = dict[str, tuple[int, int, int | None]]
+
+
+def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) -> Counted:
+    assert joined.labelled is not None
+    posts = joined.labelled.posts
+    shown = {row.id for gold, rows in left if gold.design != "uniform" for row in rows}
+    by_label: dict[str, list[str]] = {language: [] for language in foreign}
+    for key, cell in posts.items():
+        for language, keys in by_label.items():
+            if joined.within(cell.said, language) == language:
+                keys.append(key)
+    corpus = next((gold.corpus for gold, _ in left if gold.corpus), "")
+    labels = {
+        other: _labels_of(corpus, other, [key for language in foreign for key in by_label[language]])
+        for other in {other for others in foreign.values() for other in others}
+    }
+    found: Counted = {}
+    for language, keys in by_label.items():
+        never = sum(key not in shown and not posts[key].read for key in keys)
+        theirs = [labels[other] for other in foreign[language]]
+        outside = None
+        if all(each is not None for each in theirs):
+            outside = sum(
+                all(
+                    joined.within(joined.fold.get(each[key], each[key]), language) != language
+                    for each in theirs
+                    if each
+                )
+                for key in keys
+            )
+        found[language] = len(keys), never, outside
+    return found
+
+
+def _labels_of(corpus: str, other: str, ids: list[str]) -> dict[str, str] | None:
+    """What the other predictor says; None where that cannot be found out any more."""
+    if not (corpus and other):
+        return None
+    try:
+        return of_corpus(corpus, other).labels(ids)
+    except CorpusError:
+        return None
+
+
+def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[str]]) -> Counted:
+    assert subject.predictor is not None
+    said: Counter[str] = Counter()
+    for label, posts in triggers(subject.corpus, subject.predictor).items():
+        said[joined.fold.get(label, label)] += posts
+    shown = Counter(joined.said.values())
+    outside: dict[str, dict[str, int] | None] = {}
+    for others in foreign.values():
+        if len(others) == 1 and others[0] not in outside:
+            outside[others[0]] = _where_other_differs(subject, others[0])
+    # Labels are compared there as they are, so of a class of several nothing is known.
+    classes = {*joined.fold.values(), *joined.asked}
+    found: Counted = {}
+    for language, others in foreign.items():
+        differing = outside[others[0]] if len(others) == 1 and language not in classes else None
+        taken = {language, *joined.asked.get(language, ())}
+        posts, read = (sum(counter[label] for label in taken) for counter in (said, shown))
+        found[language] = (
+            posts,
+            max(0, posts - read),
+            None if differing is None else differing.get(language, 0),
+        )
+    return found
+
+
+def _where_other_differs(subject: Subject, other: str) -> dict[str, int] | None:
+    assert subject.predictor is not None
+    if not other:
+        return None
+    try:
+        return labels_where(subject.corpus, subject.predictor, find_predictor(subject.corpus, other))
+    except CorpusError:
+        return None

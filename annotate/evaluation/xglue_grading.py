@@ -1,0 +1,101 @@
+"""Predictions for exported records, measured as XGLUE's evaluation does: accuracy, nDCG by query, BLEU-4.
+
+By language, and the average over the languages, each counted alike. The report is one dict that JSON can hold, like
+that of evaluation.py; record_report.py says it in words.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from annotate.core.bleu import corpus_bleu
+from annotate.core.estimation import proportion
+from annotate.core.metrics import mean
+from annotate.core.ranking import mean_ndcg
+from annotate.evaluation.xglue_predictions import Graded, Measured, RecordSet, read_predictions
+from annotate.reports.predictor_report import name_of
+
+
+def grade(predictions: Path, sets: list[RecordSet]) -> dict[str, Any]:
+    """The report. EvaluationError where the predictions do not fit the sets."""
+    graded = read_predictions(predictions, sets)
+    name = predictions.resolve().name
+    return {
+        "kind": "records",
+        "predictor": {"name": name, "version": "", "spelled": name},
+        "gold": [
+            {
+                "name": gold.name,
+                "design": "records",
+                "folder_name": gold.folder.resolve().name,
+                "records": gold.rows,
+                "finished": gold.finished,
+                "digest": gold.digest,
+            }
+            for gold in sets
+        ],
+        **{part.task: _task(part) for part in graded},
+        "warnings": _warnings(sets, graded),
+    }
+
+
+def _task(part: Graded) -> dict[str, Any]:
+    metric, measure = MEASURES[part.task]
+    rows = [
+        {
+            "language": each.language,
+            "name": name_of(each.language),
+            "rows": len(each.truth),
+            **measure(each, f"{part.gold.digest}:{part.task}:{each.language}"),
+        }
+        for each in part.languages
+    ]
+    values = [row["estimate"]["value"] for row in rows]
+    return {
+        "metric": metric,
+        "set": part.gold.name,
+        "average": mean(values),
+        "averaged": sum(value is not None for value in values),
+        "languages": rows,
+    }
+
+
+def _accuracy(each: Measured, seed: str) -> dict[str, Any]:
+    right = sum(said == truth for said, truth in zip(each.said, each.truth, strict=True))
+    return {"estimate": proportion(right, len(each.truth)).as_dict()}
+
+
+def _ndcg(each: Measured, seed: str) -> dict[str, Any]:
+    pages = zip(each.groups, map(float, each.truth), map(float, each.said), strict=True)
+    found = asdict(mean_ndcg(pages, seed=seed))
+    return {"estimate": {key: found.pop(key) for key in ("value", "low", "high")}, **found}
+
+
+def _bleu(each: Measured, seed: str) -> dict[str, Any]:
+    found = asdict(corpus_bleu(each.said, each.truth, seed=seed))
+    return {"estimate": {key: found.pop(key) for key in ("value", "low", "high")}, **found}
+
+
+# XGLUE's task -> its metric, and how that is had from the test rows of one language.
+MEASURES: dict[str, tuple[str, Callable[[Measured, str], dict[str, Any]]]] = {
+    "qadsm": ("accuracy", _accuracy),
+    "qam": ("accuracy", _accuracy),
+    "wpr": ("nDCG", _ndcg),
+    "qg": ("BLEU-4", _bleu),
+}
+
+
+def _warnings(sets: Iterable[RecordSet], graded: Iterable[Graded]) -> list[str]:
+    unfinished = [
+        f"The gold set {gold.name} is unfinished: records that still wait for people are missing from it."
+        for gold in sets
+        if not gold.finished
+    ]
+    extra = [
+        f"There are predictions of {part.task.upper()} in {', '.join(part.extra)} too, in which the set "
+        f"{part.gold.name} has no test rows; they are not measured."
+        for part in graded
+        if part.extra
+    ]
+    return unfinished + extra

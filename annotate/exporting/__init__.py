@@ -1,1 +1,0 @@
-"""From a task to files that can be published, and published files read back."""

@@ -1,0 +1,292 @@
+"""Published gold files read back as a gold set: `label<TAB>id`, no header, no text, one row a post.
+
+The rows of such files are not all sound. Which are refused is decided in `sift`, and nowhere else; each is listed
+with its line in the set's rejects.jsonl.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+from django.template.loader import render_to_string
+
+from annotate.core.labels import is_negative, negative
+from annotate.goldsets import folders
+from annotate.goldsets.card import CARD_LICENCES
+from annotate.goldsets.reading import FORMAT, GoldSetError, write_digests, write_manifest
+from annotate.goldsets.writing import ASSAY, PUBLISHED
+from corpora import store
+from corpora.core.languages import LANGUAGES, UND
+from corpora.core.records import MAX_ID
+from corpora.errors import CorpusError
+from corpora.ingest import licence_key
+from corpora.readers import opened
+
+REJECTS = "rejects.jsonl"
+DIGESTS = "gold.digests.txt"
+# A file with more of them in which negative labels are faults is a precision file with another design given.
+MOST_NEGATIVE = 0.01  # of its rows
+# No sound row is as long: a label, and an id of MAX_ID characters of up to four bytes.
+LONGEST = 1000  # bytes
+
+NOT_UTF8 = "not UTF-8"
+COLUMNS = "not two columns, a label and an id with a tab between them"
+EMPTY_LABEL = "an empty label"
+EMPTY_ID = "an empty id"
+NO_ID = "the id 0, which is no post's"
+ODD_ID = f"an id of more than {MAX_ID} characters, or with one that cannot be seen"
+NO_LABEL = "a label that is no language code such as de or zh-CN, no und and no not-de"
+NEGATIVE = "a label such as not-de, which only a precision set has"
+TWO_LABELS = "an id with two labels; none of its rows is taken"
+REPEATED = "an id repeated with the same label; its first row is taken"
+
+# BCP 47: language, script, region, variants; private use and extensions are no labels of posts.
+_LANGUAGE = re.compile(
+    r"(?P<language>[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
+    r"(?P<variants>(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*)",
+    re.ASCII,
+)
+_NEGATIVE = re.compile(r"not[-_](.+)", re.IGNORECASE)
+
+
+@dataclass
+class Sifted:
+    """What is in a file. labels: id -> label, in the file's order; refused: line -> (why, what the row says)."""
+
+    rows: int = 0
+    labels: dict[str, str] = field(default_factory=dict)
+    refused: dict[int, tuple[str, str]] = field(default_factory=dict)
+    rewritten: Counter[tuple[str, str]] = field(default_factory=Counter)  # (as the file has it, as it is kept)
+
+
+def import_gold(path: Path, out: Path, *, design: str, name: str, source: str = "", licence: str = "") -> dict:
+    """Write a published file as a gold set and return its manifest. An earlier import of that name is replaced.
+
+    GoldSetError where the file cannot be read, has no sound row, or the folder is something else.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise GoldSetError(
+            f"{name!r} cannot be a gold set's name; use 1 to 64 letters, digits, hyphens or underscores."
+        )
+    try:
+        sifted = sift(_lines(path), design)
+        sha256 = store.digest_of(path)
+    except CorpusError as error:
+        raise GoldSetError(str(error)) from error
+    except (OSError, pa.ArrowException) as error:
+        if getattr(error, "errno", None) is not None:  # the system's own, e.g. no right to read
+            raise GoldSetError(f"{path} cannot be read: {error.strerror}.") from error
+        raise GoldSetError(f"{path} is cut off or damaged; nothing of it was imported. Fetch it again.") from error
+    negatives = sum(reason == NEGATIVE for reason, _ in sifted.refused.values())
+    if negatives > MOST_NEGATIVE * sifted.rows:
+        raise GoldSetError(
+            f"{path} has labels such as not-de in {negatives:,} of {sifted.rows:,} rows, which only a precision set "
+            "has; import it with --design precision. Nothing was written."
+        )
+    if not sifted.labels:
+        raise GoldSetError(f"{path} has no row that can be taken; {_first(sifted)} Nothing was written.")
+    imported = {"name": name, "file": path.name, "source": source, "licence": licence, "sha256": sha256}
+    try:
+        with folders.replacing(out.resolve(), "import", name) as folder:
+            return _write(folder, sifted, design, imported)
+    except folders.FolderError as error:
+        raise GoldSetError(str(error)) from error
+
+
+def _first(sifted: Sifted) -> str:
+    if not sifted.refused:
+        return "it is empty."
+    line, (reason, _) = min(sifted.refused.items())
+    return f"line {line:,}, for one, has {_after_has(reason)}. Its rows must be label<TAB>id, without a header."
+
+
+def _after_has(reason: str) -> str:
+    return "bytes that are not UTF-8" if reason == NOT_UTF8 else reason
+
+
+# --- which rows are sound
+
+
+def sift(lines: Iterable[tuple[int, bytes]], design: str) -> Sifted:
+    """The labels of a file's sound rows, and why the others are not."""
+    sifted = Sifted()
+    sound: list[tuple[int, str, str, str]] = []
+    labels: dict[str, set[str]] = {}
+    for number, line in lines:
+        sifted.rows += 1
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        written, _, key = text.partition("\t")
+        written, key = written.strip(), key.strip()
+        label = canonical(written)
+        if reason := _fault(line, text, written, key, label, design):
+            sifted.refused[number] = (reason, text)
+        else:
+            sound.append((number, written, key, label))
+            labels.setdefault(key, set()).add(label)
+    for number, written, key, label in sound:
+        if len(labels[key]) > 1:
+            sifted.refused[number] = (TWO_LABELS, f"{written}\t{key}")
+        elif key in sifted.labels:
+            sifted.refused[number] = (REPEATED, f"{written}\t{key}")
+        else:
+            sifted.labels[key] = label
+            if written != label:
+                sifted.rewritten[written, label] += 1
+    return sifted
+
+
+def _fault(line: bytes, text: str, written: str, key: str, label: str, design: str) -> str:
+    """The first rule that a row breaks by itself; "" where it is sound."""
+    rules = (
+        (NOT_UTF8, not _is_utf8(line)),
+        (COLUMNS, text.count("\t") != 1),
+        (EMPTY_LABEL, not written),
+        (EMPTY_ID, not key),
+        (NO_ID, key.strip("0") == ""),
+        (ODD_ID, len(key) > MAX_ID or not key.isprintable()),
+        (NO_LABEL, not label),
+        (NEGATIVE, is_negative(label) and design != "precision"),
+    )
+    return next((reason for reason, broken in rules if broken), "")
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def canonical(written: str) -> str:
+    """A label as it is kept: ar_LATN is ar-Latn, not_no is not-no; "" for what is no label."""
+    if found := _NEGATIVE.fullmatch(written):
+        language = canonical(found[1])
+        return negative(language) if language and not is_negative(language) else ""
+    found = _LANGUAGE.fullmatch(written.replace("_", "-").lower()) if written.isascii() else None
+    if found is None:
+        return ""
+    parts = (found["language"], (found["script"] or "").title(), (found["region"] or "").upper())
+    return "-".join(filter(None, parts)) + found["variants"]
+
+
+def asked(label: str, design: str) -> str | None:
+    """The X of "Is this X?", as far as a label tells it: X and not-X do, und and not-und (in some language) do not."""
+    language = label.removeprefix(negative(""))
+    return None if design == "uniform" or language == UND else language
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers; of one that is too long to be a row, its beginning."""
+    with opened(path, lambda taken: None) as file:
+        for number in count(1):
+            line = file.readline(LONGEST)
+            if not line:
+                return
+            start = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if not start.isspace():
+                yield number, start
+            while len(line) == LONGEST and not line.endswith(b"\n"):
+                line = file.readline(LONGEST)
+
+
+# --- the folder
+
+
+def _write(folder: Path, sifted: Sifted, design: str, imported: dict[str, str]) -> dict:
+    tsv = f"{PUBLISHED[design]}.tsv"
+    # The order of the published files: by label, then by id; numeric ids as numbers.
+    pairs = sorted(
+        ((label, key) for key, label in sifted.labels.items()),
+        key=lambda pair: (pair[0], len(pair[1]) if pair[1].isdigit() else 0, pair[1]),
+    )
+    _write_lines(folder / tsv, (f"{label}\t{key}" for label, key in pairs))
+    _write_lines(folder / "gold.jsonl", (_json(_row(key, label, design)) for key, label in sifted.labels.items()))
+    _write_lines(
+        folder / REJECTS,
+        (
+            _json({"file": imported["file"], "line": line, "reason": reason, "row": row})
+            for line, (reason, row) in sorted(sifted.refused.items())
+        ),
+    )
+    write_digests(folder / "gold.jsonl", folder / DIGESTS)
+    refused = sifted.refused.values()
+    by_label = dict(sorted(Counter(sifted.labels.values()).items()))
+    manifest = {
+        "format": FORMAT,
+        "design": design,
+        "finished": True,
+        "imported": imported,
+        "draws": [],
+        "corpus": None,
+        "detectors": [],
+        "audit": None,
+        "decoys": None,
+        "counts": {
+            "rows": sifted.rows,
+            "labelled": len(sifted.labels),
+            "ids_with_two_labels": len({row.partition("\t")[2] for why, row in refused if why == TWO_LABELS}),
+            "refused": dict(Counter(reason for reason, _ in refused).most_common()),
+            "rewritten": {
+                f"{written} -> {label}": posts for (written, label), posts in sorted(sifted.rewritten.items())
+            },
+            "by_label": by_label,
+        },
+        "versions": {"assay": ASSAY},
+        "files": {},
+    }
+    card = render_to_string("annotate/imported.md", _card(manifest, tsv))
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    for path in sorted(folder.iterdir()):
+        manifest["files"][path.name] = store.digest_of(path)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def _row(key: str, label: str, design: str) -> dict:
+    return {
+        "id": key,
+        "label": label,
+        "asked": asked(label, design),
+        "stratum": None,
+        "agreed": None,
+        "chance": None,
+        "audit_chance": 1,
+    }
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _json(value) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def unlisted(by_label: dict[str, int]) -> dict[str, int]:
+    """The labels that are none of ours, nor und, nor the negative of one, with their posts."""
+    return {
+        label: posts
+        for label, posts in by_label.items()
+        if (code := label.removeprefix(negative(""))) not in LANGUAGES and code != UND
+    }
+
+
+def _card(manifest: dict, tsv: str) -> dict:
+    imported = manifest["imported"]
+    return {
+        "manifest": manifest,
+        "tsv": tsv,
+        "rejects": REJECTS,
+        "digests": DIGESTS,
+        "refused": manifest["counts"]["rows"] - manifest["counts"]["labelled"],
+        "licence": CARD_LICENCES.get(licence_key(imported["licence"])),
+        # A JSON string is one of YAML too.
+        "quoted": {"name": _json(imported["name"]), "licence": _json(imported["licence"])},
+    }

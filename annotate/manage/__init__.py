@@ -1,1 +1,0 @@
-"""The manager's pages: how tasks stand, who works how well, why queues stand still. Reads, but for the pause."""

@@ -1,0 +1,24 @@
+"""The rows of the database: people, tasks, work and what protects its numbers."""
+
+from annotate.models.people import Annotator, AnnotatorLanguage, Invite
+from annotate.models.quality import GoldAnswer, Pause, Qualification, Trial, TrialAnswer
+from annotate.models.tasks import Guidelines, LanguageRoute, Task
+from annotate.models.work import Judgment, Lease, Transition, Unit
+
+__all__ = [
+    "Annotator",
+    "AnnotatorLanguage",
+    "GoldAnswer",
+    "Guidelines",
+    "Invite",
+    "Judgment",
+    "LanguageRoute",
+    "Lease",
+    "Pause",
+    "Qualification",
+    "Task",
+    "Transition",
+    "Trial",
+    "TrialAnswer",
+    "Unit",
+]

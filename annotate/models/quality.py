@@ -1,0 +1,142 @@
+"""What protects the numbers: known answers, tests on them, who has passed, and who is paused."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from annotate.models.people import Annotator
+from annotate.models.tasks import Guidelines, Task
+
+
+class GoldAnswer(models.Model):
+    """A record whose label is known: for practice, for the test, or hidden in the queue. Never work, never exported."""
+
+    PRACTICE, TEST, QUEUE = "practice", "test", "queue"
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="gold_answers")
+    item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="gold_answers")
+    purpose = models.CharField(max_length=8, choices=[(p, p) for p in (PRACTICE, TEST, QUEUE)])
+    label = models.CharField(max_length=64)
+    explanation = models.TextField(blank=True, help_text="why, in the language of the record")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["task", "item"], name="gold_answer_once_in_task")]
+
+    def __str__(self) -> str:
+        return f"{self.item.key}: {self.label}"
+
+
+class Trial(models.Model):
+    """One person's way through the practice items of a task in a language, or through one test."""
+
+    PRACTICE, TEST = "practice", "test"
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="trials")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="trials")
+    language = models.CharField(max_length=16)
+    kind = models.CharField(max_length=8, choices=[(k, k) for k in (PRACTICE, TEST)])
+    guidelines = models.ForeignKey(Guidelines, on_delete=models.PROTECT, help_text="the version it was taken under")
+    number = models.PositiveSmallIntegerField(help_text="1 for the first of its kind under a major version")
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+    right = models.PositiveSmallIntegerField(null=True, blank=True)
+    passed = models.BooleanField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotator", "task", "language", "kind"],
+                condition=Q(finished_at__isnull=True),
+                name="one_open_trial",
+            ),
+            models.CheckConstraint(
+                condition=Q(finished_at__isnull=True, right__isnull=True, passed__isnull=True)
+                | Q(finished_at__isnull=False, right__isnull=False, passed__isnull=False),
+                name="trial_judged_when_finished",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number} of {self.annotator} in {self.language}"
+
+
+class TrialAnswer(models.Model):
+    """One question of a trial, and what was answered."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
+    gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
+    position = models.PositiveSmallIntegerField()
+    label = models.CharField(max_length=64, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["trial", "position"], name="one_question_per_position"),
+            models.UniqueConstraint(fields=["trial", "gold_answer"], name="question_once_in_trial"),
+            models.CheckConstraint(
+                condition=Q(label="", answered_at__isnull=True) | (~Q(label="") & Q(answered_at__isnull=False)),
+                name="trial_answer_has_a_time",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.trial}, question {self.position}"
+
+
+class Qualification(models.Model):
+    """That a person may work in a language of a task, under one major version of its guidelines."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="qualifications")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="qualifications")
+    language = models.CharField(max_length=16)
+    major = models.PositiveSmallIntegerField()
+    trial = models.OneToOneField(Trial, on_delete=models.PROTECT, null=True, blank=True, help_text="that was passed")
+    granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotator", "task", "language", "major"], name="qualified_once_under_a_version"
+            ),
+            models.CheckConstraint(
+                condition=Q(trial__isnull=False) | Q(granted_by__isnull=False), name="qualified_by_test_or_manager"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator} in {self.language} of {self.task.name}"
+
+
+class Pause(models.Model):
+    """That a person is given no more work of a task, until a manager lifts it."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="pauses")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="pauses")
+    right = models.PositiveIntegerField(help_text="known answers given, since the pause before")
+    asked = models.PositiveIntegerField(help_text="of so many asked for")
+    reason = models.TextField(blank=True, help_text="those that managers gave; empty where the rule paused")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="pauses_ordered"
+    )
+    at = models.DateTimeField()
+    lifted_at = models.DateTimeField(null=True, blank=True)
+    lifted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="pauses_lifted"
+    )
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotator", "task"], condition=Q(lifted_at__isnull=True), name="one_running_pause"
+            ),
+            models.CheckConstraint(condition=Q(right__lte=F("asked")), name="right_of_those_asked"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator} in {self.task.name}"

@@ -1,0 +1,212 @@
+"""Work: units, who has which of them open, what was said of them, and how they moved.
+
+The database refuses what must never be; annotate/work/ explains why. Judgments and transitions are only ever added: a
+judgment that no longer counts is voided.
+"""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from annotate.core import stages
+from annotate.models.people import Annotator
+from annotate.models.tasks import Task
+
+
+class Unit(models.Model):
+    """One item under one task. Only annotate/work/routing.py writes its stage."""
+
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units")
+    item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units")
+    asked = models.CharField(
+        max_length=16, blank=True, help_text="the language that is asked about: Is this X?; empty where any may be said"
+    )
+    position = models.PositiveBigIntegerField(help_text="rank in the draw: the order in which it is served")
+    stage = models.CharField(max_length=16, choices=[(s, s) for s in stages.STAGES], default=stages.NEW)
+    redundancy = models.PositiveSmallIntegerField(help_text="answers asked for")
+    candidates = models.JSONField(default=list, help_text="languages, most likely first")
+    visited = models.JSONField(default=list, help_text="queues that the unit has been in")
+    round = models.PositiveSmallIntegerField(default=0)
+    language = models.CharField(max_length=16, blank=True, help_text="the queue it is in, or was in last")
+    label = models.CharField(max_length=64, blank=True)
+    copy_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="copies")
+    reused_from = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="reused_as",
+        help_text="the unit of another task whose label it took",
+    )
+    agreed_label = models.CharField(max_length=16, blank=True, help_text="what the detectors agreed on, if they did")
+    audited = models.BooleanField(default=False, help_text="chosen by chance to audit the detectors' agreement")
+    recheck = models.BooleanField(default=False, help_text="if audited, an adjudicator checks it in any case")
+    gold_answer = models.CharField(
+        max_length=64, blank=True, help_text="known beforehand: hidden among the work, and never exported"
+    )
+    honeypot = models.BooleanField(
+        default=False, help_text="a gold answer that everybody is asked for, again and again, and that gets no label"
+    )
+
+    class Meta:
+        ordering = ["position"]
+        indexes = [
+            models.Index(fields=["task", "stage", "language", "position"], name="queue"),
+            models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["task", "item", "asked"], name="item_asked_once_in_task"),
+            models.CheckConstraint(condition=Q(stage__in=list(stages.STAGES)), name="known_stage"),
+            models.CheckConstraint(
+                condition=Q(stage__in=stages.WITH_LABEL) & ~Q(label="") | ~Q(stage__in=stages.WITH_LABEL) & Q(label=""),
+                name="label_only_where_labelled",
+            ),
+            models.CheckConstraint(
+                condition=~Q(stage=stages.QUEUED) | (~Q(language="") & Q(round__gte=1)),
+                name="queued_somewhere",
+            ),
+            models.CheckConstraint(
+                condition=Q(stage=stages.COPIED, copy_of__isnull=False)
+                | (~Q(stage=stages.COPIED) & Q(copy_of__isnull=True)),
+                name="copied_has_original",
+            ),
+            models.CheckConstraint(
+                condition=~Q(agreed_label="") | ~Q(stage=stages.AGREED) & Q(audited=False, recheck=False),
+                name="agreed_on_a_label",
+            ),
+            models.CheckConstraint(
+                condition=Q(gold_answer="") | Q(copy_of__isnull=True, reused_from__isnull=True),
+                name="gold_answer_stands_alone",
+            ),
+            models.CheckConstraint(
+                condition=Q(honeypot=False) | (Q(stage=stages.QUEUED) & ~Q(gold_answer="")),
+                name="honeypot_stays_queued",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task.name} #{self.position}"
+
+
+class Lease(models.Model):
+    """A unit handed to an annotator. Holding a place is what entitles to answer; the answer keeps the place."""
+
+    OUTCOMES = ["answered", "skipped", "released", "expired", "undone", "voided"]
+
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="leases")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases")
+    # 1..redundancy while the lease is open or answered; NULL once the place is given back.
+    place = models.PositiveSmallIntegerField(null=True, blank=True)
+    round = models.PositiveSmallIntegerField()
+    queue = models.CharField(max_length=16)
+    sheet = models.BooleanField(default=False, help_text="handed out among others on one sheet")
+    opened_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=16, blank=True, choices=[(o, o) for o in OUTCOMES])
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["annotator", "closed_at"], name="open_leases")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["unit", "annotator"],
+                condition=Q(closed_at__isnull=True),
+                name="one_open_lease_per_annotator",
+            ),
+            # NULLs do not clash, in SQLite or PostgreSQL.
+            models.UniqueConstraint(fields=["unit", "place"], name="one_holder_per_place"),
+            models.CheckConstraint(
+                # Not null, said aloud: a check lets pass what is neither true nor false.
+                condition=Q(closed_at__isnull=True, outcome="", place__isnull=False, place__gte=1)
+                | Q(closed_at__isnull=False, outcome="answered", place__isnull=False, place__gte=1)
+                | (Q(closed_at__isnull=False, place__isnull=True) & ~Q(outcome__in=["", "answered"])),
+                name="place_kept_by_open_or_answered",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.unit} to {self.annotator}"
+
+
+class Judgment(models.Model):
+    """What one person said of one unit: an answer or a skip, or as an adjudicator a settlement or a discard.
+
+    A repeat is a further answer by one person that was imported: kept, and counted nowhere unless asked for.
+    """
+
+    ANSWER, SKIP, SETTLE, DISCARD, REPEAT = "answer", "skip", "settle", "discard", "repeat"
+
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="judgments")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments")
+    # An adjudicator needs no lease.
+    lease = models.OneToOneField(Lease, on_delete=models.PROTECT, null=True, blank=True)
+    kind = models.CharField(max_length=8, choices=[(k, k) for k in (ANSWER, SKIP, SETTLE, DISCARD, REPEAT)])
+    label = models.CharField(max_length=64, blank=True)
+    reason = models.CharField(max_length=200, blank=True)
+    comment = models.TextField(blank=True)
+    shown_at = models.DateTimeField(null=True)
+    answered_at = models.DateTimeField()
+    active_seconds = models.FloatField(null=True, help_text="time at work on it, idling cut off; null if not measured")
+    voided_at = models.DateTimeField(null=True, blank=True)
+    voided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        help_text="the manager who voided it; nobody where it was taken back",
+    )
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["annotator", "answered_at"], name="own_answers")]
+        constraints = [
+            # Also keeps an adjudicator from settling what they have judged.
+            models.UniqueConstraint(
+                fields=["unit", "annotator"],
+                condition=Q(voided_at__isnull=True) & ~Q(kind="repeat"),
+                name="one_live_judgment",
+            ),
+            models.CheckConstraint(
+                condition=Q(voided_by__isnull=True) | Q(voided_at__isnull=False), name="voided_by_when_voided"
+            ),
+            models.CheckConstraint(
+                condition=(Q(kind__in=["answer", "settle", "repeat"]) & ~Q(label=""))
+                | (Q(kind__in=["skip", "discard"]) & Q(label="")),
+                name="answer_or_skip",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=["answer", "skip"], lease__isnull=False)
+                | Q(kind__in=["settle", "discard", "repeat"], lease__isnull=True),
+                name="annotators_judge_by_lease",
+            ),
+            models.CheckConstraint(
+                condition=Q(shown_at__isnull=True) | Q(shown_at__lte=F("answered_at")),
+                name="shown_before_answered",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.label}".strip()
+
+
+class Transition(models.Model):
+    """One move of a unit from stage to stage, written with it."""
+
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="transitions")
+    event = models.CharField(max_length=16)
+    from_stage = models.CharField(max_length=16)
+    to_stage = models.CharField(max_length=16)
+    round = models.PositiveSmallIntegerField()
+    language = models.CharField(max_length=16, blank=True)
+    label = models.CharField(max_length=64, blank=True)
+    judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, null=True, blank=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["to_stage", "language"], name="queues_visited")]
+
+    def __str__(self) -> str:
+        return f"{self.from_stage} → {self.to_stage} ({self.event})"

@@ -1,0 +1,96 @@
+"""The adjudicators' pages: what waits for one, and one unit with what is known of it."""
+
+from django.core.paginator import Paginator
+from django.db.models import Count
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds import TASK_TYPES
+from annotate.models import Transition
+from annotate.pages import presenting
+from annotate.pages.access import with_task
+from annotate.pages.annotators import whole_number
+from annotate.pages.errors import status_of
+from annotate.work import adjudication as adjudicating
+from annotate.work import judging
+from corpora.core.languages import LANGUAGES
+
+
+def _language_code(text: str | None) -> str:
+    """A language code from an address; empty for anything else."""
+    return text if text in LANGUAGES else ""
+
+
+@require_GET
+@never_cache
+@with_task("adjudicate")
+def adjudication(request, annotator, task):
+    language = _language_code(request.GET.get("language"))
+    everything = adjudicating.to_adjudicate(task, annotator)
+    told = everything.filter(blind=False).order_by().values("pk")
+    visited = Transition.objects.filter(unit__in=told, to_stage="QUEUED").order_by()
+    languages = visited.values_list("language").annotate(Count("unit", distinct=True)).order_by("language")
+    units = adjudicating.to_adjudicate(task, annotator, language)
+    page = Paginator(units, 50).get_page(request.GET.get("page"))
+    context = {
+        "task": task,
+        "language": language,
+        "languages": [(presenting.Choice(code), count) for code, count in languages],
+        "waiting": everything.count(),
+        "for_another": presenting.for_another(adjudicating.for_others(task, annotator), task),
+        "records": TASK_TYPES[task.task_type].records,
+        "page": page,
+        "rows": presenting.to_adjudicate(page, task),
+        "decided": presenting.decided(adjudicating.decisions(annotator, task)[:50]),
+        **_just_decided(request, annotator, task),
+    }
+    return render(request, "annotate/adjudication.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@with_task("adjudicate")
+def adjudicate(request, annotator, task, unit):
+    """One unit with all that is known of it, but none that readers may still be given.
+
+    POST settles or discards it and goes on to the next of the list.
+    """
+    language = _language_code(request.GET.get("language"))
+    found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
+    refusal = None
+    if request.method == "POST":
+        discard = "discard" in request.POST
+        label = "" if discard else request.POST.get("label") or request.POST.get("other", "")
+        try:
+            said = judging.read_answer(
+                label, request.POST.get("reason", ""), request.POST.get("comment", ""), discard=discard
+            )
+            if discard:
+                judgment = adjudicating.discard(annotator, unit, said.reason, said.comment)
+            else:
+                judgment = adjudicating.settle(annotator, unit, said)
+        except InvalidAnswer as error:
+            refusal = error
+        else:
+            return redirect(presenting.next_to_adjudicate(annotator, task, language, judgment))
+    context = {"task": task, "language": language, "unit": found, "refusal": refusal, "posted": request.POST}
+    context |= presenting.dossier(found, annotator) | _just_decided(request, annotator, task)
+    status = status_of(refusal) if refusal else 200
+    return render(request, "annotate/adjudicate.html", context, status=status)
+
+
+def _just_decided(request, annotator, task) -> dict:
+    """The decision after which the adjudicator was sent here."""
+    unit = whole_number(request.GET.get("decided"))
+    just = adjudicating.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
+    return {"just": just, "just_said": presenting.decision(just) if just else ""}
+
+
+@require_POST
+@with_task("adjudicate")
+def unsettle(request, annotator, task, unit):
+    get_object_or_404(task.units, pk=unit)
+    adjudicating.unsettle(annotator, unit)
+    return redirect("adjudicate", task=task.name, unit=unit)

@@ -1,0 +1,303 @@
+"""The manager's desk, the part before the work: guidelines by version, gold answers, tests and qualifications.
+
+Each change goes through its operation: a version is added and none edited, a label is corrected with what counts by it.
+"""
+
+from functools import cache
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+
+from annotate.core.refusals import Refusal
+from annotate.kinds import TASK_TYPES, name_of
+from annotate.models import GoldAnswer, Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
+from annotate.quality.gold_answers import check_correction, correct
+from annotate.quality.guidelines import check_version, current, majors, new_version
+from annotate.quality.qualification import check_grant, grant
+from annotate.work.routing import binding
+
+
+class ReadOnly(admin.ModelAdmin):
+    """Records: to be looked at, not changed."""
+
+    def has_add_permission(self, request):
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+
+class Undeletable(admin.ModelAdmin):
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+
+def refused(check, *arguments) -> None:
+    """What an operation would refuse, said at the form."""
+    try:
+        check(*arguments)
+    except Refusal as refusal:
+        raise forms.ValidationError(str(refusal)) from refusal
+
+
+# --- guidelines
+
+
+class GuidelinesForm(forms.ModelForm):
+    kind = forms.ChoiceField(
+        label="Change",
+        widget=forms.RadioSelect,
+        choices=[
+            ("minor", "Minor: says the same better. Who has passed goes on."),
+            ("major", "Major: changes what is right. Everybody reads them and takes the test again."),
+        ],
+    )
+
+    class Meta:
+        model = Guidelines
+        fields = ["task", "language", "text"]
+        widgets = {"text": forms.Textarea(attrs={"rows": 28, "cols": 100, "dir": "auto"})}
+
+    def clean(self):
+        given = super().clean()
+        if {"task", "language", "text"} <= given.keys():
+            refused(check_version, given["task"], given["language"], given["text"])
+        return given
+
+
+@admin.register(Guidelines)
+class GuidelinesAdmin(Undeletable):
+    list_display = ["task", "language", "version", "holds", "created_at", "anew"]
+    list_filter = ["task", "language"]
+    list_select_related = ["task"]
+    form = GuidelinesForm
+
+    def get_fields(self, request, obj=None):
+        shown = ["version", "created_at", "as_shown", "text"]
+        return ["task", "language", *(shown if obj else ["kind", "text"])]
+
+    def get_readonly_fields(self, request, obj=None):
+        return self.get_fields(request, obj) if obj else []
+
+    def has_change_permission(self, request, obj=None):
+        return False  # what was read stays as it was read
+
+    def get_changeform_initial_data(self, request):
+        """Begin with the version that holds: a new one is mostly the old one, improved."""
+        initial = super().get_changeform_initial_data(request)
+        task = Task.objects.filter(pk=initial["task"]).first() if str(initial.get("task", "")).isdecimal() else None
+        held = current(task, initial.get("language", "")) if task else None
+        return {**initial, **({"text": held.text} if held else {})}
+
+    def get_queryset(self, request):
+        others = Guidelines.objects.filter(task=OuterRef("task"), language=OuterRef("language"))
+        newer = others.filter(Q(major__gt=OuterRef("major")) | Q(major=OuterRef("major"), minor__gt=OuterRef("minor")))
+        return super().get_queryset(request).annotate(superseded=Exists(newer))
+
+    @admin.display(boolean=True)
+    def holds(self, guidelines):
+        return not guidelines.superseded
+
+    @admin.display(description="new version")
+    def anew(self, guidelines):
+        query = urlencode({"task": guidelines.task_id, "language": guidelines.language})
+        return format_html('<a href="{}?{}">Write a new version</a>', reverse("admin:annotate_guidelines_add"), query)
+
+    @admin.display(description="page")
+    def as_shown(self, guidelines):
+        query = urlencode({"language": guidelines.language, "version": guidelines.version})
+        address = reverse("guidelines", args=[guidelines.task.name])
+        return format_html('<a href="{}?{}">As annotators see it</a>', address, query)
+
+    def save_model(self, request, obj, form, change):
+        major = form.cleaned_data["kind"] == "major"
+        made = new_version(obj.task, obj.language, obj.text, major=major)
+        obj.pk, obj.major, obj.minor, obj.created_at = made.pk, made.major, made.minor, made.created_at
+        passed = obj.task.qualifications.filter(language=obj.language, major=obj.major - 1).count()
+        if major and obj.task.test_items and passed:
+            people = "1 annotator who had passed takes" if passed == 1 else f"{passed:,} annotators who had passed take"
+            messages.info(request, f"{people} the test again before they go on.")
+
+
+# --- gold answers
+
+
+class GoldAnswerForm(forms.ModelForm):
+    class Meta:
+        model = GoldAnswer
+        fields = ["label", "explanation"]
+        widgets = {"explanation": forms.Textarea(attrs={"rows": 3, "dir": "auto"})}
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if "label" in self.fields:
+            task = self.instance.task
+            choices = [(label, name_of(label, task)) for label in task.labels]
+            self.fields["label"] = forms.ChoiceField(choices=choices, help_text=CORRECTED)
+
+    def clean(self):
+        given = super().clean()
+        if "label" in given:
+            refused(check_correction, self.instance.task, self.instance.purpose, given["label"], given["explanation"])
+        return given
+
+
+CORRECTED = (
+    "What annotators answered to it, in the test and in the queue, counts by this label from now on, so their "
+    "accuracies of the past change. Tests that are over keep their result, and pauses stay until you lift them."
+)
+
+
+@admin.register(GoldAnswer)
+class GoldAnswerAdmin(Undeletable):
+    form = GoldAnswerForm
+    list_display = ["text", "of", "language", "purpose", "called", "right"]
+    list_filter = ["task", "purpose", "item__language"]
+    search_fields = ["item__key", "item__text"]
+    list_select_related = ["task", "item"]
+    fields = ["task", "language", "purpose", "record", "label", "explanation", "right"]
+    readonly_fields = ["task", "language", "purpose", "record", "right"]
+
+    def has_add_permission(self, request):
+        return False  # open_task takes them from a file, and draws the work without them
+
+    def get_queryset(self, request):
+        """With how often each was answered: in tests, or, of those hidden in the queue, there."""
+        tests = Q(trial_answers__trial__kind=Trial.TEST, trial_answers__answered_at__isnull=False)
+        hidden = Judgment.objects.filter(
+            binding(),
+            kind=Judgment.ANSWER,
+            unit__honeypot=True,
+            unit__task=OuterRef("task"),
+            unit__item=OuterRef("item"),
+        )
+        counted = hidden.order_by().values("unit__item").annotate(count=Count("pk")).values("count")
+        right = hidden.filter(label=OuterRef("label")).order_by().values("unit__item")
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                in_tests=Count("trial_answers", filter=tests),
+                right_in_tests=Count("trial_answers", filter=tests & Q(trial_answers__label=F("label"))),
+                in_queue=Subquery(counted),
+                right_in_queue=Subquery(right.annotate(count=Count("pk")).values("count")),
+            )
+        )
+
+    @admin.display(ordering="item__text")
+    def text(self, gold):
+        return gold.item.text[:80]
+
+    @admin.display(ordering="task__name", description="task")
+    def of(self, gold):
+        return gold.task.name
+
+    @admin.display(ordering="item__language")
+    def language(self, gold):
+        return gold.item.language
+
+    @admin.display(ordering="label", description="label")
+    def called(self, gold):
+        return name_of(gold.label, gold.task)
+
+    @admin.display(description="answered rightly")
+    def right(self, gold):
+        asked, right = gold.in_tests + (gold.in_queue or 0), gold.right_in_tests + (gold.right_in_queue or 0)
+        return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "not asked yet"
+
+    @admin.display
+    def record(self, gold):
+        fields = TASK_TYPES[gold.task.task_type].fields
+        rows = [format_html("<dt>{}</dt><dd dir='auto'>{}</dd>", name, gold.item.fields[name]) for name in fields]
+        return format_html("<dl>{}</dl>", format_html("{}" * len(rows), *rows))
+
+    def save_model(self, request, obj, form, change):
+        right, wrong = correct(GoldAnswer.objects.get(pk=obj.pk), obj.label, obj.explanation)
+        if right or wrong:
+            messages.warning(
+                request,
+                f"Of the answers given to it {right:,} are right now and {wrong:,} wrong, and the accuracies of who "
+                "gave them have changed. Look whether somebody failed or is paused for them, whom you may let go on.",
+            )
+
+
+# --- tests and qualifications
+
+
+class TrialAnswerInline(admin.TabularInline):
+    model = TrialAnswer
+    extra = 0
+    fields = ["position", "gold_answer", "label", "answered_at"]
+    can_delete = False
+
+
+@admin.register(Trial)
+class TrialAdmin(ReadOnly):
+    list_display = ["annotator", "task", "language", "kind", "number", "version", "score", "passed", "finished_at"]
+    list_filter = ["task", "language", "kind", "passed"]
+    search_fields = ["annotator__user__username"]
+    list_select_related = ["annotator__user", "task", "guidelines"]
+    ordering = ["-pk"]
+    inlines = [TrialAnswerInline]
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).annotate(asked=Count("answers"))
+
+    @admin.display(description="guidelines")
+    def version(self, trial):
+        return trial.guidelines.version
+
+    @admin.display(description="right")
+    def score(self, trial):
+        return "–" if trial.right is None else f"{trial.right} of {trial.asked}"
+
+
+class QualificationForm(forms.ModelForm):
+    class Meta:
+        model = Qualification
+        fields = ["annotator", "task", "language"]
+
+    def clean(self):
+        given = super().clean()
+        if {"task", "language"} <= given.keys():
+            refused(check_grant, given["task"], given["language"])
+        return given
+
+
+@admin.register(Qualification)
+class QualificationAdmin(Undeletable):
+    """By a test, or added here: that lets a person work without one."""
+
+    form = QualificationForm
+    list_filter = ["task", "language"]
+    search_fields = ["annotator__user__username"]
+    list_select_related = ["annotator__user", "task", "granted_by"]
+    autocomplete_fields = ["annotator"]
+    fields = ["annotator", "task", "language"]
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def get_list_display(self, request):
+        majors_of = cache(majors)  # each task's once a page
+
+        @admin.display(boolean=True)
+        def holds(qualification):
+            return majors_of(qualification.task).get(qualification.language) == qualification.major
+
+        return ["annotator", "task", "language", "major", holds, "by", "at"]
+
+    @admin.display
+    def by(self, qualification):
+        return "test" if qualification.trial_id else f"let in by {qualification.granted_by}"
+
+    def save_model(self, request, obj, form, change):
+        made = grant(obj.annotator, obj.task, obj.language, by=request.user)
+        obj.pk, obj.major, obj.at = made.pk, made.major, made.at

@@ -1,0 +1,190 @@
+"""The REST API: the same operations as the pages, for programs that annotate in somebody's name.
+
+Whatever is refused is refused with {"code", "detail"}; the codes are those of annotate/core/refusals.py, and Django
+REST framework's where a request does not get as far. Posting an answer twice is safe: the second time returns the
+first.
+"""
+
+from csp.constants import SELF, UNSAFE_INLINE
+from csp.decorators import csp_update
+from django.urls import path
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.decorators import api_view
+from rest_framework.response import Response
+
+from annotate.models import Task, Trial
+from annotate.pages.access import check_right, with_task
+from annotate.pages.serializers import (
+    AnsweredSerializer,
+    AnswerSerializer,
+    JudgmentSerializer,
+    NextSerializer,
+    ProgressSerializer,
+    RefusalSerializer,
+    ResultSerializer,
+    SkipSerializer,
+    StandingSerializer,
+    TaskSerializer,
+    TrialAnswerSerializer,
+    TrialSerializer,
+)
+from annotate.quality import qualification as qualifying
+from annotate.work import judging, progress, queue
+
+REFUSED = {
+    400: OpenApiResponse(RefusalSerializer, "the answer is not one that the task takes"),
+    401: OpenApiResponse(RefusalSerializer, "no token, or one that was revoked or whose owner is locked out"),
+    403: OpenApiResponse(RefusalSerializer, "not an annotator"),
+    404: OpenApiResponse(RefusalSerializer, "no such task, or not a lease of yours"),
+    409: OpenApiResponse(RefusalSerializer, "too late, or already answered otherwise"),
+}
+
+
+@extend_schema(responses=TaskSerializer(many=True), summary="Tasks that are open, with your progress")
+@api_view(["GET"])
+def tasks(request):
+    annotator = check_right(request.user, "annotate")
+    found = [(task, progress.own_progress(annotator, task)) for task in Task.objects.filter(is_open=True)]
+    return Response(TaskSerializer([TaskSerializer.row(task, own) for task, own in found], many=True).data)
+
+
+@extend_schema(responses={200: ProgressSerializer, **REFUSED}, summary="Your progress in a task")
+@api_view(["GET"])
+@with_task("annotate")
+def own_progress(request, annotator, task):
+    return Response(ProgressSerializer(progress.own_progress(annotator, task)).data)
+
+
+@extend_schema(
+    request=None,
+    responses={200: NextSerializer, **REFUSED},
+    summary="Take the next unit",
+    description="Gives the unit you hold already, if you do. `lease` is null when there is none, and `why` says why.",
+)
+@api_view(["POST"])
+@with_task("annotate")
+def take(request, annotator, task):
+    lease = queue.take(annotator, task)
+    why = "" if lease else progress.why_empty(annotator, task)
+    return Response(NextSerializer({"lease": lease, "why": why}).data)
+
+
+@extend_schema(request=AnswerSerializer, responses={200: JudgmentSerializer, **REFUSED}, summary="Answer a unit")
+@api_view(["POST"])
+def judge(request, lease):
+    annotator = check_right(request.user, "annotate")
+    said = AnswerSerializer(data=request.data)
+    said.is_valid(raise_exception=True)
+    active = said.validated_data.pop("active_seconds")
+    answer = judging.read_answer(**said.validated_data)
+    return Response(JudgmentSerializer(judging.judge(annotator, lease, answer, active)).data)
+
+
+@extend_schema(request=SkipSerializer, responses={200: JudgmentSerializer, **REFUSED}, summary="Skip a unit")
+@api_view(["POST"])
+def skip(request, lease):
+    annotator = check_right(request.user, "annotate")
+    said = SkipSerializer(data=request.data)
+    said.is_valid(raise_exception=True)
+    return Response(JudgmentSerializer(judging.skip(annotator, lease, said.validated_data["active_seconds"])).data)
+
+
+@extend_schema(request=None, responses={204: None, **REFUSED}, summary="Give a unit back unjudged")
+@api_view(["POST"])
+def release(request, lease):
+    queue.release(check_right(request.user, "annotate"), lease)
+    return Response(status=204)
+
+
+@extend_schema(
+    request=None,
+    responses={200: NextSerializer, **REFUSED},
+    summary="Take your last answer or skip back",
+    description="Its unit is open again and is returned.",
+)
+@api_view(["POST"])
+@with_task("annotate")
+def undo(request, annotator, task):
+    return Response(NextSerializer({"lease": judging.undo(annotator, task), "why": ""}).data)
+
+
+@extend_schema(
+    responses={200: StandingSerializer(many=True), **REFUSED},
+    summary="Whether you may work in a task, in each of its languages that you read",
+)
+@api_view(["GET"])
+@with_task("annotate")
+def qualification(request, annotator, task):
+    return Response(StandingSerializer(qualifying.states(annotator, task), many=True).data)
+
+
+def _begin(annotator, task, language, kind):
+    if kind == Trial.TEST and (found := qualifying.state(annotator, task, language)).step == qualifying.PASSED:
+        trial = found.last if found.last and found.last.passed else None
+    else:
+        trial = qualifying.begin(annotator, task, language, kind)
+    question = qualifying.next_question(trial) if trial else None
+    if trial and question is None:
+        trial.refresh_from_db()  # another tab may have finished it just now
+    result = None if question else ResultSerializer.row(trial)
+    return Response(TrialSerializer({"question": question, "result": result}).data)
+
+
+@extend_schema(
+    request=None,
+    responses={200: TrialSerializer, **REFUSED},
+    summary="Practise, or go on with it",
+    description="Practice comes before the first test, and is to be gone through to its end.",
+)
+@api_view(["POST"])
+@with_task("annotate")
+def practise(request, annotator, task, language):
+    return _begin(annotator, task, language, Trial.PRACTICE)
+
+
+@extend_schema(
+    request=None,
+    responses={200: TrialSerializer, **REFUSED},
+    summary="Take the test, or go on with it",
+    description="Begins another test where the last one was not passed and tries are left; once it is passed, says so.",
+)
+@api_view(["POST"])
+@with_task("annotate")
+def take_test(request, annotator, task, language):
+    return _begin(annotator, task, language, Trial.TEST)
+
+
+@extend_schema(
+    request=TrialAnswerSerializer,
+    responses={200: AnsweredSerializer, **REFUSED},
+    summary="Answer a question of the practice or the test",
+    description="What is right is told at once in practice, and with the result after the end of a test.",
+)
+@api_view(["POST"])
+def answer_question(request, question):
+    annotator = check_right(request.user, "annotate")
+    said = TrialAnswerSerializer(data=request.data)
+    said.is_valid(raise_exception=True)
+    answered = qualifying.answer(annotator, question, said.validated_data["label"])
+    return Response(AnsweredSerializer(AnsweredSerializer.row(answered)).data)
+
+
+# Swagger's own page sets styles on its elements; its scripts come from this installation.
+docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(SpectacularSwaggerSplitView.as_view(url_name="api-schema"))
+
+urlpatterns = [
+    path("", docs, name="api-docs"),
+    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("tasks/", tasks, name="api-tasks"),
+    path("tasks/<slug:task>/progress/", own_progress, name="api-progress"),
+    path("tasks/<slug:task>/next/", take, name="api-next"),
+    path("tasks/<slug:task>/undo/", undo, name="api-undo"),
+    path("tasks/<slug:task>/qualification/", qualification, name="api-qualification"),
+    path("tasks/<slug:task>/qualification/<str:language>/practice/", practise, name="api-practise"),
+    path("tasks/<slug:task>/qualification/<str:language>/test/", take_test, name="api-test"),
+    path("qualification/answers/<int:question>/", answer_question, name="api-answer"),
+    path("leases/<int:lease>/judge/", judge, name="api-judge"),
+    path("leases/<int:lease>/skip/", skip, name="api-skip"),
+    path("leases/<int:lease>/release/", release, name="api-release"),
+]

@@ -1,0 +1,45 @@
+"""Turns a refused operation into a page that says why."""
+
+from django.shortcuts import render
+from django.urls import reverse
+
+from annotate.core.refusals import NotAllowed, Paused, Refusal
+from annotate.pages.errors import status_of
+
+
+class RefusalMiddleware:
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        return self.get_response(request)
+
+    def process_exception(self, request, error):
+        return refused(request, error) if isinstance(error, Refusal) else None
+
+
+def refused(request, error: Refusal):
+    # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
+    template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
+    # Where the refused action belongs to a task, its queue is the way on, one by one or as a sheet; or its test.
+    address = request.resolver_match
+    on_sheet = (address.url_name or "").startswith("sheet")
+    # What was typed is not lost with the page that it was typed on.
+    typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment"))))
+    context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
+    # Nobody who is paused is sent on to what would be refused again.
+    context["paused"] = isinstance(error, Paused)
+    # Shown again it says what comes next; refused itself, it would lead in a circle.
+    if (address.url_name or "").startswith("qualification-"):
+        context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
+    response = render(request, template, context, status=status_of(error))
+    if request.htmx:
+        response["HX-Retarget"] = "#notice"
+        response["HX-Reswap"] = "innerHTML"
+    return response
+
+
+def csrf_failure(request, reason=""):
+    """Django's own page speaks of cookies and DEBUG to people whose page is merely older than their session."""
+    sentence = "This page is older than your session, so nothing was done. Reload it and try again."
+    return refused(request, NotAllowed(sentence))

@@ -1,0 +1,313 @@
+"""How far the annotators of a task agree, and what Dawid and Skene's model makes of their answers. Reads only.
+
+The statistics are in core/; here is whose answers count. Those that stand, of units that may be exported: none of
+hidden gold answers, and none of adjudicators, who see what others said. Of posts that detectors label, only the
+overlap counts, posts that two people or more have read.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from annotate.actions.judgment_files import JudgmentFileError
+from annotate.core import agreement, dawid_skene
+from annotate.core.aggregation import at_first
+from annotate.core.answers import Answers, Floats, credit, tabulate, winners
+from annotate.core.estimation import proportion
+from annotate.core.lottery import lot
+from annotate.kinds import TASK_TYPES
+from annotate.models import Annotator, Judgment, Task
+from corpora.core.languages import UND
+
+YES, NO = "yes", "no"
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer: of whom, on which unit, and in which language that is."""
+
+    unit: int
+    annotator: int
+    label: str
+    language: str
+    key: str
+    asked: str
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Dawid and Skene's, of a task: each unit's posterior in order of the labels; and by language whether and when the
+    model of it converged."""
+
+    posterior: Mapping[int, Floats]
+    ends: Mapping[str, tuple[int, bool]]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The answers of a task that count, what may be said, and Dawid and Skene's model of them."""
+
+    said: list[Said]
+    labels: list[str]
+    model: _Model
+
+
+@dataclass(frozen=True)
+class _Options:
+    labels: list[str]
+    ordered: bool
+    seed: int
+    replicates: int
+    asked_first: int | None
+    pseudonyms: Mapping[int, str]
+
+
+def report(
+    task: Task,
+    *,
+    gold: Mapping[str, str] | None = None,
+    repeats: bool = False,
+    ordinal: bool = False,
+    replicates: int = agreement.REPLICATES,
+    found: Fitted | None = None,
+) -> dict[str, Any]:
+    """Everything about the agreement of a task that can be written as JSON.
+
+    gold: item -> true label, of any of them. repeats: count the further answers of one person on one unit, which were
+    imported for analysis only. ordinal: the labels are grades, in order, as they are anyway where the task type says
+    so. found: the answers, where they have been read. JudgmentFileError where a true label is none of the task.
+
+        {"task", "task_type", "repeats": bool, "replicates", "labels": [...], "ordered": bool,
+         "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
+
+    SECTION, of all answers or of those in one language:
+
+        {"units", "units_of_two": those with two answers or more, "annotators", "judgments": counts,
+         "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE or None where the labels are no grades,
+         "against_rest": [{"annotator": pk, "pseudonym", "units": shared with others, "agreement": MEASURE,
+                           "kappa": MEASURE}, ...],            the one who agrees least first
+         "dawid_skene": {"rounds", "converged", "tied": units whose votes tie,
+                         "differs": [{"unit": pk, "item", "language", "votes": {label: n}, "majority": [label, ...],
+                                      "dawid_skene": [label, ...], "posterior"}, ...]},
+         "gold": None, or {"units": with a true label, "unknown": true labels of no unit (in "all" alone),
+                           "majority": ESTIMATE, "dawid_skene": ESTIMATE}}
+
+    MEASURE: {"value", "low", "high", "units"}, any but units None where it cannot be said (core/agreement.py).
+    ESTIMATE: {"value", "low", "high", "hits", "count"}, Jeffreys' interval, ties counted by their shares.
+
+    Agreement counts, of each unit, the answers that were asked for at first: who is asked later, where early ones may
+    settle a unit, is asked because the others differ, and two who agree would weigh too little. Where none is asked
+    for later, those are all.
+    """
+    found = found or fitted(task, repeats=repeats)
+    said, labels, model = found.said, found.labels, found.model
+    options = _Options(
+        labels=labels,
+        ordered=ordinal or TASK_TYPES[task.task_type].ordered,
+        seed=int(lot(task.draw.seed, "agreement", task.name)[:12], 16),
+        replicates=replicates,
+        asked_first=at_first(task.redundancy, stop_early=task.stop_early) if adaptive(task) else None,
+        pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
+    )
+    truth = None if gold is None else _truth(said, gold, labels)
+    whole = _section(said, model, truth, options)
+    if gold is not None:
+        keys = {one.key for one in said}
+        whole["gold"]["unknown"] = sum(key not in keys for key in gold)
+    by_language = {code: list(group) for code, group in groupby(said, attrgetter("language"))}
+    by_language.pop("", None)
+    return {
+        "task": task.name,
+        "task_type": task.task_type,
+        "repeats": repeats,
+        "replicates": replicates,
+        "labels": labels,
+        "ordered": options.ordered,
+        "all": whole,
+        "languages": {code: _section(group, model, truth, options) for code, group in by_language.items()},
+    }
+
+
+def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -> Fitted:
+    """without: units whose answers do not count."""
+    said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
+    labels = labels_of(task)
+    return Fitted(said, labels, _model(task, said, labels))
+
+
+def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
+    """Unit -> label -> its posterior by Dawid and Skene's model, of every unit with an answer; labels of none left out.
+
+    For tasks of records one model a language, as people are qualified by language; for others one in all.
+    """
+    return {
+        unit: {label: float(share) for label, share in zip(found.labels, shares, strict=True) if share}
+        for unit, shares in found.model.posterior.items()
+    }
+
+
+def adaptive(task: Task) -> bool:
+    """Whether how many people are asked of a unit depends on what the first ones say."""
+    return bool(task.stop_early or task.extra_answers)
+
+
+def labels_of(task: Task) -> list[str]:
+    """What may be said: where one language is asked about at a time, yes, no and und."""
+    if task.task_type == "verify":
+        return [YES, NO, UND]
+    return list(task.labels) if TASK_TYPES[task.task_type].records else [*task.labels, UND]
+
+
+def answers(task: Task, *, repeats: bool = False) -> list[Said]:
+    """The answers that count, by language, then by unit, then as they were given."""
+    records = TASK_TYPES[task.task_type].records
+    kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
+    live = Judgment.objects.filter(unit__task=task, unit__honeypot=False, unit__gold_answer="")
+    rows = (
+        live.filter(voided_at=None, kind__in=kinds)
+        .order_by("unit_id", "answered_at", "pk")
+        .values_list(
+            "unit_id",
+            "annotator_id",
+            "label",
+            "unit__asked",
+            "unit__language",
+            "unit__item__language",
+            "unit__item__key",
+        )
+    )
+    said = []
+    for unit, annotator, label, asked, queue, declared, key in rows.iterator():
+        language = declared if task.languages else "" if records else asked or queue
+        said.append(Said(unit, annotator, _said(asked, label), language, key, asked))
+    if not records:
+        many = {unit for unit, group in groupby(said, attrgetter("unit")) if len(list(group)) > 1}
+        said = [one for one in said if one.unit in many]
+    return sorted(said, key=attrgetter("language"))  # stable: units stay together
+
+
+def _said(asked: str, label: str) -> str:
+    return label if not asked or label == UND else YES if label == asked else NO
+
+
+# --- what is made of the answers
+
+
+def _model(task: Task, said: list[Said], labels: list[str]) -> _Model:
+    """One model a language where there are records in some, as people are qualified by language; else one in all."""
+    parts = [list(group) for _, group in groupby(said, attrgetter("language"))] if task.languages else [said]
+    posterior: dict[int, Floats] = {}
+    ends = {}
+    for part in parts:
+        table = _table(part, labels)
+        fit = dawid_skene.fit(table)
+        posterior |= dict(zip(table.units, fit.posterior, strict=True))
+        ends |= {one.language: (fit.rounds, fit.converged) for one in part}
+    return _Model(posterior, ends)
+
+
+def _table(said: Iterable[Said], labels: list[str]) -> Answers:
+    return tabulate(((one.unit, one.annotator, one.label) for one in said), labels)
+
+
+def _truth(said: list[Said], gold: Mapping[str, str], labels: list[str]) -> dict[int, int]:
+    """Unit -> the place of its true label, of those that have one."""
+    places = {label: place for place, label in enumerate(labels)}
+    truth = {}
+    for one in said:
+        if one.key in gold:
+            label = _said(one.asked, gold[one.key])
+            if label not in places:
+                raise JudgmentFileError(
+                    f"The true label of {one.key} is {label!r}, which is none of the task's: {', '.join(labels)}."
+                )
+            truth[one.unit] = places[label]
+    return truth
+
+
+def _section(said: list[Said], model: _Model, truth: Mapping[int, int] | None, options: _Options) -> dict[str, Any]:
+    table = _table(said, options.labels)
+    first = _table(_first(said, options.asked_first), options.labels)
+    counts = first.counts()
+    drawn = {"seed": options.seed, "replicates": options.replicates}
+    posterior = np.array([model.posterior[unit] for unit in table.units]).reshape(-1, len(options.labels))
+    ends = [model.ends[code] for code in dict.fromkeys(one.language for one in said)]
+    return {
+        "units": len(table.units),
+        "units_of_two": int((counts.sum(axis=1) > 1).sum()),
+        "annotators": len(table.annotators),
+        "judgments": len(table.unit),
+        "observed": agreement.observed_agreement(counts, **drawn).as_dict(),
+        "nominal": agreement.alpha(counts, **drawn).as_dict(),
+        "ordinal": agreement.alpha(counts, agreement.ordinal, **drawn).as_dict() if options.ordered else None,
+        "against_rest": _against_rest(first, options),
+        "dawid_skene": {
+            "rounds": max((rounds for rounds, _ in ends), default=0),
+            "converged": all(converged for _, converged in ends),
+            **_differences(said, table, posterior),
+        },
+        "gold": None if truth is None else _accuracies(table, posterior, truth),
+    }
+
+
+def _first(said: list[Said], number: int | None) -> Iterable[Said]:
+    """Of each unit the answers given first, that many."""
+    for _, group in groupby(said, attrgetter("unit")):
+        yield from islice(group, number)
+
+
+def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
+    distance = agreement.ordinal if options.ordered else agreement.nominal
+    each = agreement.against_rest(table, distance, seed=options.seed, replicates=options.replicates)
+    shared = [one for one in each if one.units]
+    return [
+        {
+            "annotator": one.annotator,
+            "pseudonym": options.pseudonyms[one.annotator],
+            "units": one.units,
+            "agreement": one.agreement.as_dict(),
+            "kappa": one.kappa.as_dict(),
+        }
+        for one in sorted(shared, key=lambda one: (one.agreement.value, options.pseudonyms[one.annotator]))
+    ]
+
+
+def _differences(said: list[Said], table: Answers, posterior: Floats) -> dict[str, Any]:
+    """The units of which the model says what no label with the most votes is, the surest first; and how many tie."""
+    counts = table.counts()
+    voted, modelled = winners(counts), winners(posterior)
+    by_unit = {one.unit: one for one in said}
+
+    def named(row: Iterable[bool]) -> list[str]:
+        return [label for label, wins in zip(table.labels, row, strict=True) if wins]
+
+    differs = [
+        {
+            "unit": table.units[place],
+            "item": by_unit[table.units[place]].key,
+            "language": by_unit[table.units[place]].language,
+            "votes": {label: int(n) for label, n in zip(table.labels, counts[place], strict=True) if n},
+            "majority": named(voted[place]),
+            "dawid_skene": named(modelled[place]),
+            "posterior": float(posterior[place].max()),
+        }
+        for place in np.flatnonzero((modelled & ~voted).any(axis=1))
+    ]
+    differs.sort(key=lambda unit: -unit["posterior"])
+    return {"tied": int((voted.sum(axis=1) > 1).sum()), "differs": differs}
+
+
+def _accuracies(table: Answers, posterior: Floats, truth: Mapping[int, int]) -> dict[str, Any]:
+    known = [place for place, unit in enumerate(table.units) if unit in truth]
+    right = np.array([truth[table.units[place]] for place in known], dtype=np.int64)
+    shares = {
+        "majority": credit(table.counts()[known], right),
+        "dawid_skene": credit(posterior[known], right),
+    }
+    return {"units": len(known)} | {
+        name: proportion(float(share.sum()), len(known)).as_dict() for name, share in shares.items()
+    }

@@ -1,0 +1,143 @@
+"""What people have already said of a corpus's posts in other tasks, and what of it serves a new one: labels that can be
+reused, and decoys.
+
+A decoy is a post known not to be in the language that is asked about, which a hurried reader may say Yes to: some
+detector ranked the language, or the post's label is easily confused with it. (Footnote 4 of the article: a reader who
+is shown nothing but candidates of one language is biased towards Yes.)
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable
+
+from django.db.models import Count, Prefetch
+
+from annotate.core import lottery, stages
+from annotate.core.estimation import proportion
+from annotate.core.labels import answer_about, negative
+from annotate.kinds.language import UNLISTED
+from annotate.models import Judgment, Task, Unit
+from annotate.work.routing import read_in
+from corpora.core.languages import LANGUAGES, UND, confusable_with
+from corpora.models import Corpus, Item
+
+
+def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
+    """Item -> the units by which people have labelled it, or a post with the same text, in any task of the corpus."""
+    said_und = Judgment.objects.filter(voided_at=None, label=UND)
+    units = Unit.objects.filter(item__corpus=corpus, stage=stages.LABELLED, reused_from=None, gold_answer="")
+    judged = {
+        unit.pk: unit
+        for unit in units.select_related("item", "task")
+        .prefetch_related(Prefetch("judgments", said_und, to_attr="said_und"))
+        .order_by("pk")
+    }
+    copies = Unit.objects.filter(item__corpus=corpus, stage=stages.COPIED).order_by("pk")
+    found: dict[int, list[Unit]] = {}
+    for item, unit in (
+        *((unit.item_id, unit.pk) for unit in judged.values()),
+        *copies.values_list("item_id", "copy_of_id"),
+    ):
+        if unit in judged:
+            found.setdefault(item, []).append(judged[unit])
+    return found
+
+
+def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
+    """Item -> the unit whose label answers the question, and its answer; without those on which people disagree."""
+    found = {}
+    for item in items:
+        answers = _answers(known.get(item.pk, ()), asked)
+        if len({answer for _, answer in answers}) == 1:
+            found[item.pk] = answers[0]
+    return found
+
+
+def decoys(
+    task: Task, asked: str, drawn: list[Item], known: dict[int, list[Unit]], seed: str, reused: Container[int] = ()
+) -> list[Item]:
+    """The decoys among the drawn posts of one language: the task's share of those that readers will see, if there are
+    as many. reused: items that nobody is asked about, since they have their label."""
+    drawn_texts = {item.text for item in drawn}
+    by_text: dict[str, list[Unit]] = {}
+    for units in known.values():
+        by_text.setdefault(units[0].item.text, []).extend(units)
+    eligible = {}
+    for text, units in by_text.items():
+        answers = {answer for _, answer in _answers(units, asked)}
+        if answers == {negative(asked)} and text not in drawn_texts and _tempting(units, asked):
+            eligible[units[0].item.key] = units[0].item
+    seen = {item.text for item in drawn if item.pk not in reused}
+    count = lottery.part_of(task.decoy_share, len(seen))
+    return [eligible[key] for key in lottery.drawn(eligible, count, seed=seed, purpose=f"decoy {asked}")]
+
+
+def mixed(drawn: list[Item], hidden: list[Item], asked: str, seed: str) -> list[Item]:
+    """The drawn posts in their order, with the hidden ones anywhere among them."""
+    places = {item.pk: (index + 0.5) / len(drawn) for index, item in enumerate(drawn)}
+    for item in hidden:
+        places[item.pk] = int(lottery.lot(seed, f"place {asked}", item.key), 16) / 16**32
+    return sorted([*drawn, *hidden], key=lambda item: (places[item.pk], item.pk))
+
+
+def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
+    said = [(unit, _answer(unit, asked)) for unit in units]
+    return [(unit, answer) for unit, answer in said if answer is not None]
+
+
+def _answer(unit: Unit, asked: str) -> str | None:
+    """What the unit's label says to the question; None where it says nothing.
+
+    Where readers choose from a list, und is also what they say of a language that is not on it. That may be the one
+    asked about, unless it was on the list; and of an adjudicator's und nobody can tell, who gives reasons in words.
+    """
+    if unit.label != UND or unit.asked:
+        return answer_about(asked, unit.label)
+    finer = LANGUAGES[asked].labels
+    if asked not in read_in(unit.task) and not set(finer).intersection(unit.task.labels):
+        return None
+    if any(judgment.kind == Judgment.SETTLE for judgment in unit.said_und):
+        return None
+    unlisted = {judgment.reason == UNLISTED for judgment in unit.said_und}
+    return {(True,): negative(asked), (False,): UND}.get(tuple(unlisted))
+
+
+def _tempting(units: list[Unit], asked: str) -> bool:
+    ranked = {code for ranking in units[0].item.votes.values() for code, _ in ranking}
+    ranked |= {label for code in ranked for label in LANGUAGES[code].labels}
+    meant = {asked, *LANGUAGES[asked].labels}
+    return bool(ranked & meant) or any(unit.label in confusable_with(asked) for unit in units)
+
+
+def report(task: Task) -> dict:
+    """How often readers said Yes to decoys, by the language asked about, in JSON's terms.
+
+    languages: one row each; decoys: how many there are; answers, yes: given so far; false_yes: their share with its
+    95% interval; sheets: the same of those that were answered on sheets.
+    """
+    languages = task.draws.order_by("language").values_list("language", flat=True)
+    counts: dict[str, Counter[str]] = {asked: Counter() for asked in languages}
+    hidden = task.units.exclude(gold_answer="")
+    for asked, number in hidden.order_by().values_list("asked").annotate(Count("pk")):
+        counts[asked]["decoys"] = number
+    answers = Judgment.objects.filter(unit__in=hidden.order_by(), kind=Judgment.ANSWER, voided_at=None)
+    for asked, label, sheet in answers.values_list("unit__asked", "label", "lease__sheet"):
+        for where in ("all", *(["sheets"] if sheet else [])):
+            counts[asked][where] += 1
+            counts[asked][f"{where} yes"] += label == asked
+    return {
+        "share": task.decoy_share,
+        "languages": [
+            {
+                "language": asked,
+                "decoys": count["decoys"],
+                **_rate(count, "all"),
+                "sheets": _rate(count, "sheets"),
+            }
+            for asked, count in counts.items()
+        ],
+    }
+
+
+def _rate(count: Counter[str], where: str) -> dict:
+    answers, yes = count[where], count[f"{where} yes"]
+    return {"answers": answers, "yes": yes, "false_yes": proportion(yes, answers).as_dict()}

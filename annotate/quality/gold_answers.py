@@ -1,0 +1,162 @@
+"""Records whose answer is known: read from a file, checked, and put to their use in a task.
+
+Each serves one purpose, so that nobody meets in the queue what was explained to them: practice, the test, or the queue,
+where it is hidden among the work (honeypots.py). None is ever work or exported, nor is a record that says the same.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import transaction
+
+from annotate.core.refusals import InvalidAnswer
+from annotate.models import GoldAnswer, Task, Trial
+from annotate.quality.honeypots import answers
+from annotate.work.routing import add_units, same
+from corpora.ingest import MAX_LINE, check_file
+from corpora.models import Item
+from corpora.readers import Columns, Fault, format_of, read_rows
+
+FIELDS = ("id", "label", "purpose", "explanation")
+PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
+# Of the hidden answers in a language, the most that may be one label: who always gives it would never be found out.
+MOST_ALIKE = 0.7
+LEAST_HIDDEN = 8
+
+
+class GoldAnswerError(Exception):
+    """Gold answers that cannot be used; says why and what to do. Nothing was changed."""
+
+
+@dataclass(frozen=True)
+class GoldRow:
+    id: str
+    label: str
+    purpose: str
+    explanation: str = ""
+
+
+def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -> list[GoldRow]:
+    """The rows of files of gold answers; those without a purpose are none, so that a file of all records will do."""
+    named = {field: field for field in FIELDS} | dict(columns or {})
+    rows: dict[str, GoldRow] = {}
+    for path in paths:
+        check_file(path, None)
+        wanted = Columns(named, needed=("id", "label", "purpose"))
+        for line, raw in read_rows(path, format_of(path) or "", wanted, MAX_LINE, lambda count: None):
+            if isinstance(raw, Fault):
+                raise GoldAnswerError(f"{path}, line {line:,}: {raw.reason}")
+            # A number is a label too: 0 is not empty.
+            row = GoldRow(**{field: "" if raw.get(field) is None else str(raw[field]).strip() for field in FIELDS})
+            if not row.purpose:
+                continue
+            if row.purpose not in PURPOSES:
+                raise GoldAnswerError(
+                    f"{path}, line {line:,}: the purpose is {row.purpose!r}; it is one of {', '.join(PURPOSES)}, or "
+                    "empty for a record that is no gold answer."
+                )
+            if not row.id or not row.label:
+                raise GoldAnswerError(f"{path}, line {line:,}: a gold answer needs an id and a label.")
+            if row.purpose == GoldAnswer.PRACTICE and not row.explanation:
+                raise GoldAnswerError(
+                    f"{path}, line {line:,}: practice is explained item by item, and {row.id} has no explanation. Say "
+                    "in a sentence why its label is right."
+                )
+            if row.id in rows:
+                raise GoldAnswerError(f"{path}, line {line:,}: {row.id} is there twice; each serves one purpose.")
+            rows[row.id] = row
+    return list(rows.values())
+
+
+def add_gold_answers(task: Task, rows: list[GoldRow], items: list[Item]) -> None:
+    """Put the answers in the task's languages to their use. items: those of the rows, in their order.
+
+    The caller has a transaction.
+    """
+    both = [(row, item) for row, item in zip(rows, items, strict=True) if item.language in task.languages]
+    for row, _ in both:
+        if row.label not in task.labels:
+            raise GoldAnswerError(
+                f"The gold answer of {row.id} is {row.label!r}; the labels of the task are {', '.join(task.labels)}."
+            )
+    first: dict[tuple, str] = {}
+    for row, item in both:
+        if (other := first.setdefault(same(item), row.id)) != row.id:
+            raise GoldAnswerError(
+                f"The gold answers {other} and {row.id} say the same, and each serves one purpose: who met one would "
+                "know the other. Leave one out."
+            )
+    GoldAnswer.objects.bulk_create(
+        GoldAnswer(task=task, item=item, purpose=row.purpose, label=row.label, explanation=row.explanation)
+        for row, item in both
+    )
+    hidden = {item: row.label for row, item in both if row.purpose == GoldAnswer.QUEUE}
+    add_units(task, list(hidden), gold_answers={item.pk: label for item, label in hidden.items()}, honeypots=True)
+
+
+def without_twins(task: Task, items: list[Item]) -> list[Item]:
+    """The items that are to be work: none that says the same as a gold answer of the task."""
+    known = {same(gold.item) for gold in task.gold_answers.select_related("item")}
+    return [item for item in items if same(item) not in known]
+
+
+def check_pool(task: Task) -> None:
+    """GoldAnswerError where a language has too few gold answers for the task's test, or for its queue."""
+    rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
+    for language in task.languages:
+        pool = {
+            purpose: Counter({label: n for (code, use, label), n in rows.items() if (code, use) == (language, purpose)})
+            for purpose in PURPOSES
+        }
+        tests, hidden = pool[GoldAnswer.TEST], pool[GoldAnswer.QUEUE]
+        least = task.test_items if task.tries == 1 else math.ceil(1.5 * task.test_items)
+        if tests.total() < least:
+            raise GoldAnswerError(
+                f"The test in {language} asks {task.test_items} questions, drawn at random, and needs a pool of "
+                f"{least} gold answers of the purpose test, so that a second try is another test; there are "
+                f"{tests.total()}. Add some, or set --test-items lower (0: nobody is tested)."
+            )
+        if task.gold_share and hidden.total() < LEAST_HIDDEN:
+            raise GoldAnswerError(
+                f"In {language} there are {hidden.total()} gold answers of the purpose queue to be hidden among the "
+                f"work; {LEAST_HIDDEN} are the fewest that tell anything. Add some, or set --gold-share 0."
+            )
+        if task.gold_share and max(hidden.values()) > MOST_ALIKE * hidden.total():
+            label, count = hidden.most_common(1)[0]
+            raise GoldAnswerError(
+                f"In {language} {count} of the {hidden.total()} gold answers of the purpose queue are {label}: who "
+                "always answers that would never be found out. Add some with other labels."
+            )
+
+
+def check_correction(task: Task, purpose: str, label: str, explanation: str) -> None:
+    """InvalidAnswer where a gold answer cannot be that."""
+    if label not in task.labels:
+        raise InvalidAnswer(f"{label!r} is no label of this task; it is one of {', '.join(task.labels)}.")
+    if purpose == GoldAnswer.PRACTICE and not explanation.strip():
+        raise InvalidAnswer("Practice is explained item by item. Say in a sentence why this is right.")
+
+
+@transaction.atomic
+def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
+    """Change what is right of a record, in the queue too. Returns how many answers to it are right now, how many wrong.
+
+    What annotators answered to it counts accordingly from now on; tests that are over and pauses stay as they were.
+    """
+    check_correction(gold.task, gold.purpose, label, explanation)
+    gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)
+    before = gold.label
+    gold.label, gold.explanation = label, explanation.strip()
+    gold.save(update_fields=["label", "explanation"])
+    # Under the unit's lock, as everything that changes it.
+    for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
+        unit.gold_answer = label
+        unit.save(update_fields=["gold_answer"])
+    if label == before:
+        return 0, 0
+    said = Counter(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
+    said += Counter(answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True))
+    return said[label], said[before]

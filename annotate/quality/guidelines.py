@@ -1,0 +1,80 @@
+"""Which version of a task's guidelines holds, in which language; and new versions, which never change an old one."""
+
+from collections.abc import Mapping
+
+from django.db import transaction
+
+from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.models import Guidelines, Task
+
+ENGLISH = "en"
+
+
+def _newest(task: Task) -> dict[str, Guidelines]:
+    newest: dict[str, Guidelines] = {}
+    for version in task.guidelines.order_by("language", "-major", "-minor"):
+        newest.setdefault(version.language, version)
+    return newest
+
+
+def _in(language: str, newest: Mapping):
+    return newest.get(language) or newest.get(ENGLISH) or next(iter(newest.values()), None)
+
+
+def current(task: Task, language: str = ENGLISH) -> Guidelines | None:
+    """The newest version in a language; where there is none in it, the English one, or whatever there is."""
+    return _in(language, _newest(task))
+
+
+def versions(task: Task, language: str) -> list[Guidelines]:
+    """All versions in a language, the newest first."""
+    return list(task.guidelines.filter(language=language).order_by("-major", "-minor"))
+
+
+def languages(task: Task) -> list[str]:
+    """The languages in which there are guidelines, by code."""
+    return sorted(_newest(task))
+
+
+def majors(task: Task) -> dict[str, int]:
+    """Each language of the task's records -> the major version under which its test is to be passed."""
+    newest: dict[str, int] = {}
+    # Without the texts, which are long, and asked for with every unit that is handed out.
+    versions = task.guidelines.order_by("language", "-major", "-minor").values_list("language", "major")
+    for language, major in versions:
+        newest.setdefault(language, major)
+    return {language: _in(language, newest) or 0 for language in task.languages}
+
+
+def add_first(task: Task, texts: Mapping[str, str]) -> None:
+    """Version 1.0 in each language. The task has none yet."""
+    Guidelines.objects.bulk_create(
+        Guidelines(task=task, language=language, text=text) for language, text in texts.items()
+    )
+
+
+def check_version(task: Task, language: str, text: str) -> None:
+    """NotFound or InvalidAnswer where they are no guidelines of the task."""
+    if task.languages and language not in {*task.languages, ENGLISH}:
+        raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
+    if not text.strip():
+        raise InvalidAnswer("The guidelines are empty. Write down what annotators are to go by.")
+
+
+@transaction.atomic
+def new_version(task: Task, language: str, text: str, *, major: bool) -> Guidelines:
+    """Add a version after the one that holds in a language; a major one asks for the test again.
+
+    The first in a language, a minor one, says the same as the English ones that held there, and has their number.
+    """
+    check_version(task, language, text)
+    # One after another, or two would have one number.
+    Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    held = current(task, language)
+    if held is None:
+        number = (1, 0)
+    elif major:
+        number = (held.major + 1, 0)
+    else:
+        number = (held.major, held.minor + (held.language == language))
+    return Guidelines.objects.create(task=task, language=language, major=number[0], minor=number[1], text=text)

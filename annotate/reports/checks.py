@@ -1,0 +1,203 @@
+"""What audits and decoys found, put into words and tables: for the manager's page, the command and the dataset card.
+
+The reports are those of auditing.py and known.py, as they stand in a manifest too. Nothing is counted here.
+"""
+
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+
+from annotate.kinds import TASK_TYPES
+from annotate.models import Task
+from annotate.quality import audits
+from annotate.quality import decoys as known
+from annotate.reports.numbers import NOT_MEASURED, count, estimate, span
+from annotate.reports.plots import Mark, Row, forest
+from annotate.reports.predictor_report import LANGUAGE, NOTE, NUMBER, Table, name_of
+
+NONE = SafeString("")
+FEW = 30  # languages whose picture is shown unasked
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What a task's page shows of its audit, or of its decoys. empty: what to say where there is neither."""
+
+    title: str
+    words: list[str]
+    table: Table
+    plot: SafeString
+    over_limit: list[str]
+    empty: str
+
+    @property
+    def rows(self) -> list[list[tuple[str, str]]]:
+        """The cells of the table with the kinds of their columns."""
+        kinds = [kind for _, kind in self.table.columns]
+        return [list(zip(row, kinds, strict=True)) for row in self.table.rows]
+
+    @property
+    def unfold(self) -> bool:
+        return len(self.table.rows) <= FEW
+
+
+def checks(task: Task) -> Checks | None:
+    """None for records, which no machine labels and whose gold answers the manager's pages show."""
+    if TASK_TYPES[task.task_type].records:
+        return None
+    if task.draw.design == "uniform":
+        audit = audits.report(task)
+        empty = "Nobody checks what the detectors agree on: no post was chosen for it when the task was opened."
+        title, words, table, plot = "The audit of agreement", audit_words(audit), audit_table(audit), audit_plot(audit)
+        return Checks(title, words, table, plot, over_limit(audit), empty)
+    decoys = known.report(task)
+    empty = "None are hidden among its posts: when it was opened, people had labelled none that could be one."
+    return Checks("Decoys", decoy_words(decoys), decoy_table(decoys), decoy_plot(decoys), [], empty)
+
+
+def audit_words(audit: dict) -> list[str]:
+    """Sentences on the audit in all; none where nobody was asked."""
+    rows = audit["languages"]
+    agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
+    chosen = read + sum(row["unresolved"] for row in rows)
+    if not chosen:
+        return []
+    words = [
+        f"The detectors agree on {count(agreed)} posts. {count(chosen)} of these were chosen by lot for people to "
+        f"read, who were not told, and {count(read)} have been read to the end."
+    ]
+    if audit["overall"]["value"] is not None:
+        words.append(
+            f"Of all on which they agree, the detectors are wrong in {estimate(audit['overall'])}, "
+            "each language weighted by its posts."
+        )
+    return words
+
+
+def audit_table(audit: dict) -> Table:
+    """A row a language: those over the limit first, then those with the most errors, then with the most posts."""
+    rows = [
+        (
+            row["language"],
+            name_of(row["language"]),
+            count(row["posts"]),
+            f"{count(row['audited'])} of {count(row['audited'] + row['unresolved'])}",
+            estimate(row["error"]),
+            span(*row["bounds"]) if row["unresolved"] else "",
+            _audit_note(row, audit["limit"]),
+        )
+        for row in _in_order(audit)
+    ]
+    columns = (
+        *LANGUAGE,
+        ("agreed on", NUMBER),
+        ("read", NUMBER),
+        ("wrong, 95% interval", NUMBER),
+        ("if the unread were right, or wrong", NUMBER),
+        ("", NOTE),
+    )
+    return _by_language(columns, rows)
+
+
+def _in_order(audit: dict) -> list[dict]:
+    return sorted(
+        audit["languages"],
+        key=lambda row: (
+            not row["over_limit"],
+            not row["contested"],
+            -(row["error"]["value"] or 0),
+            -row["posts"],
+            row["language"],
+        ),
+    )
+
+
+def _audit_note(row: dict, limit: float) -> str:
+    if row["over_limit"]:
+        return f"more than {whole_percent(limit)} may be wrong"
+    if row["contested"]:
+        return "contested: people label all of it"
+    return "not done yet" if row["waiting"] else ""
+
+
+def audit_plot(audit: dict) -> SafeString:
+    """The error by language, of those in which somebody has read something; empty where there are none."""
+    rows = [_plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
+    return forest(rows, title="Where the detectors agree and are wrong", counted="read") if rows else NONE
+
+
+def whole_percent(share: float) -> str:
+    """A share that somebody has set, as it was set: 10%, 2.5%."""
+    return f"{100 * share:g}%"
+
+
+def over_limit(audit: dict) -> list[str]:
+    return sorted(row["language"] for row in audit["languages"] if row["over_limit"])
+
+
+def contested(sent: dict[str, int]) -> str:
+    """What auditing.contest_all did."""
+    if not sent:
+        return (
+            "No language of which posts are left unread, and whose audit is done, is over the limit, so nothing was "
+            "sent to people."
+        )
+    return f"Sent to people: {', '.join(f'{count(units)} of {label}' for label, units in sent.items())}."
+
+
+def decoy_words(decoys: dict) -> list[str]:
+    """Sentences on the decoys in all; none where there are none."""
+    rows = decoys["languages"]
+    hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
+    if not hidden:
+        return []
+    said = f"In {count(answers)} answers to them readers said Yes {count(yes)} times."
+    return [
+        f"{count(hidden)} posts known not to be in the language were hidden among the others.",
+        said if answers else "No reader has answered one yet.",
+    ]
+
+
+def decoy_table(decoys: dict) -> Table:
+    rows = [
+        (
+            row["language"],
+            name_of(row["language"]),
+            count(row["decoys"]),
+            *(_told(part) for part in (row, row["sheets"])),
+        )
+        for row in decoys["languages"]
+    ]
+    columns = (*LANGUAGE, ("decoys", NUMBER), ("false Yes, 95% interval", NUMBER), ("on sheets", NUMBER))
+    return _by_language(columns, rows)
+
+
+def _told(rate: dict) -> str:
+    if not rate["answers"]:
+        return NOT_MEASURED
+    return f"{count(rate['yes'])} of {count(rate['answers'])}: {estimate(rate['false_yes'])}"
+
+
+def decoy_plot(decoys: dict) -> SafeString:
+    answered = [row for row in decoys["languages"] if row["answers"]]
+    on_sheets = any(row["sheets"]["answers"] for row in answered)
+    rows = [
+        _plotted(
+            row["language"],
+            [(part["false_yes"], part["answers"]) for part in (row, *([row["sheets"]] if on_sheets else []))],
+        )
+        for row in answered
+    ]
+    series = ("all", "on sheets") if on_sheets else ()
+    title = "How often readers say Yes to decoys"
+    return forest(rows, title=title, series=series, counted="answers") if rows else NONE
+
+
+def _plotted(language: str, estimates: list[tuple[dict, int]]) -> Row:
+    """estimates: each with the posts that it rests on, as people counted them."""
+    marks = tuple(Mark(made["value"], made["low"], made["high"], posts) for made, posts in estimates)
+    return Row(language, name_of(language), marks)
+
+
+def _by_language(columns: tuple, rows: list) -> Table:
+    return Table(f"{len(rows)} language{'' if len(rows) == 1 else 's'}", columns, rows)

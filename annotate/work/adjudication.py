@@ -1,0 +1,119 @@
+"""The last word on what the queues could not settle: settle, discard, and take that back."""
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, WrongStage
+from annotate.kinds import TASK_TYPES
+from annotate.kinds.kind import Answer
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from annotate.quality.audits import check_limit
+from annotate.quality.pauses import check_not_paused
+from annotate.work.routing import binding, move
+
+
+def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
+    """Units that this adjudicator may decide, in the order of the draw; with a language, those that were in its queue.
+
+    Each has `blind`: it is an audit, whose queue would tell what the detectors agreed on, so that no language finds it.
+    """
+    audited = Transition.objects.filter(unit=OuterRef("pk"), event="audited")
+    units = task.units.filter(stage=stages.ADJUDICATION).annotate(blind=Exists(audited))
+    if language:
+        visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
+        units = units.filter(blind=False, **visits).distinct()
+    return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by("position")
+
+
+def for_others(task: Task, annotator: Annotator) -> int:
+    """How many units wait for an adjudicator other than this one, who has judged them."""
+    return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
+
+
+def _judged(annotator: Annotator):
+    return Judgment.objects.filter(binding(), annotator=annotator).values("unit")
+
+
+def adjudicated(task: Task):
+    """Units whose votes and judgments adjudicators may see: those that wait for one, or that one has decided on."""
+    decided = Judgment.objects.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD]).values("unit")
+    seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
+    return task.units.filter(seen).select_related("item", "task")
+
+
+def decisions(annotator: Annotator, task: Task):
+    """What this adjudicator has decided and not taken back, the latest first."""
+    own = Judgment.objects.filter(annotator=annotator, unit__task=task, lease=None, voided_at=None)
+    return own.select_related("unit__item", "unit__task").order_by("-pk")
+
+
+def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
+    """Give a unit its label. answer.reason: how the adjudicator knows; obligatory."""
+    return _decide(annotator, unit_id, answer)
+
+
+def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
+    """Leave a unit out of the gold set, since its language cannot be told."""
+    return _decide(annotator, unit_id, Answer(label="", reason=reason, comment=comment))
+
+
+@transaction.atomic
+def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
+    unit = _locked(unit_id)
+    kind = Judgment.SETTLE if answer.label else Judgment.DISCARD
+    check_not_paused(annotator, unit.task)
+    own = unit.judgments.filter(binding(), annotator=annotator).first()
+    said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
+    if own and (own.kind, own.label, own.reason, own.comment) == said:
+        return own  # a retry
+    if unit.stage != stages.ADJUDICATION:
+        raise WrongStage("This one is not waiting for an adjudicator; somebody may have decided it meanwhile.")
+    if own:
+        raise NotAllowed("You have judged this one as an annotator, so another adjudicator must decide it.")
+    if not answer.reason.strip():
+        raise InvalidAnswer("Say in a few words how you know, so that others can follow the decision.")
+    if "\x00" in answer.reason + answer.comment:
+        raise InvalidAnswer("The reason or comment has a NUL character in it. Please remove it.")
+    if len(answer.reason) > 200:
+        raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
+    if answer.label:
+        TASK_TYPES[unit.task.task_type].check(Answer(answer.label), unit)
+    judgment = Judgment.objects.create(
+        unit=unit,
+        annotator=annotator,
+        kind=kind,
+        label=answer.label,
+        reason=answer.reason.strip(),
+        comment=answer.comment.strip(),
+        answered_at=timezone.now(),
+    )
+    event, stage = ("settled", stages.LABELLED) if answer.label else ("discarded", stages.DISCARDED)
+    move(unit, event, stage, by=annotator.user, judgment=judgment, label=answer.label)
+    check_limit(unit)
+    return judgment
+
+
+@transaction.atomic
+def unsettle(annotator: Annotator, unit_id: int) -> Unit:
+    """Take one's own decision back; the unit waits for an adjudicator again."""
+    unit = _locked(unit_id)
+    own = unit.judgments.filter(
+        annotator=annotator, voided_at=None, kind__in=[Judgment.SETTLE, Judgment.DISCARD]
+    ).first()
+    if own is None:
+        raise NothingToUndo("There is no decision of yours here to take back.")
+    own.voided_at = timezone.now()
+    own.save(update_fields=["voided_at"])
+    move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=own)
+    return unit
+
+
+def _locked(unit_id: int) -> Unit:
+    # no_key: as in judging.py.
+    units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task")
+    unit = units.filter(pk=unit_id).first()
+    if unit is None:
+        raise NotFound("There is no such unit.")
+    return unit

@@ -1,0 +1,261 @@
+"""Why a task's queues stand as they do, one sentence each, and who of those who may work finds nothing to do.
+
+Reads only. What an annotator is told of it is in progress.why_empty.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db.models import Count, Max, Q
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.labels import label_name
+from annotate.kinds import TASK_TYPES
+from annotate.models import Annotator, Judgment, Lease, Task
+from annotate.work.routing import Routes, binding, qualified
+
+# States in which a queue gets no further unless a manager does something.
+UNREAD, UNTESTED, PAUSED, JUDGED, LACKING = "unread", "untested", "paused", "judged", "lacking"
+STUCK = (UNREAD, UNTESTED, PAUSED, JUDGED, LACKING)
+DONE, CLOSED, LEASED, GOING = "done", "closed", "leased", "going"
+AT_WORK = timedelta(hours=1)
+
+
+@dataclass
+class _Queue:
+    """Units that wait in one queue, and the people: who read it, who of them have passed its test, who may work."""
+
+    redundancy: dict[int, int] = field(default_factory=dict)
+    readers: set[int] = field(default_factory=set)
+    passed: set[int] = field(default_factory=set)
+    able: set[int] = field(default_factory=set)
+
+
+def queue_states(task: Task) -> dict:
+    """{"queues": [ROW, ...] the stuck ones first, then the fullest, "idle": [PERSON, ...], "stuck": how many queues}.
+
+    ROW: queue, name, waiting (units), leased (of these, open with somebody now), missing (answers), lacking (units
+    that fewer people may still judge than answers are missing), readers, passed, able (numbers of people), adjudication
+    (units that came from it and wait for an adjudicator), last (time of the last judgment), state, stuck, said.
+    PERSON: who may work and is left nothing now: annotator, name, queues, last, at_work (within the last hour), said.
+    """
+    queues = _queues(task)
+    waiting = {unit: queue for queue, found in queues.items() for unit in found.redundancy}
+    held, open_now = _held(task, waiting)
+    judged, answers = _judged(task, waiting)
+    adjudication = dict(
+        task.units.filter(stage=stages.ADJUDICATION).order_by().values_list("language").annotate(Count("pk"))
+    )
+    lasts = _lasts(task)
+    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
+    free: dict[int, Counter[str]] = defaultdict(Counter)  # person -> queue -> units with a place that they may take
+    rows = []
+    for queue, found in queues.items():
+        lacking = _count_free(queue, found, held, judged, answers, free)
+        missing = sum(asked - answers[unit] for unit, asked in found.redundancy.items())
+        unjudged = any(found.able - judged[unit] for unit in found.redundancy)
+        counts = {
+            "waiting": len(found.redundancy),
+            "leased": sum(unit in open_now for unit in found.redundancy),
+            "missing": missing,
+            "lacking": lacking,
+            "readers": len(found.readers),
+            "passed": len(found.passed),
+            "able": len(found.able),
+            "adjudication": adjudication.get(queue, 0),
+        }
+        something = any(free[person][queue] > 0 for person in found.able)
+        state = _state(task, counts, unjudged=unjudged, something=something)
+        rows.append(
+            {
+                "queue": queue,
+                "name": label_name(queue),
+                **counts,
+                "last": max((at for (_, of), at in lasts.items() if of == queue), default=None),
+                "state": state,
+                "stuck": state in STUCK,
+                "said": _said(task, label_name(queue), state, counts),
+            }
+        )
+    rows.sort(key=lambda row: (not row["stuck"], -row["waiting"], row["queue"]))
+    idle = _idle(task, queues, free, judged, lasts, names)
+    return {"queues": rows, "idle": idle, "stuck": sum(row["stuck"] for row in rows)}
+
+
+def _queues(task: Task) -> dict[str, _Queue]:
+    """Those in which units wait, wait for an adjudicator, or were judged, and those of the task's languages."""
+    routes = Routes.load()
+    queues: dict[str, _Queue] = defaultdict(_Queue)
+    units = task.units.filter(honeypot=False).exclude(language="").order_by()
+    for queue in units.values_list("language", flat=True).distinct():
+        queues[queue] = _Queue()
+    for unit, queue, asked in units.filter(stage=stages.QUEUED).values_list("pk", "language", "redundancy"):
+        queues[queue].redundancy[unit] = asked
+    able, readers = routes.readers(task), routes.readers(task, may_work=False)
+    passed: dict[str, set[int]] = defaultdict(set)
+    if task.test_items:
+        for language, person in qualified(task).values_list("language", "annotator_id"):
+            passed[routes.queue_in(task, language)].add(person)
+    for queue, found in queues.items():
+        found.readers, found.able = readers.get(queue, set()), able.get(queue, set())
+        found.passed = found.readers & passed[queue] if task.test_items else found.readers
+    return dict(queues)
+
+
+def _held(task: Task, waiting: dict[int, str]) -> tuple[Counter[int], set[int]]:
+    """How many places of each waiting unit are held, by an answer or a lease that runs, and which have such a lease."""
+    held: Counter[int] = Counter()
+    open_now = set()
+    now = timezone.now()
+    places = Lease.objects.filter(unit__task=task, unit__stage=stages.QUEUED, unit__honeypot=False)
+    places = places.filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now), place__isnull=False).order_by()
+    for unit, closed in places.values_list("unit_id", "closed_at"):
+        held[unit] += 1
+        if closed is None:
+            open_now.add(unit)
+    return held, open_now
+
+
+def _judged(task: Task, waiting: dict[int, str]) -> tuple[dict[int, set[int]], Counter[int]]:
+    """Who may not be asked for each waiting unit any more, and how many answers it has."""
+    judged: dict[int, set[int]] = defaultdict(set)
+    answers: Counter[int] = Counter()
+    live = Judgment.objects.filter(binding(), unit__task=task, unit__stage=stages.QUEUED, unit__honeypot=False)
+    for unit, person, kind, voided in live.order_by().values_list("unit_id", "annotator_id", "kind", "voided_at"):
+        judged[unit].add(person)
+        answers[unit] += kind == Judgment.ANSWER and voided is None
+    return judged, answers
+
+
+def _lasts(task: Task) -> dict[tuple[int, str], object]:
+    """When each person last judged something of each queue; the queue in which the unit is now."""
+    found = Judgment.objects.filter(unit__task=task, lease__isnull=False).order_by()
+    rows = found.values_list("annotator_id", "unit__language").annotate(Max("answered_at"))
+    return {(person, queue): at for person, queue, at in rows}
+
+
+def _count_free(queue, found: _Queue, held, judged, answers, free) -> int:
+    """Count for each person the units that they could be given; returns how many lack people."""
+    lacking, places, taken = 0, 0, Counter()
+    for unit, asked in found.redundancy.items():
+        may_not = found.able & judged[unit] if unit in judged else ()
+        lacking += len(found.able) - len(may_not) < asked - answers[unit]
+        if held[unit] < asked:
+            places += 1
+            taken.update(may_not)
+    for person in found.able:
+        free[person][queue] = places - taken[person]
+    return lacking
+
+
+def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
+    """unjudged: somebody who may work has not judged some unit; something: and it has a free place."""
+    if not counts["waiting"]:
+        return DONE
+    if not task.is_open:
+        return CLOSED
+    if not counts["readers"]:
+        return UNREAD
+    if not counts["passed"]:
+        return UNTESTED
+    if not counts["able"]:
+        return PAUSED
+    if not unjudged:
+        return JUDGED
+    if not something:
+        return LEASED
+    return LACKING if counts["lacking"] else GOING
+
+
+def _said(task: Task, name: str, state: str, counts: dict) -> str:
+    units = _units(counts["waiting"])
+    people = "1 person" if counts["able"] == 1 else f"{counts['able']:,} people"
+    if state == DONE:
+        left = counts["adjudication"]
+        return f"Done, but for {_units(left)} with an adjudicator." if left else "Done."
+    if state == CLOSED and not TASK_TYPES[task.task_type].has_pages:
+        return f"{units} {_lack(counts['waiting'])} answers. They are made elsewhere, and imported."
+    if state == CLOSED:
+        return f"The task is closed, so nobody is given the {units} that {_wait(counts)}. Open it again in the admin."
+    if state == UNREAD:
+        return (
+            f"Nobody who may log in reads {name} at level {task.least_level} or better. Invite a reader, or add the "
+            "language to one."
+        )
+    if state == UNTESTED:
+        return f"{_read(counts['readers'])} {name}, but nobody has passed the test yet. Ask them to take it."
+    if state == PAUSED:
+        able = "has passed the test" if task.test_items else f"reads {name}"
+        return f"Everybody who {able} is paused ({counts['passed']:,}). Let somebody go on, or find others."
+    if state == JUDGED:
+        return (
+            f"{_units(counts['waiting'])} {_lack(counts['waiting'])} {_answers(counts['missing'])}, and each of the "
+            f"{people} who may work has judged {'it' if counts['waiting'] == 1 else 'them'} already. Another is needed."
+        )
+    if state == LEASED:
+        return f"What is left ({units}) is open with somebody now, for {task.lease_minutes} minutes at most."
+    if state == LACKING:
+        of = "All" if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the"
+        return (
+            f"{of} {units} need answers of more people than are left who may give one ({counts['able']:,} may work "
+            "here). Find others."
+        )
+    return f"{people.capitalize()} may work on {units}; {_answers(counts['missing'])} are missing."
+
+
+def _units(number: int) -> str:
+    return "1 unit" if number == 1 else f"{number:,} units"
+
+
+def _answers(number: int) -> str:
+    return "1 answer" if number == 1 else f"{number:,} answers"
+
+
+def _wait(counts: dict) -> str:
+    return "waits" if counts["waiting"] == 1 else "wait"
+
+
+def _lack(number: int) -> str:
+    return "lacks" if number == 1 else "lack"
+
+
+def _read(number: int) -> str:
+    return "1 person reads" if number == 1 else f"{number:,} people read"
+
+
+def _idle(task: Task, queues: dict[str, _Queue], free, judged, lasts, names) -> list[dict]:
+    """Who may work and is left nothing that they could be given now; those at work within the last hour first."""
+    own: dict[int, list[str]] = defaultdict(list)
+    for queue in sorted(queues):
+        for person in queues[queue].able:
+            own[person].append(queue)
+    now, rows = timezone.now(), []
+    for person, mine in own.items():
+        if free[person].total():
+            continue
+        unjudged = [
+            queue for queue in mine if any(person not in judged.get(unit, ()) for unit in queues[queue].redundancy)
+        ]
+        last = max((at for (of, _), at in lasts.items() if of == person), default=None)
+        rows.append(
+            {
+                "annotator": person,
+                "name": names[person],
+                "queues": mine,
+                "last": last,
+                "at_work": last is not None and now - last < AT_WORK,
+                "said": _why_idle([queue for queue in mine if queues[queue].redundancy], unjudged),
+            }
+        )
+    return sorted(rows, key=lambda row: (not row["at_work"], row["name"].casefold(), row["annotator"]))
+
+
+def _why_idle(waiting: list[str], unjudged: list[str]) -> str:
+    """waiting: their queues in which units wait; unjudged: of these, where some are not judged by them."""
+    if not waiting:
+        return "Nothing waits in their languages."
+    if unjudged:
+        return "What is left for them is open with others, or has all its answers on the way."
+    return f"They have judged all that waits in {', '.join(map(label_name, waiting))}."

@@ -1,0 +1,377 @@
+"""What a manager is shown of a task's work, in figures: how far it is, how fast, who does it and how well. Reads only.
+
+Everything here can be written as JSON, by Django's encoder where there are times. Why a queue stands still is in
+queue_states.py, how far people agree in agreeing.py; how it is shown, in management_tables.py. Honeypots are no work:
+they count in no figure but those about them.
+"""
+
+from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from django.conf import settings
+from django.db.models import Count, F, Max, Min, Q, Sum, Value
+from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.estimation import proportion
+from annotate.kinds import TASK_TYPES
+from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
+from annotate.quality import honeypots
+from annotate.quality.guidelines import majors
+from annotate.work.routing import Routes
+
+DAY = timedelta(days=1)
+# Up to this long, the time since the beginning is cut into hours, then into days, then into weeks.
+HOURLY, DAILY = 3 * DAY, 120 * DAY
+QUARTILES = (0.25, 0.5, 0.75)
+# A known answer is doubtful from so many answers on, of which at most this share agrees with it.
+DOUBTED_FROM, DOUBTED_AT = 3, 1 / 3
+
+
+def newly_paused() -> int:
+    """How many pauses of the rule no manager has looked at: neither lifted nor given a reason."""
+    return _new().count()
+
+
+def _new():
+    return Pause.objects.filter(lifted_at=None, by=None, reason="", task__is_open=True)
+
+
+def overview() -> list[dict]:
+    """One row a task, the newest first, open ones before closed ones."""
+    units = Unit.objects.filter(honeypot=False).order_by()
+    at: dict[int, Counter[str]] = defaultdict(Counter)
+    for task, stage, number in units.values_list("task", "stage").annotate(Count("pk")):
+        at[task][stage] = number
+    live = _live(Judgment.objects.filter(answered_at__gte=timezone.now() - DAY)).order_by()
+    today = dict(live.values_list("unit__task").annotate(Count("pk")))
+    running = Pause.objects.filter(lifted_at=None).order_by().values_list("task")
+    paused = dict(running.annotate(Count("pk")))
+    new = dict(_new().order_by().values_list("task").annotate(Count("pk")))
+    rows = [
+        {
+            "name": task.name,
+            "title": task.title,
+            "task_type": task.task_type,
+            "is_open": task.is_open,
+            "units": at[task.pk].total(),
+            "done": sum(at[task.pk][stage] for stage in stages.FINISHED),
+            "queued": at[task.pk][stages.QUEUED],
+            "adjudication": at[task.pk][stages.ADJUDICATION],
+            "answers_today": today.get(task.pk, 0),
+            "paused": paused.get(task.pk, 0),
+            "newly_paused": new.get(task.pk, 0),
+        }
+        for task in Task.objects.order_by("-is_open", "-pk")
+    ]
+    return rows
+
+
+def _live(judgments):
+    """The answers that count, of units that are work."""
+    return judgments.filter(kind=Judgment.ANSWER, voided_at=None, unit__honeypot=False)
+
+
+def _language(task: Task, unit: str = ""):
+    """The language of a unit: the one that is asked about, that of the record, or the queue it was in last.
+
+    unit: the way to the unit, as in "unit__".
+    """
+    if task.task_type == "verify":
+        return F(f"{unit}asked")
+    if TASK_TYPES[task.task_type].records:
+        return F(f"{unit}item__language")
+    ways = ("language", "agreed_label", "copy_of__language", "copy_of__agreed_label")
+    return Coalesce(*(NullIf(F(f"{unit}{way}"), Value("")) for way in ways), Value(""))
+
+
+def progress(task: Task) -> dict:
+    """Units by language and stage, and the answers that are there and that are still asked for.
+
+    {"languages": [ROW, ...] by name, "all": ROW}; ROW: language, units, done, answers (on what waits), missing, and a
+    count for each stage by its name.
+    """
+    units = task.units.filter(honeypot=False).order_by().annotate(of=_language(task))
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    for language, stage, number, asked in units.values_list("of", "stage").annotate(Count("pk"), Sum("redundancy")):
+        rows[language][stage] += number
+        rows[language]["units"] += number
+        rows[language]["done"] += number if stage in stages.FINISHED else 0
+        rows[language]["missing"] += asked if stage == stages.QUEUED else 0
+    waiting = _live(Judgment.objects.filter(unit__task=task, unit__stage=stages.QUEUED)).order_by()
+    waiting = waiting.annotate(of=_language(task, "unit__"))
+    for language, number in waiting.values_list("of").annotate(Count("pk")):
+        rows[language]["answers"] += number
+        rows[language]["missing"] -= number
+    kept = ("units", "done", "answers", "missing", *stages.STAGES)
+    in_all: Counter[str] = sum(rows.values(), Counter())
+    return {
+        "languages": [
+            {"language": language, **{key: row[key] for key in kept}} for language, row in sorted(rows.items())
+        ],
+        "all": {"language": "", **{key: in_all[key] for key in kept}},
+    }
+
+
+def pace(task: Task, now: datetime | None = None) -> dict:
+    """Answers by the hour in the last 24 hours, and by the hour, day or week since the first, in the local time zone.
+
+    {"zone", "answers": in all, "today": in the last 24 hours, "last_day": [MOMENT, ...] of 24, "cut": "hour", ...,
+     "since": [MOMENT, ...]}; MOMENT: at, answers. Those that were taken back or voided do not count.
+    """
+    here = timezone.get_current_timezone()
+    first = _hour(now) - timedelta(hours=23)
+    live = _live(Judgment.objects.filter(unit__task=task)).order_by()
+    hours = _by_hour(live.filter(answered_at__gte=first).values_list("answered_at", flat=True), first)
+    span = live.aggregate(first=Min("answered_at"), last=Max("answered_at"), answers=Count("pk"))
+    cut, since = _since(live, span, here)
+    return {
+        "zone": settings.TIME_ZONE,
+        "answers": span["answers"],
+        "today": hours.total(),
+        "last_day": _hours(first, hours, 24, here),
+        "cut": cut,
+        "since": since,
+    }
+
+
+def _since(live, span: dict, here) -> tuple[str, list[dict]]:
+    if not span["answers"]:
+        return "hour", []
+    length = span["last"] - span["first"]
+    if length <= HOURLY:
+        first = _hour(span["first"])
+        hours = _by_hour(live.values_list("answered_at", flat=True), first)
+        return "hour", _hours(first, hours, max(hours) + 1, here)
+    cut, trunc, step = ("day", TruncDay, DAY) if length <= DAILY else ("week", TruncWeek, 7 * DAY)
+    found = dict(live.annotate(at=trunc("answered_at", tzinfo=here)).values_list("at").annotate(Count("pk")))
+    moments, at, last = [], min(found), max(found)
+    while at <= last:
+        moments.append({"at": at, "answers": found.get(at, 0)})
+        at += step  # from midnight to midnight, however long that day is
+    return cut, moments
+
+
+def _hour(at: datetime | None) -> datetime:
+    """The beginning of its hour in the local time zone; in UTC, so that an hour is an hour when the clocks change."""
+    return timezone.localtime(at).replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+
+
+def _by_hour(times, first: datetime) -> Counter[int]:
+    return Counter(int((at - first) // timedelta(hours=1)) for at in times)
+
+
+def _hours(first: datetime, counts: Counter[int], number: int, here) -> list[dict]:
+    return [{"at": (first + timedelta(hours=hour)).astimezone(here), "answers": counts[hour]} for hour in range(number)]
+
+
+def times(task: Task) -> dict:
+    """Active seconds an answer, idling cut off: {"languages": [ROW, ...], "annotators": [ROW, ...], "all": ROW}.
+
+    ROW: language or annotator, count, quartiles (three numbers); where no time was measured there is no row.
+    """
+    live = _live(Judgment.objects.filter(unit__task=task, active_seconds__isnull=False)).order_by()
+    rows = live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds")
+    languages, annotators = defaultdict(list), defaultdict(list)
+    for language, annotator, seconds in rows:
+        languages[language].append(seconds)
+        annotators[annotator].append(seconds)
+    everything = [seconds for each in languages.values() for seconds in each]
+    return {
+        "languages": [{"language": key, **_quartiles(each)} for key, each in sorted(languages.items())],
+        "annotators": [{"annotator": key, **_quartiles(each)} for key, each in annotators.items()],
+        "all": _quartiles(everything) if everything else None,
+    }
+
+
+def _quartiles(seconds: list[float]) -> dict:
+    return {"count": len(seconds), "quartiles": [float(value) for value in np.quantile(seconds, QUARTILES)]}
+
+
+def people(task: Task) -> list[dict]:
+    """Everybody who has judged or tried something in the task, by name.
+
+    A row: annotator, name, active (may log in), answers, skips, taken_back, voided (by a manager), last (time of the
+    last of all these), known (gold answers given, voided ones too: asked, right and accuracy with its interval), may
+    (the queues in which they may work now), left (of those, queue -> gold answers that they can still be asked for).
+    """
+    live, manager = Q(voided_at=None), Q(voided_by__isnull=False)
+    work = Judgment.objects.filter(unit__task=task, unit__honeypot=False, lease__isnull=False).order_by()
+    counts = work.values("annotator").annotate(
+        answers=Count("pk", filter=live & Q(kind=Judgment.ANSWER)),
+        skips=Count("pk", filter=live & Q(kind=Judgment.SKIP)),
+        taken_back=Count("pk", filter=~live & ~manager),
+        voided=Count("pk", filter=manager),
+        last=Max("answered_at"),
+    )
+    by_person = {row.pop("annotator"): row for row in counts}
+    known, given = honeypots.by_annotator(task), honeypots.given(task)
+    pool = honeypots.by_language(task.units.filter(honeypot=True))
+    queues = Routes.load().readers(task)
+    tried = set(task.trials.order_by().values_list("annotator_id", flat=True))
+    found = Annotator.objects.filter(pk__in={*by_person, *known, *tried}).select_related("user")
+    may = {one.pk: sorted(queue for queue, able in queues.items() if one.pk in able) for one in found}
+    nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None}
+    rows = [
+        {
+            "annotator": annotator.pk,
+            "name": str(annotator),
+            "active": annotator.user.is_active,
+            **by_person.get(annotator.pk, nothing),
+            "known": known.get(annotator.pk),
+            "may": may[annotator.pk],
+            "left": {queue: pool[queue] - given[annotator.pk, queue] for queue in may[annotator.pk] if pool[queue]},
+        }
+        for annotator in found
+    ]
+    return sorted(rows, key=lambda row: (row["name"].casefold(), row["annotator"]))
+
+
+def person(task: Task, annotator: Annotator) -> dict:
+    """What one annotator says: {"labels": [ROW, ...], "known": [ROW, ...]}.
+
+    A row a label: label, and the share of it of their answers that stand and of everybody's: own, all. A row a gold
+    answer that they were asked for, the latest first: at, item, text, label, said, right, voided.
+    """
+    live = _live(Judgment.objects.filter(unit__task=task)).order_by()
+    counts = {
+        label: (own, everybody)
+        for label, own, everybody in live.values_list("label").annotate(
+            own=Count("pk", filter=Q(annotator=annotator)), everybody=Count("pk")
+        )
+    }
+    own, everybody = (sum(column) or 1 for column in zip(*counts.values(), strict=True)) if counts else (1, 1)
+    given = honeypots.answers(task).filter(annotator=annotator).select_related("unit__item").order_by("-answered_at")
+    return {
+        "labels": [
+            {"label": label, "own": mine / own, "all": theirs / everybody}
+            for label, (mine, theirs) in sorted(counts.items(), key=lambda row: -row[1][1])
+        ],
+        "known": [
+            {
+                "at": judgment.answered_at,
+                "item": judgment.unit.item.key,
+                "text": judgment.unit.item.text,
+                "label": judgment.unit.gold_answer,
+                "said": judgment.label,
+                "right": judgment.right,
+                "voided": judgment.voided_at is not None,
+            }
+            for judgment in given
+        ],
+    }
+
+
+def pauses(task: Task) -> list[dict]:
+    """Everybody who was ever paused, newest first; running: whether they still are; new: nobody has seen to it."""
+    found = task.pauses.select_related("annotator__user", "by", "lifted_by").order_by("-at", "-pk")
+    return [
+        {
+            "pause": pause.pk,
+            "annotator": pause.annotator_id,
+            "name": str(pause.annotator),
+            "right": pause.right,
+            "asked": pause.asked,
+            "by": _user(pause.by),
+            "reason": pause.reason,
+            "at": pause.at,
+            "lifted_at": pause.lifted_at,
+            "lifted_by": _user(pause.lifted_by),
+            "running": pause.lifted_at is None,
+            "new": pause.lifted_at is None and pause.by is None and not pause.reason,
+        }
+        for pause in found
+    ]
+
+
+def _user(user) -> str:
+    return (user.get_full_name() or user.username) if user else ""
+
+
+def tests(task: Task) -> dict:
+    """Who took the test, in which language, and how it went: {"annotators": [ROW, ...], "languages": [ROW, ...]}.
+
+    Under the major version of the guidelines that holds. A row a person and language: annotator, name, language,
+    tries, right and asked (of the best), last, open (one has begun), qualified, granted (by a manager, without a
+    test), left (further tries). A row a language: took, passed, granted, failed (no try left), share of tests passed.
+    """
+    holding = majors(task)
+    trials = task.trials.filter(kind="test").select_related("annotator__user", "guidelines").order_by("pk")
+    rows: dict[tuple[int, str], dict] = {}
+
+    def row(annotator: Annotator, language: str) -> dict:
+        nothing = {"tries": 0, "right": None, "asked": 0, "last": None, "open": False}
+        nothing |= {"qualified": False, "granted": False, "passed": 0}
+        who = {"annotator": annotator.pk, "name": str(annotator), "language": language}
+        return rows.setdefault((annotator.pk, language), {**who, **nothing})
+
+    for trial in trials.annotate(asked=Count("answers")):
+        if trial.guidelines.major != holding.get(trial.language):
+            continue
+        found = row(trial.annotator, trial.language)
+        found["tries"] += 1
+        found["last"] = trial.finished_at or trial.started_at
+        found["open"] |= trial.finished_at is None
+        if trial.finished_at and (found["right"] is None or trial.right > found["right"]):
+            found["right"], found["asked"] = trial.right, trial.asked
+        found["passed"] += bool(trial.passed)
+    for held in task.qualifications.select_related("annotator__user"):
+        if held.major == holding.get(held.language):
+            found = row(held.annotator, held.language)
+            found["qualified"], found["granted"] = True, held.granted_by_id is not None
+    for found in rows.values():
+        found["left"] = 0 if found["qualified"] else max(0, task.tries - found["tries"])
+    by_name = sorted(rows.values(), key=lambda found: (found["name"].casefold(), found["language"]))
+    return {"annotators": by_name, "languages": [_tested(code, by_name) for code in task.languages]}
+
+
+def _tested(language: str, rows: list[dict]) -> dict:
+    own = [row for row in rows if row["language"] == language]
+    tests = sum(row["tries"] - row["open"] for row in own)
+    return {
+        "language": language,
+        "took": sum(row["tries"] > 0 for row in own),
+        "passed": sum(row["passed"] > 0 for row in own),
+        "granted": sum(row["granted"] for row in own),
+        "failed": sum(not row["qualified"] and not row["left"] and not row["open"] for row in own),
+        "tests": tests,
+        "share": proportion(sum(row["passed"] for row in own), tests).as_dict(),
+    }
+
+
+def known_answers(task: Task) -> list[dict]:
+    """The gold answers of test and queue by how few agree with them, and which of them may be wrong themselves.
+
+    A row: item, language, purpose, label, text, asked, right, said (the other answer given most often), doubtful.
+    """
+    said: dict[int, Counter[str]] = defaultdict(Counter)
+    golds = list(task.gold_answers.exclude(purpose="practice").select_related("item").order_by("pk"))
+    given = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind="test", trial__finished_at__isnull=False)
+    given = given.exclude(label="").order_by().values_list("gold_answer__item", "label")
+    for item, label, number in given.annotate(Count("pk")):
+        said[item][label] += number
+    for item, label, number in (
+        honeypots.answers(task).order_by().values_list("unit__item", "label").annotate(Count("pk"))
+    ):
+        said[item][label] += number
+    rows = []
+    for gold in golds:
+        answers = said[gold.item_id]
+        asked, right = answers.total(), answers[gold.label]
+        others = [label for label, _ in answers.most_common() if label != gold.label]
+        rows.append(
+            {
+                "item": gold.item.key,
+                "language": gold.item.language,
+                "purpose": gold.purpose,
+                "label": gold.label,
+                "text": gold.item.text,
+                "asked": asked,
+                "right": right,
+                "said": others[0] if others else "",
+                "doubtful": asked >= DOUBTED_FROM and right <= DOUBTED_AT * asked,
+            }
+        )
+    return sorted(rows, key=lambda row: (row["right"] / row["asked"] if row["asked"] else 2, -row["asked"]))
