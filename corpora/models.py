@@ -1,7 +1,9 @@
 """What the database knows of corpora: which there are, what was drawn from them, and the drawn posts.
 
-The posts themselves stay in Parquet parts on disk (store.py); only what was drawn becomes rows here.
+The posts themselves stay in Parquet parts on disk (folders.py); only what was drawn becomes rows here.
 """
+
+from typing import Any
 
 from django.db import models
 
@@ -89,3 +91,8 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+def same(item: Item) -> tuple[Any, ...]:
+    """What two items have alike that are the same to a reader."""
+    return item.language, item.text, *sorted(item.fields.items())

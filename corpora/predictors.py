@@ -1,43 +1,23 @@
 """Predictors: whatever labels the posts of a corpus with languages, and what it says of them.
 
-A detector that voted, the majority of the three, or predictions from outside that predictions.py has imported. A coarse
-class of a predictor stands for several labels (zh for zh-CN and zh-TW); which of its labels are right is no matter of
-this room.
+A detector that voted, the majority of the three, or predictions from outside that import_predictions.py has imported. A
+coarse class of a predictor stands for several labels (zh for zh-CN and zh-TW); which of its labels are right is no
+matter of this room.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
-from corpora.core.languages import COVERAGE, LANGUAGES, UND
+from corpora.core.errors import CorpusError, listed
+from corpora.core.languages import COVERAGE, LANGUAGES, finer
 from corpora.core.voting import DETECTOR_NAMES
-from corpora.errors import CorpusError
-from corpora.predictions import listed, named, read_predictions
-from corpora.store import (
-    PREDICTIONS_SCHEMA,
-    Manifest,
-    Predictions,
-    Store,
-    asking,
-    corpus_dir,
-    full_disk_explained,
-    manifest_of,
-)
-
-__all__ = [
-    "BUILT_IN",
-    "Predictor",
-    "find_predictor",
-    "knows",
-    "labels_where",
-    "predicted_labels",
-    "predicting",
-    "read_predictions",
-    "triggers",
-]
+from corpora.engines import Store, asking, full_disk_explained
+from corpora.folders import corpus_dir
+from corpora.manifest import Manifest, Predictions, manifest_of
+from corpora.schemas import PREDICTIONS_SCHEMA
 
 MAJORITY = "majority"  # the language that at least two of the three name first, else und
 BUILT_IN = (*DETECTOR_NAMES, MAJORITY)
@@ -64,7 +44,7 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     """The predictor `cld2`, `majority`, `mine@2`, or `mine` where it has one version. CorpusError where none is."""
     manifest = manifest_of(corpus_name)
     if spelled in BUILT_IN:
-        coarse = {code: language.labels for code, language in LANGUAGES.items() if language.labels}
+        coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
         known = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
         return Predictor(spelled, mapping=known)
     name, _, version = spelled.partition("@")
@@ -93,7 +73,7 @@ def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -
         if len(manifest.votes) < len(manifest.parts):
             raise CorpusError(f"Corpus {corpus_name} has posts without votes; run: prelabel {corpus_name}")
         return None
-    known = named(manifest, predictor.name, predictor.version)
+    known = manifest.predictions_of(predictor.name, predictor.version)
     if known is None:
         raise CorpusError(f"There are no predictions of {predictor} for corpus {corpus_name}; see import_predictions.")
     if known.posts_sha256 != manifest.posts_sha256:
@@ -121,15 +101,12 @@ def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, known
     if known:
         store.view(name, [corpus_dir(corpus_name) / "predictions" / known.file], PREDICTIONS_SCHEMA)
         return
-    # No way to take the first of a list is common to DuckDB and Spark, so it stands here and in no query.
-    votes = store.connection.table("votes")
+    store.first_votes()
     if predictor.name in DETECTOR_NAMES:
-        best = f"{predictor.name}[1]"
-        votes.project(f"id, coalesce({best}.language, '{UND}') AS label, {best}.score AS score").create_view(name)
-        return
-    firsts = ", ".join(f"{detector}[1].language AS {detector}" for detector in DETECTOR_NAMES)
-    votes.project(f"id, {firsts}").create_view("first_votes", replace=True)
-    store.relation("predicted_majority").create_view(name)
+        columns = {"id": "id", "label": predictor.name, "score": f"{predictor.name}_score"}
+        store.select(name, "first_votes", columns)
+    else:
+        store.define(name, "predicted_majority")
 
 
 def predicted_labels(corpus_name: str, predictor: Predictor, ids: Iterable[str]) -> dict[str, str]:
@@ -162,5 +139,4 @@ def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> di
 
 def counts(store: Store, query: str) -> dict[str, int]:
     """The rows of a query that has the columns label and posts."""
-    found: list[dict[str, Any]] = store.query(query).read_all().to_pylist()
-    return {row["label"]: row["posts"] for row in found}
+    return {row["label"]: row["posts"] for row in store.found(query)}

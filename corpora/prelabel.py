@@ -16,19 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpora.core.detectors import detector_versions
-from corpora.errors import CorpusError
-from corpora.store import (
-    Manifest,
-    VotesPart,
-    changing,
-    digest_of,
-    full_disk_explained,
-    manifest_of,
-    part_name,
-    sync,
-    write_manifest,
-)
-from corpora.voter import VOTES_SCHEMA, Chunk, end_with_parent, vote_on
+from corpora.core.errors import CorpusError
+from corpora.engines import full_disk_explained
+from corpora.folders import digest_of, part_name, sync
+from corpora.locks import changing
+from corpora.manifest import Manifest, VotesPart, manifest_of, write_manifest
+from corpora.schemas import VOTES_SCHEMA
+from corpora.voting_worker import Chunk, end_with_parent, vote_on
 
 _CHUNK_ROWS = 500
 

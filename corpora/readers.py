@@ -18,9 +18,10 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpora.core.errors import CorpusError
 from corpora.core.records import OBLIGATORY
-from corpora.errors import CorpusError
 
+MAX_LINE = 1 << 20  # bytes
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
@@ -40,6 +41,7 @@ class Fault:
 Row = tuple[int, dict[str, Any] | Fault]
 Line = tuple[int, bytes | Fault]  # its number, from 1
 Cells = tuple[int, list[str] | Fault]
+Progress = Callable[[int], object]  # hears of bytes read
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,22 @@ def format_of(path: Path) -> str | None:
     return SUFFIXES.get(suffixes[-1]) if suffixes else None
 
 
+def check_file(path: Path, format: str | None) -> None:
+    """CorpusError where it is plain before reading that a path cannot be imported."""
+    try:
+        if path.is_dir():
+            raise CorpusError(f"{path} is a directory; name the files in it.")
+        if not path.is_file():
+            raise CorpusError(f"{path} does not exist, or is not an ordinary file.")
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise CorpusError(f"{path} is empty.")
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+    if not (format or format_of(path)):
+        raise CorpusError(f"The name of {path} does not tell its format; say --format {'|'.join(FORMATS)}.")
+
+
 def _packing(path: Path, start: bytes) -> str | None:
     for magic, packing in _MAGIC.items():
         if start.startswith(magic):
@@ -97,7 +115,7 @@ def _packing(path: Path, start: bytes) -> str | None:
 
 
 @contextmanager
-def opened(path: Path, progress: Callable[[int], object]) -> Iterator[BinaryIO]:
+def opened(path: Path, progress: Progress) -> Iterator[BinaryIO]:
     """The file's bytes, unpacked. `progress` hears of each read how many bytes of the file itself it took."""
     with path.open("rb") as raw:
         packing = _packing(path, raw.peek(4)[:4])
@@ -110,7 +128,7 @@ def opened(path: Path, progress: Callable[[int], object]) -> Iterator[BinaryIO]:
 class _Counted(io.RawIOBase):
     """A file that tells how far it has been read."""
 
-    def __init__(self, file: BinaryIO, progress: Callable[[int], object]) -> None:
+    def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self.file, self.progress = file, progress
 
     def readable(self) -> bool:
@@ -122,9 +140,7 @@ class _Counted(io.RawIOBase):
         return int(count)
 
 
-def read_rows(
-    path: Path, format: str, columns: Columns, max_line: int, progress: Callable[[int], object]
-) -> Iterator[Row]:
+def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
     """Every row of a file; blank lines are none. CorpusError where the file as a whole cannot be read."""
     try:
         if format == "parquet":
@@ -354,7 +370,7 @@ _TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator
 FORMATS = (*_TEXT_FORMATS, "parquet")
 
 
-def _parquet(path: Path, columns: Columns, max_line: int, progress: Callable[[int], object]) -> Iterator[Row]:
+def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
     with pq.ParquetFile(path) as file:
         places = _places(path, file.schema_arrow.names, columns)
         names = [file.schema_arrow.names[place] for _, place in places]

@@ -1,6 +1,6 @@
 """One file's rows on their way into a corpus: staged as they are read, then without repeats into parts.
 
-Both steps hold a batch in memory, whatever the size of the file; ingest.py commits what they have written.
+Both steps hold a batch in memory, whatever the size of the file; import_corpus.py commits what they have written.
 """
 
 import json
@@ -13,8 +13,11 @@ import pyarrow.parquet as pq
 from django.conf import settings
 
 from corpora.core.records import Record, RecordError, read_record
+from corpora.engines import asking
+from corpora.folders import digest_of, part_name, sync
+from corpora.manifest import Manifest, Part
 from corpora.readers import Fault, Row
-from corpora.store import Manifest, Part, asking, digest_of, part_name, schema_of, sync
+from corpora.schemas import schema_of
 
 PART_ROWS = 100_000
 _BATCH_ROWS = 10_000

@@ -1,11 +1,16 @@
 """Languages: label codes, names, and which of each detector's codes means which of them.
 
 Here and nowhere else is it decided what a detector's code stands for. Label codes follow the 2015 Twitter
-evaluation (tl, zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. Who reads a language and which
-queue a unit waits in is no matter of this module.
+evaluation (tl, zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. Languages that stand in no list here may
+be added by a file: people and files may then name them, detectors cannot. Who reads a language and which queue a unit
+waits in is no matter of this module.
 """
 
-from dataclasses import dataclass
+import difflib
+import re
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from dataclasses import dataclass, replace
+from threading import Lock
 
 UND = "und"  # the label of a text that is in no one language; no detector names it
 
@@ -21,11 +26,40 @@ class Language:
     cld2: str = ""
     fasttext: str = ""
     labels: tuple[str, ...] = ()
+    script: str = ""  # by its ISO 15924 code, where it matters; and the code that an added language stands under
+    under: str = ""
 
 
-LANGUAGES: dict[str, Language] = {
-    language.code: language
-    for language in (
+class Languages(Mapping[str, Language]):
+    """Code -> language: those listed here and, after them, those that add_names has added in this process.
+
+    `known` is never changed, only put in the place of another, so that a thread may go through it while one adds.
+    """
+
+    def __init__(self, listed: Iterable[Language]) -> None:
+        self.known = {language.code: language for language in listed}
+
+    def __getitem__(self, code: str) -> Language:
+        return self.known[code]
+
+    def __contains__(self, code: object) -> bool:
+        return code in self.known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def items(self) -> ItemsView[str, Language]:
+        return self.known.items()
+
+    def values(self) -> ValuesView[Language]:
+        return self.known.values()
+
+
+LANGUAGES = Languages(
+    (
         Language("ab", "Abkhazian", "аԥсшәа", "", "ab", ""),
         Language("aa", "Afar", "Qafar af", "", "aa", ""),
         Language("af", "Afrikaans", "Afrikaans", "af", "af", "af"),
@@ -250,7 +284,9 @@ LANGUAGES: dict[str, Language] = {
         Language("zh-TW", "Traditional Chinese", "繁體中文", "", "", ""),
         Language("zu", "Zulu", "isiZulu", "zu", "zu", ""),
     )
-}
+)
+
+LISTED = frozenset(LANGUAGES)
 
 _ARTICLE = (
     "am ar bg bn bo bs ca ckb cs cy da de dv el en es et eu fa fi fr gu he hi hi-Latn hr ht hu hy id is it "
@@ -386,3 +422,123 @@ _CONFUSABLE_WITH = {
 def confusable_with(code: str) -> frozenset[str]:
     """The labels that are easily taken for this one, or it for them; none where none is known."""
     return _CONFUSABLE_WITH.get(code, frozenset())
+
+
+def finer(code: str) -> tuple[str, ...]:
+    """The labels that a code stands for: those listed here, and those that were added under it in this process."""
+    listed = LANGUAGES[code].labels if code in LANGUAGES else ()
+    return (*listed, *(added.code for added in LANGUAGES.values() if added.under == code))
+
+
+def learn(tables: Mapping[str, object]) -> None:
+    """Give names to languages that were added elsewhere, as tables_of wrote them; those that are known keep theirs.
+
+    ValueError where one cannot be read.
+    """
+    add_names(read_added({code: table for code, table in tables.items() if code not in LANGUAGES}))
+
+
+def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
+    """Added languages as read_added reads them: code -> name, autonym, script and under, without what is empty."""
+    return {each.code: {key: value for key in ADDED_KEYS if (value := getattr(each, key))} for each in languages}
+
+
+MAX_CODE = 16  # characters, as many as the database keeps of a language
+
+# Of BCP 47 what tells languages and their varieties apart: language, script, region, variants; each in its own case, so
+# that one language has one code.
+_CODE = re.compile(
+    r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-(?:[A-Z]{2}|[0-9]{3}))?(-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII
+)
+_adding = Lock()
+ADDED_KEYS = ("name", "autonym", "script", "under")
+
+
+def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
+    """Languages that are listed nowhere here, from code -> a table of name and, if need be, autonym, script and under.
+
+    The autonym is the name where none is given. ValueError for the first thing that is wrong, as one sentence.
+    """
+    return {code: _added(code, table) for code, table in tables.items()}
+
+
+def add_names(languages: Mapping[str, Language]) -> None:
+    """Make LANGUAGES know added languages, so that they have names and files may use them; in this process only.
+
+    No detector can name them, and no listed code stands for them: what was decided above stays. ValueError, and nothing
+    is added, where a code is listed or was added before by other names.
+    """
+    with _adding:
+        for code, language in languages.items():
+            _check_code(code)
+            known = LANGUAGES.get(code, language)
+            if (known.name, known.autonym) != (language.name, language.autonym):
+                raise ValueError(
+                    f"The language {code} was added before as {_named(known)}, and is {_named(language)} here; write "
+                    "the same name and autonym."
+                )
+        new = {
+            code: replace(language, code=code, langid="", cld2="", fasttext="", labels=())
+            for code, language in languages.items()
+            if code not in LANGUAGES
+        }
+        LANGUAGES.known = LANGUAGES.known | new
+
+
+def _named(language: Language) -> str:
+    same = language.autonym == language.name
+    return f"{language.name!r}" if same else f"{language.name!r} ({language.autonym!r})"
+
+
+def _check_code(code: str) -> None:
+    if code in LISTED:
+        raise ValueError(f"The language {code} is listed already as {LANGUAGES[code].name}; leave it out.")
+    if code == UND:
+        raise ValueError(f"{UND} is the label of a text that is in no one language; no language can have that code.")
+    if not _CODE.fullmatch(code):
+        meant = _in_its_case(code)
+        hint = f"write {meant}" if _CODE.fullmatch(meant) else "write it as BCP 47 does, such as pcm, pt-BR or sr-Latn"
+        raise ValueError(f"{code!r} cannot be the code of a language; {hint}.")
+    if len(code) > MAX_CODE:
+        raise ValueError(f"The language code {code} has {len(code)} characters; {MAX_CODE} are the most.")
+
+
+def _in_its_case(code: str) -> str:
+    first, *others = code.replace("_", "-").lower().split("-")
+    cases = {2: str.upper, 4: str.capitalize}
+    return "-".join([first, *(cases.get(len(other), str)(other) for other in others)])
+
+
+def _added(code: str, table: object) -> Language:
+    _check_code(code)
+    if not isinstance(table, Mapping):
+        raise ValueError(f"The language {code} is no table; write [languages.{code}] and its name below.")
+    for key in table:
+        if key not in ADDED_KEYS:
+            near = difflib.get_close_matches(str(key), ADDED_KEYS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(ADDED_KEYS)}."
+            raise ValueError(f"The language {code} has the unknown key {key!r}; {hint}")
+    name = _words(code, "name", table.get("name"))
+    script, under = table.get("script", ""), table.get("under", "")
+    if "script" in table and not (isinstance(script, str) and re.fullmatch("[A-Za-z]{4}", script)):
+        raise ValueError(f"The script of the language {code} is {script!r}; write its four letters, such as Latn.")
+    if "under" in table and not (isinstance(under, str) and under in LISTED):
+        raise ValueError(
+            f"The language {code} stands under {under!r}, which is no listed code; write one such as pt, or leave it "
+            "out."
+        )
+    return Language(
+        code=code,
+        name=name,
+        autonym=_words(code, "autonym", table["autonym"]) if "autonym" in table else name,
+        script=str(script).capitalize(),
+        under=str(under),
+    )
+
+
+def _words(code: str, key: str, value: object) -> str:
+    if value is None:
+        raise ValueError(f'The language {code} has no {key}; add one, such as {key} = "Nigerian Pidgin".')
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError(f"The {key} of the language {code} is {value!r}; write a word or a few, on one line.")
+    return value.strip()

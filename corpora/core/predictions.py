@@ -7,7 +7,7 @@ one target renames a label, several make it a coarse class that stands for them 
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from corpora.core.languages import LANGUAGES, UND
+from corpora.core.languages import LANGUAGES, UND, finer
 from corpora.core.records import RecordError, read_id
 
 FIELDS = ("id", "label", "score")
@@ -46,7 +46,8 @@ def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
             raise RecordError(f"--map {pair}: {strange[0]!r} is no label known here, such as de, zh-CN or und.")
         if len(set(targets)) < len(targets):
             raise RecordError(f"--map {pair}: a label stands there twice.")
-        if len(targets) > 1 and is_label(label):
+        # A detector's pt may be declared as pt-BR,pt-PT where these were added under it.
+        if len(targets) > 1 and is_label(label) and not set(targets) <= set(finer(label)):
             raise RecordError(
                 f"--map {pair}: {label} is the label of one language, so a class of several cannot have it; rename the "
                 "class in the file, for example to sh."

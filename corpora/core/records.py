@@ -129,13 +129,11 @@ def read_language(value: object) -> str:
     if code == UND:
         raise RecordError(f"The language is {UND}, which is none; people who read it are to judge the record.")
     if code not in LANGUAGES:
-        meant = _LANGUAGES_BY_ANY_CASE.get(code.replace("_", "-").casefold())
+        sought = code.replace("_", "-").casefold()
+        meant = next((known for known in LANGUAGES if known.casefold() == sought), None)
         hint = f"write {meant}" if meant else "write a code such as de, zh-CN or hi-Latn"
         raise RecordError(f"The language {code[:40]!r} is no code known here; {hint}.")
     return code
-
-
-_LANGUAGES_BY_ANY_CASE = {code.casefold(): code for code in LANGUAGES}
 
 
 def _language(value: object, declared: str) -> str:

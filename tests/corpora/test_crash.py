@@ -12,17 +12,22 @@ import duckdb
 import pytest
 from django.core.management import CommandError, call_command
 
-from corpora import staging, store
-from corpora.errors import CorpusError
-from tests.corpora.test_import import bytes_of
+from corpora import staging
+from corpora.core.errors import CorpusError
+from corpora.engines import full_disk_explained
+from corpora.folders import corpus_dir
+from corpora.manifest import manifest_of, read_manifest
+from tests.corpora.test_import_corpus import bytes_of
 
 pytestmark = pytest.mark.django_db
 
 ROWS = 60_000
+# The commands are of annotate, which has people.
+APPS = ["django.contrib.contenttypes", "django.contrib.auth", "corpora", "annotate"]
 COMMAND = """
 import django
 from django.conf import settings
-settings.configure(INSTALLED_APPS=["corpora"], DATA_DIR={data_dir!r}, AUTHOR_KEY={key!r},
+settings.configure(INSTALLED_APPS={apps!r}, DATA_DIR={data_dir!r}, AUTHOR_KEY={key!r},
                    DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
                    DATABASES={{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}}})
 django.setup()
@@ -41,6 +46,7 @@ def killed(settings):
             data_dir=str(settings.DATA_DIR),
             key=settings.AUTHOR_KEY,
             command=command,
+            apps=APPS,
             files=[str(file) for file in files],
             options=options,
         )
@@ -73,15 +79,15 @@ def files(write):
 
 
 def sources(name="c"):
-    manifest = store.read_manifest(name)
+    manifest = read_manifest(name)
     return len(manifest.sources) if manifest else 0
 
 
 @pytest.mark.parametrize(
     ("when", "ready"),
     [
-        ("while the first is staged", lambda: (store.corpus_dir("c") / "staging" / "rows.parquet").exists()),
-        ("while parts are written", lambda: any((store.corpus_dir("c") / "parts").glob("*"))),
+        ("while the first is staged", lambda: (corpus_dir("c") / "staging" / "rows.parquet").exists()),
+        ("while parts are written", lambda: any((corpus_dir("c") / "parts").glob("*"))),
         ("between two files", lambda: sources() == 1),
     ],
 )
@@ -91,15 +97,15 @@ def test_an_import_killed_and_run_again_ends_with_the_same_bytes(files, killed, 
     import_corpus("c", *files)
     import_corpus("whole", *files)
     assert bytes_of("c") == bytes_of("whole")
-    assert store.manifest_of("c").rows == 2 * ROWS - 10
+    assert manifest_of("c").rows == 2 * ROWS - 10
 
 
 def test_a_prelabelling_killed_and_run_again_ends_with_the_same_bytes(write, killed, import_corpus):
     files = [write(f"{n}.jsonl", lines(n * 1000, 1000)) for n in range(4)]
     for name in ("c", "whole"):
         import_corpus(name, *files)
-    killed("prelabel", ready=lambda: store.manifest_of("c").votes, processes=1)
-    assert 0 < len(store.manifest_of("c").votes) < 4
+    killed("prelabel", ready=lambda: manifest_of("c").votes, processes=1)
+    assert 0 < len(manifest_of("c").votes) < 4
     for name in ("c", "whole"):
         call_command("prelabel", name, processes=1)
     assert bytes_of("c") == bytes_of("whole")
@@ -108,8 +114,8 @@ def test_a_prelabelling_killed_and_run_again_ends_with_the_same_bytes(write, kil
 @pytest.mark.parametrize(
     "ready",
     [
-        lambda: (store.corpus_dir("c") / "staging" / "predictions.parquet").exists(),
-        lambda: any((store.corpus_dir("c") / "predictions").glob("*")),
+        lambda: (corpus_dir("c") / "staging" / "predictions.parquet").exists(),
+        lambda: any((corpus_dir("c") / "predictions").glob("*")),
     ],
 )
 def test_an_import_of_predictions_killed_and_run_again_ends_with_the_same_bytes(write, killed, import_corpus, ready):
@@ -118,14 +124,14 @@ def test_an_import_of_predictions_killed_and_run_again_ends_with_the_same_bytes(
     for name in ("c", "whole"):
         import_corpus(name, posts)
     killed("import_predictions", predictions, ready=ready, name="mine", version="1")
-    assert not store.manifest_of("c").predictions, "killed too late to tell anything"
+    assert not manifest_of("c").predictions, "killed too late to tell anything"
     for name in ("c", "whole"):
         call_command("import_predictions", name, str(predictions), name="mine", version="1")
     assert bytes_of("c") == bytes_of("whole")
 
 
 @pytest.mark.parametrize(
-    ("step", "name"), [("staging", "_STAGING"), ("staging", "deduplicate"), ("ingest", "write_manifest")]
+    ("step", "name"), [("staging", "_STAGING"), ("staging", "deduplicate"), ("import_corpus", "write_manifest")]
 )
 def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus, monkeypatch, step, name):
     import_corpus("c", files[0])
@@ -137,11 +143,11 @@ def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus
     with monkeypatch.context() as patch:
         # The device of that name refuses every write as a full disk does.
         patch.setattr(f"corpora.{step}.{name}", "/dev/full" if name == "_STAGING" else full)
-        patch.setattr("corpora.ingest.deduplicate", staging.deduplicate)
+        patch.setattr("corpora.import_corpus.deduplicate", staging.deduplicate)
         with pytest.raises(CommandError, match=r"The disk is full: nothing of .*b\.jsonl was imported") as error:
             import_corpus("c", files[1])
     assert "Free space in" in str(error.value)
-    assert store.manifest_of("c").rows == ROWS
+    assert manifest_of("c").rows == ROWS
     import_corpus("c", files[0])
     assert bytes_of() == before
 
@@ -155,7 +161,7 @@ def is_running(pid):
 
 def test_the_workers_of_a_prelabelling_that_was_killed_end_with_it(write, killed, import_corpus):
     import_corpus("c", *(write(f"{n}.jsonl", lines(n * 1000, 1000)) for n in range(4)))
-    workers = killed("prelabel", ready=lambda: store.manifest_of("c").votes, processes=2)
+    workers = killed("prelabel", ready=lambda: manifest_of("c").votes, processes=2)
     assert len(workers) >= 2
     until = time.monotonic() + 20
     while any(map(is_running, workers)):
@@ -169,7 +175,7 @@ def test_duckdb_that_finds_no_room_to_spill_is_explained_as_a_full_disk(data_dir
     with duckdb.connect(config=config) as connection:
         connection.execute("SET max_temp_directory_size = '5MB'")
         sort = connection.sql("SELECT i, md5(i::VARCHAR) AS m FROM range(5000000) t(i) ORDER BY m")
-        with pytest.raises(CorpusError, match="The disk is full: x"), store.full_disk_explained("x"):
+        with pytest.raises(CorpusError, match="The disk is full: x"), full_disk_explained("x"):
             sort.to_arrow_table()
 
 
@@ -188,7 +194,7 @@ def a_file_for_a_folder(directory):
 
 @pytest.mark.parametrize("harm", [nothing_at_all, a_lock_that_cannot_be_opened, a_file_for_a_folder])
 def test_a_directory_that_cannot_be_written_is_explained(write, import_corpus, harm):
-    harm(store.corpus_dir("c"))
+    harm(corpus_dir("c"))
     with pytest.raises(CommandError, match=r"corpora/c(/manifest\.json)? cannot be (written|read): .*\. "):
         import_corpus("c", write("a.jsonl", lines(0, 1)))
 
@@ -206,5 +212,5 @@ def test_a_disk_that_is_full_before_the_first_byte_is_explained(write, import_co
 
 
 def test_what_has_nothing_to_do_with_the_disk_is_not_explained_by_it():
-    with pytest.raises(PermissionError), store.full_disk_explained("nothing was done"):
+    with pytest.raises(PermissionError), full_disk_explained("nothing was done"):
         raise PermissionError(errno.EACCES, "Permission denied")

@@ -8,22 +8,16 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
-from corpora import store
+from corpora.core.errors import CorpusError
 from corpora.core.predictions import classes, read_map
 from corpora.core.records import RecordError
-from corpora.errors import CorpusError
-from corpora.predictors import (
-    BUILT_IN,
-    Predictor,
-    find_predictor,
-    labels_where,
-    predicted_labels,
-    predicting,
-    read_predictions,
-    triggers,
-)
+from corpora.engines import asking
+from corpora.folders import corpus_dir, digest_of
+from corpora.manifest import Manifest, manifest_of
+from corpora.prediction_files import read_predictions
+from corpora.predictors import BUILT_IN, Predictor, find_predictor, labels_where, predicted_labels, predicting, triggers
 from tests.corpora.conftest import POSTS
-from tests.corpora.test_import import bytes_of
+from tests.corpora.test_import_corpus import bytes_of
 
 pytestmark = pytest.mark.django_db
 
@@ -92,7 +86,7 @@ def test_where_no_two_detectors_agree_the_majority_says_und():
             "fasttext": ["en", "de", "de", "fr", None, None],
         }
     )
-    with store.asking("none", manifest=store.Manifest("", True, "")) as opened:
+    with asking("none", manifest=Manifest("", True, "")) as opened:
         opened.rows("first_votes", table)
         found = opened.query("predicted_majority").read_all().to_pylist()
     assert {row["id"]: row["label"] for row in found} == {
@@ -149,9 +143,9 @@ def test_every_format_gives_the_same_predictor(corpus, importing, tmp_path, name
     writing(tmp_path / name, rows)
     assert f"Predictor mine@1 of corpus c: 6 posts from {name}." in importing(tmp_path / name)
     assert stored("mine") == {key: (label, score) for key, label, score in rows}
-    known = store.manifest_of("c").predictions[0]
+    known = manifest_of("c").predictions[0]
     assert (known.rows, known.source, known.mapping) == (6, name, {})
-    assert known.sha256 == store.digest_of(store.corpus_dir("c") / "predictions" / known.file)
+    assert known.sha256 == digest_of(corpus_dir("c") / "predictions" / known.file)
 
 
 def test_columns_can_be_named_and_a_score_is_optional(corpus, importing, write):
@@ -229,7 +223,7 @@ def test_a_file_that_is_not_one_right_prediction_a_post_is_refused(corpus, impor
     with pytest.raises(CommandError, match=sentence):
         importing(write("p.tsv", content))
     assert bytes_of("c") == before
-    assert not store.manifest_of("c").predictions
+    assert not manifest_of("c").predictions
 
 
 def test_swapped_columns_are_refused(corpus, importing, write):
@@ -273,10 +267,10 @@ def test_a_corpus_that_has_grown_needs_predictions_for_all_of_its_posts(with_vot
         importing(write("p.tsv", tsv(LABELS | {"1": "nl", "7": "de"})))
     assert "7 posts from" in importing(write("p.tsv", tsv(LABELS | {"7": "de"})))
     assert triggers("c", find_predictor("c", "mine")) == {"de": 2, "en": 1, "fr": 1, "ru": 1, "und": 2}
-    assert len(store.manifest_of("c").predictions) == 1
-    assert len(list((store.corpus_dir("c") / "predictions").iterdir())) == 1
+    assert len(manifest_of("c").predictions) == 1
+    assert len(list((corpus_dir("c") / "predictions").iterdir())) == 1
     call_command("prelabel", "c", processes=1)
-    assert len(store.manifest_of("c").predictions) == 1, "what prelabel writes keeps the predictions"
+    assert len(manifest_of("c").predictions) == 1, "what prelabel writes keeps the predictions"
 
 
 @pytest.mark.parametrize("step", ["_check_ids", "sync", "digest_of", "write_manifest"])
@@ -287,7 +281,7 @@ def test_an_import_that_is_cut_off_leaves_nothing(corpus, importing, write, monk
     before = bytes_of("c")
     file = write("p.tsv", tsv(LABELS))
     with monkeypatch.context() as patch:
-        patch.setattr(f"corpora.predictions.{step}", cut)
+        patch.setattr(f"corpora.import_predictions.{step}", cut)
         with pytest.raises(KeyboardInterrupt):
             importing(file)
     assert bytes_of("c") == before
@@ -296,11 +290,11 @@ def test_an_import_that_is_cut_off_leaves_nothing(corpus, importing, write, monk
 
 
 def test_a_manifest_from_before_there_were_predictions_is_read(corpus):
-    path = store.corpus_dir("c") / "manifest.json"
+    path = corpus_dir("c") / "manifest.json"
     raw = json.loads(path.read_text())
     del raw["predictions"]
     path.write_text(json.dumps(raw))
-    assert store.manifest_of("c").predictions == ()
+    assert manifest_of("c").predictions == ()
 
 
 @pytest.mark.parametrize(

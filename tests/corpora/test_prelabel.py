@@ -6,12 +6,14 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
-from corpora import store
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
 from corpora.core.voting import DETECTOR_NAMES
+from corpora.folders import corpus_dir, digest_of
+from corpora.manifest import Manifest, manifest_of, write_manifest
+from corpora.schemas import VOTES_SCHEMA
 from tests.corpora.conftest import POSTS
-from tests.corpora.test_import import bytes_of
+from tests.corpora.test_import_corpus import bytes_of
 
 pytestmark = pytest.mark.django_db
 
@@ -31,8 +33,8 @@ def corpus(write, import_corpus):
 
 
 def votes():
-    folder = store.corpus_dir("c") / "votes"
-    return [row for part in store.manifest_of("c").votes for row in pq.read_table(folder / part.name).to_pylist()]
+    folder = corpus_dir("c") / "votes"
+    return [row for part in manifest_of("c").votes for row in pq.read_table(folder / part.name).to_pylist()]
 
 
 def test_every_post_gets_the_votes_that_the_detectors_give(corpus, prelabel):
@@ -60,12 +62,12 @@ def test_a_post_of_mentions_and_addresses_alone_has_no_votes(corpus, prelabel):
 
 def test_the_manifest_says_by_what_the_votes_were_made(corpus, prelabel):
     prelabel(k=2)
-    (made,) = store.manifest_of("c").votes
+    (made,) = manifest_of("c").votes
     assert (made.name, made.rows, made.k) == ("000001.parquet", 6, 2)
     assert tuple(made.versions) == DETECTOR_NAMES
-    path = store.corpus_dir("c") / "votes" / made.name
-    assert made.sha256 == store.digest_of(path)
-    assert pq.read_schema(path).equals(store.VOTES_SCHEMA)
+    path = corpus_dir("c") / "votes" / made.name
+    assert made.sha256 == digest_of(path)
+    assert pq.read_schema(path).equals(VOTES_SCHEMA)
 
 
 def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel, write, import_corpus):
@@ -74,7 +76,7 @@ def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel,
     prelabel()
     assert bytes_of() == before
     import_corpus("c", write("b.jsonl", [{"id": "new", "text": "Noch ein Satz auf Deutsch."}]))
-    assert len(store.manifest_of("c").votes) == 1
+    assert len(manifest_of("c").votes) == 1
     prelabel()
     assert bytes_of()["votes/000001.parquet"] == before["votes/000001.parquet"]
     assert [row["id"] for row in votes()][6:] == ["new"]
@@ -83,9 +85,9 @@ def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel,
 def test_on_several_processes_the_bytes_are_the_same(corpus, prelabel):
     prelabel()
     alone = bytes_of()
-    (store.corpus_dir("c") / "votes" / "000001.parquet").unlink()
-    manifest = store.manifest_of("c")
-    store.write_manifest("c", store.Manifest(**{**vars(manifest), "votes": ()}))
+    (corpus_dir("c") / "votes" / "000001.parquet").unlink()
+    manifest = manifest_of("c")
+    write_manifest("c", Manifest(**{**vars(manifest), "votes": ()}))
     prelabel(processes=2)
     assert bytes_of() == alone
 
@@ -101,15 +103,15 @@ def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, mon
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert made().versions["cld2"] == "9"
-    assert len(list((store.corpus_dir("c") / "votes").iterdir())) == 1
+    assert len(list((corpus_dir("c") / "votes").iterdir())) == 1
 
 
 def made():
-    return store.manifest_of("c").votes[0]
+    return manifest_of("c").votes[0]
 
 
 def test_votes_that_cannot_be_written_are_explained(corpus, prelabel, monkeypatch):
-    folder = store.corpus_dir("c") / "votes"
+    folder = corpus_dir("c") / "votes"
 
     def refused(part, file, *args):
         raise PermissionError(errno.EACCES, "Permission denied", str(file))

@@ -10,12 +10,17 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corpora import staging, store
-from corpora.drawing import frame_digest, items_of, record, sample_records, sample_uniform
-from corpora.errors import CorpusError
-from corpora.ingest import import_files
+from corpora import staging
+from corpora.core.errors import CorpusError
+from corpora.draw import frame_digest, sample_records, sample_uniform
+from corpora.engines import posts_by_author
+from corpora.folders import corpus_dir
+from corpora.import_corpus import import_files
+from corpora.items import items_of, record
+from corpora.manifest import manifest_of, read_manifest, write_manifest
 from corpora.models import Corpus, Draw, Item
-from tests.corpora.test_import import bytes_of, posts, rejects
+from corpora.schemas import POST_SCHEMA
+from tests.corpora.test_import_corpus import bytes_of, posts, rejects
 
 pytestmark = pytest.mark.django_db
 
@@ -83,9 +88,9 @@ def test_a_tsv_file_has_quotes_as_they_are(write, import_corpus):
 
 def test_the_manifest_and_the_parts_name_the_fields_in_order(write, import_corpus):
     imported(import_corpus, write("a.jsonl", HARD), fields="title query")
-    assert store.manifest_of("c").fields == ("title", "query")
-    schema = pq.read_schema(store.corpus_dir("c") / "parts" / "000001.parquet")
-    assert schema.names == [*store.POST_SCHEMA.names, "language", "title", "query"]
+    assert manifest_of("c").fields == ("title", "query")
+    schema = pq.read_schema(corpus_dir("c") / "parts" / "000001.parquet")
+    assert schema.names == [*POST_SCHEMA.names, "language", "title", "query"]
     assert all(not schema.field(name).nullable for name in ("language", "title", "query"))
     assert posts()[0]["text"] == 'He said "no"\na\tb'
 
@@ -95,7 +100,7 @@ def test_author_time_and_address_of_a_record_are_taken_where_there_are_any(write
     imported(import_corpus, write("a.jsonl", [row]))
     assert (len(posts()[0]["author"]), posts()[0]["url"]) == (32, "https://e.org/a")
     (author,) = {row["author"] for row in posts()}
-    assert [found["id"] for found in store.posts_by_author("c", author, 10)] == ["1"]
+    assert [found["id"] for found in posts_by_author("c", author, 10)] == ["1"]
 
 
 def test_columns_of_other_names_are_said(write, import_corpus):
@@ -142,7 +147,7 @@ def test_a_table_without_a_field_is_refused_as_a_whole(write, import_corpus):
         imported(import_corpus, path)
     with pytest.raises(CommandError, match="has no column language"):
         imported(import_corpus, write("b.csv", "id,query\n1,a\n"), fields="query")
-    assert store.read_manifest("c") is None
+    assert read_manifest("c") is None
 
 
 def test_a_language_can_be_declared_for_a_whole_file(write, import_corpus):
@@ -156,7 +161,7 @@ def test_a_language_can_be_declared_for_a_whole_file(write, import_corpus):
     assert rejects()[0]["reason"] == "The language is fr, but de is declared for the whole file."
     import_corpus("c", write("b.csv", "id,query\n9,x\n"), language="it")
     assert posts()[-1]["language"] == "it"
-    assert [source.language for source in store.manifest_of("c").sources] == ["de", "it"]
+    assert [source.language for source in manifest_of("c").sources] == ["de", "it"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +178,7 @@ def test_a_language_can_be_declared_for_a_whole_file(write, import_corpus):
 def test_wrong_options_are_refused_before_anything_is_made(write, import_corpus, options, said):
     with pytest.raises(CommandError, match=said):
         import_corpus("c", write("a.jsonl", [ad("1")]), **options)
-    assert not store.corpus_dir("c").exists()
+    assert not corpus_dir("c").exists()
 
 
 def test_fields_may_be_called_as_sql_calls_its_own(write, import_corpus):
@@ -208,7 +213,7 @@ def test_a_manifest_of_posts_says_nothing_of_fields_or_language(write, import_co
     before = bytes_of("p")
     assert b"fields" not in before["manifest.json"]
     assert b"language" not in before["manifest.json"]
-    store.write_manifest("p", store.manifest_of("p"))
+    write_manifest("p", manifest_of("p"))
     assert bytes_of("p") == before
 
 
@@ -233,7 +238,7 @@ def test_parts_are_cut_and_an_import_done_again_changes_nothing(write, import_co
     monkeypatch.setattr(staging, "PART_ROWS", 10)
     path = write("a.jsonl", [ad(str(n)) for n in range(25)])
     imported(import_corpus, path)
-    assert [part.rows for part in store.manifest_of("c").parts] == [10, 10, 5]
+    assert [part.rows for part in manifest_of("c").parts] == [10, 10, 5]
     before = bytes_of()
     assert "a.jsonl: already imported." in imported(import_corpus, path)
     assert bytes_of() == before
@@ -276,7 +281,7 @@ def test_a_draw_for_each_language_is_in_order_of_the_hash(ads):
     draw, items = record(en)
     assert Draw.objects.get() == draw
     assert (draw.design, draw.language, draw.seed, draw.parts, draw.detectors) == ("records", "en", "s", 2, [])
-    assert draw.frame_digest == frame_digest(store.manifest_of("c"), 2)
+    assert draw.frame_digest == frame_digest(manifest_of("c"), 2)
     assert draw.chance == 8 / 30
     assert [item.key for item in items] == keys(en)
 

@@ -5,47 +5,21 @@ very bytes that it would have had. Rows are read by readers.py, judged by core/r
 staging.py.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from corpora.core.errors import CorpusError
+from corpora.core.licences import is_free
 from corpora.core.records import FIELD_NAME, RESERVED, RecordError, columns_of, needed_of, read_language
-from corpora.errors import CorpusError
+from corpora.engines import full_disk_explained
+from corpora.folders import digest_of, reject_name, sync
+from corpora.locks import changing
+from corpora.manifest import Manifest, Source, read_manifest, with_source, write_manifest
 from corpora.models import Corpus
-from corpora.readers import FORMATS, Columns, format_of, read_rows
+from corpora.readers import MAX_LINE, Columns, Progress, check_file, format_of, read_rows
 from corpora.staging import RejectLog, deduplicate, stage
-from corpora.store import (
-    Manifest,
-    Source,
-    changing,
-    digest_of,
-    full_disk_explained,
-    read_manifest,
-    reject_name,
-    sync,
-    with_source,
-    write_manifest,
-)
-
-MAX_LINE = 1 << 20  # bytes
-
-# Licences that allow passing the text on, by SPDX name without its version. Those with NC or ND are left out:
-# whether they do is for a person to say.
-FREE_LICENCES = ("CC0", "CC-BY", "CC-BY-SA", "PDDL", "ODC-BY", "ODBL", "PUBLIC-DOMAIN")
-
-Progress = Callable[[int], object]
-
-
-def licence_key(licence: str) -> str:
-    """One spelling for each licence: `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` are `CC-BY-4.0`."""
-    return re.sub(r"[\s_-]+", "-", licence.strip().upper())
-
-
-def is_free(licence: str) -> bool:
-    """Whether a licence, of whatever version, is known to let the text leave."""
-    return re.sub(r"-\d+(\.\d+)*$", "", licence_key(licence)) in FREE_LICENCES
 
 
 @dataclass(frozen=True)
@@ -174,22 +148,6 @@ def import_files(
             # After each, since the command may end at the next; run again, it makes a row that a kill prevented.
             Corpus.objects.get_or_create(name=name)
             yield outcome
-
-
-def check_file(path: Path, format: str | None) -> None:
-    """CorpusError where it is plain before reading that a path cannot be imported."""
-    try:
-        if path.is_dir():
-            raise CorpusError(f"{path} is a directory; name the files in it.")
-        if not path.is_file():
-            raise CorpusError(f"{path} does not exist, or is not an ordinary file.")
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise CorpusError(f"{path} is empty.")
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
-    if not (format or format_of(path)):
-        raise CorpusError(f"The name of {path} does not tell its format; say --format {'|'.join(FORMATS)}.")
 
 
 def _import(

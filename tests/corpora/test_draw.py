@@ -1,17 +1,16 @@
 """Draws from a corpus."""
 
 import hashlib
-import importlib
 from datetime import UTC, datetime
 
 import pytest
-from django.apps import apps
 from django.core.management import call_command
 
-from corpora.drawing import frame_digest, record, sample_uniform
-from corpora.errors import CorpusError
+from corpora.core.errors import CorpusError
+from corpora.draw import frame_digest, sample_uniform
+from corpora.items import record
+from corpora.manifest import manifest_of
 from corpora.models import Corpus, Draw, Item
-from corpora.store import manifest_of
 
 pytestmark = pytest.mark.django_db
 
@@ -147,11 +146,3 @@ def test_a_draw_keeps_the_versions_that_voted_and_refuses_posts_drawn_before_wit
     with pytest.raises(CorpusError, match="was drawn before, with other votes than corpus"):
         draw_uniform(corpus, size=60, seed="t")
     assert Draw.objects.get() == draw
-
-
-def test_of_a_draw_from_before_it_is_taken_as_asked_what_was_drawn(corpus):
-    draw, _ = draw_uniform(corpus, size=50, seed="s")
-    Draw.objects.update(asked=0)
-    importlib.import_module("corpora.migrations.0002_designs").asked_was_drawn(apps, None)
-    draw.refresh_from_db()
-    assert draw.asked == 50

@@ -12,16 +12,8 @@ import pyarrow as pa
 
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors, count_letters
-from corpora.core.voting import DETECTOR_NAMES, unanimous
-
-_RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64())]))
-VOTES_SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("letters", pa.int32(), nullable=False),
-        *(pa.field(detector, _RANKING, nullable=False) for detector in DETECTOR_NAMES),
-    ]
-)
+from corpora.core.voting import unanimous
+from corpora.schemas import VOTES_SCHEMA
 
 # Votes, and on how many of the posts the detectors are unanimous.
 Chunk = tuple[pa.RecordBatch, int]

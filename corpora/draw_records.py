@@ -1,38 +1,20 @@
-"""The design of draws of records: some of each language, by themselves or in groups. What it takes of a corpus.
+"""Draws of records: some of each language, by themselves or in groups. What they ask of a corpus, and take.
 
 Which record or group comes first is told by a hash of seed, language and id or what the group has in common, so that
-the same seed draws the same on any engine, and a larger draw contains the smaller. Records and items are drawing.py's
-matter.
+the same seed draws the same on any engine, and a larger draw contains the smaller. Samples are draw.py's matter.
 """
 
 from collections.abc import Collection, Iterable
 from typing import Any
 
 import pyarrow as pa
-from duckdb import ColumnExpression
 
-from corpora.designs import Taken
-from corpora.errors import CorpusError
-from corpora.predictions import listed
-from corpora.store import Manifest, Store
+from corpora.core.designs import Taken
+from corpora.core.errors import CorpusError, listed
+from corpora.engines import Store
+from corpora.manifest import Manifest
 
 _DESIGN = pa.schema({"seed": pa.string(), "size": pa.int64()})
-
-
-def check_records(corpus_name: str, manifest: Manifest) -> None:
-    if not manifest.fields:
-        raise CorpusError(
-            f"Corpus {corpus_name} holds posts, not records of several fields; import records into a corpus of their "
-            "own, with import_corpus --fields."
-        )
-
-
-def check_posts(corpus_name: str, manifest: Manifest) -> None:
-    if manifest.fields:
-        raise CorpusError(
-            f"Corpus {corpus_name} holds records of {' '.join(manifest.fields)}, whose language is declared; this "
-            "needs a corpus of posts."
-        )
 
 
 def take_records(
@@ -46,16 +28,15 @@ def take_records(
     together: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Taken]:
-    """Up to `size` records of each language, all for None, in order of the codes; see drawing.sample_records."""
+    """Up to `size` records of each language, all for None, in order of the codes; see draw.sample_records."""
     if together and together not in manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} has no field {together!r} to keep records together by; "
             f"its fields are {', '.join(manifest.fields)}."
         )
-    value = ColumnExpression(together or "id").alias("value")
-    store.connection.table("posts").select("id", "language", value).create_view("grouped")
+    store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
     store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
-    counted = {row.pop("language"): row for row in store.query("record_counts").read_all().to_pylist()}
+    counted = {row.pop("language"): row for row in store.found("record_counts")}
     wanted = _wanted(corpus_name, languages, counted)
     store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
     design = {"seed": seed, "size": manifest.rows if size is None else size}
@@ -84,7 +65,7 @@ def _parameters(together: str, counted: dict[str, int], rows: list[dict[str, Any
 
 
 def _wanted(corpus_name: str, languages: Iterable[str] | None, counted: dict[str, dict[str, int]]) -> list[str]:
-    """The languages to draw for, in order. counted: the rows of sql/record_counts.sql by language."""
+    """The languages to draw for, in order. counted: the rows of engines/sql/record_counts.sql by language."""
     wanted = sorted(counted if languages is None else set(languages))
     if not wanted:
         raise CorpusError("No language is named, so there is nothing to draw for.")

@@ -13,10 +13,16 @@ import pytest
 import zstandard
 from django.core.management import CommandError
 
-from corpora import staging, store
-from corpora.errors import CorpusError
-from corpora.ingest import import_files, licence_key
+from corpora import staging
+from corpora.core.errors import CorpusError
+from corpora.core.licences import licence_key
+from corpora.engines import asking, duckdb, posts_by_author
+from corpora.folders import corpora_dir, corpus_dir, digest_of, reject_name
+from corpora.import_corpus import import_files
+from corpora.locks import changing
+from corpora.manifest import manifest_of, read_manifest
 from corpora.models import Corpus
+from corpora.schemas import POST_SCHEMA
 from tests.corpora.conftest import POSTS, as_jsonl
 
 pytestmark = pytest.mark.django_db
@@ -24,18 +30,18 @@ pytestmark = pytest.mark.django_db
 
 def posts(name="c"):
     """The posts of a corpus in the order of its parts."""
-    folder = store.corpus_dir(name) / "parts"
-    return [row for part in store.manifest_of(name).parts for row in pq.read_table(folder / part.name).to_pylist()]
+    folder = corpus_dir(name) / "parts"
+    return [row for part in manifest_of(name).parts for row in pq.read_table(folder / part.name).to_pylist()]
 
 
 def rejects(name="c", number=1):
-    lines = (store.corpus_dir(name) / "rejects" / store.reject_name(number)).read_text().splitlines()
+    lines = (corpus_dir(name) / "rejects" / reject_name(number)).read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
 def bytes_of(name="c"):
     """Everything that a corpus has on disk but its lock."""
-    folder = store.corpus_dir(name)
+    folder = corpus_dir(name)
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -71,14 +77,14 @@ def test_a_post_is_masked_hashed_and_put_into_utc(write, import_corpus, settings
 def test_the_manifest_says_what_came_from_where(write, import_corpus):
     path = write("a.jsonl", [*POSTS, POSTS[0], {"id": "x"}])
     import_corpus("c", path, source="invented")
-    manifest = store.manifest_of("c")
+    manifest = manifest_of("c")
     (source,), (part,) = manifest.sources, manifest.parts
     assert (manifest.licence, manifest.text_may_leave, manifest.source) == ("CC0-1.0", True, "invented")
     assert (source.name, source.rows, source.accepted, source.duplicates, source.rejects) == ("a.jsonl", 8, 6, 1, 1)
-    assert (source.sha256, source.bytes) == (store.digest_of(path), path.stat().st_size)
+    assert (source.sha256, source.bytes) == (digest_of(path), path.stat().st_size)
     assert (part.name, part.rows) == ("000001.parquet", 6)
-    assert part.sha256 == store.digest_of(store.corpus_dir("c") / "parts" / part.name)
-    assert pq.read_schema(store.corpus_dir("c") / "parts" / part.name).equals(store.POST_SCHEMA)
+    assert part.sha256 == digest_of(corpus_dir("c") / "parts" / part.name)
+    assert pq.read_schema(corpus_dir("c") / "parts" / part.name).equals(POST_SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +170,7 @@ def test_the_same_post_again_is_a_duplicate_within_a_file_and_across_files(write
     before = bytes_of()["parts/000001.parquet"]
     import_corpus("c", second)
     assert [(post["id"], post["text"]) for post in posts()] == [("1", "@xzy hi"), ("2", "hi")]
-    assert [(s.duplicates, s.rejects) for s in store.manifest_of("c").sources] == [(1, 0), (1, 1)]
+    assert [(s.duplicates, s.rejects) for s in manifest_of("c").sources] == [(1, 0), (1, 1)]
     assert rejects(number=2)[0]["line"] == 3
     assert bytes_of()["parts/000001.parquet"] == before
 
@@ -174,7 +180,7 @@ def test_parts_are_cut_at_their_size_and_keep_the_order(write, import_corpus, mo
     monkeypatch.setattr(staging, "_BATCH_ROWS", 7)
     rows = [{"id": str(n), "text": f"text {n}"} for n in range(35)]
     import_corpus("c", write("a.jsonl", [*rows, *rows]), write("b.jsonl", [{"id": "35", "text": "more"}]))
-    assert [part.rows for part in store.manifest_of("c").parts] == [10, 10, 10, 5, 1]
+    assert [part.rows for part in manifest_of("c").parts] == [10, 10, 10, 5, 1]
     assert [post["id"] for post in posts()] == [str(n) for n in range(36)]
 
 
@@ -348,7 +354,7 @@ def test_a_file_that_cannot_be_imported_is_explained_and_leaves_nothing(
     with pytest.raises(CommandError) as error:
         import_corpus("c", bad, **options)
     assert sentence in str(error.value)
-    assert store.manifest_of("c").rows == len(POSTS)
+    assert manifest_of("c").rows == len(POSTS)
     import_corpus("c", good)  # sweeps the list of rejects, which is left to be read
     assert bytes_of() == before
 
@@ -358,7 +364,7 @@ def test_a_missing_file_or_a_directory_stops_the_command_before_anything(write, 
     for bad, sentence in [(tmp_path / "none.jsonl", "does not exist"), (tmp_path, "is a directory")]:
         with pytest.raises(CommandError, match=sentence):
             import_corpus("c", good, bad)
-    assert store.read_manifest("c") is None
+    assert read_manifest("c") is None
     assert not Corpus.objects.exists()
 
 
@@ -366,7 +372,7 @@ def test_what_was_committed_before_a_bad_file_stays(write, import_corpus):
     good, bad = write("good.jsonl", POSTS), write("bad.csv", "a,b\n1,2\n")
     with pytest.raises(CommandError, match="has no column"):
         import_corpus("c", good, bad)
-    assert store.manifest_of("c").rows == len(POSTS)
+    assert manifest_of("c").rows == len(POSTS)
     assert Corpus.objects.get().name == "c"
 
 
@@ -389,7 +395,7 @@ def test_a_corpus_can_be_opened_as_soon_as_its_first_file_is_told_of(write):
 def test_a_corpus_that_came_to_nothing_leaves_nothing_but_its_rejects(write, import_corpus, content, options, left):
     with pytest.raises(CommandError):
         import_corpus("c", write("a.csv", content), **options)
-    assert sorted(str(path.relative_to(store.corpora_dir())) for path in store.corpora_dir().rglob("*")) == left
+    assert sorted(str(path.relative_to(corpora_dir())) for path in corpora_dir().rglob("*")) == left
 
 
 def test_a_file_whose_only_row_is_rejected_is_told_in_the_singular(write, import_corpus):
@@ -419,7 +425,7 @@ def test_the_same_files_give_the_same_bytes(write, import_corpus):
 def test_leftovers_of_a_crash_are_swept(write, import_corpus):
     import_corpus("c", write("a.jsonl", POSTS))
     before = bytes_of()
-    folder = store.corpus_dir("c")
+    folder = corpus_dir("c")
     for leftover in ("parts/000002.parquet", "votes/000009.parquet", "rejects/000002.jsonl", "manifest.draft"):
         (folder / leftover).write_text("half")
     (folder / "staging").mkdir()
@@ -430,7 +436,7 @@ def test_leftovers_of_a_crash_are_swept(write, import_corpus):
 
 def test_two_imports_cannot_interleave(write, import_corpus):
     path = write("a.jsonl", POSTS)
-    with store.changing("c"), pytest.raises(CommandError, match="Another command is changing corpus c"):
+    with changing("c"), pytest.raises(CommandError, match="Another command is changing corpus c"):
         import_corpus("c", path)
     import_corpus("c", path)
 
@@ -440,7 +446,7 @@ def test_a_lock_that_another_command_removed_with_its_corpus_is_no_lock(write, i
 
     def late(lock, how):
         flock(lock, how)
-        (store.corpus_dir("c") / "lock").unlink()
+        (corpus_dir("c") / "lock").unlink()
 
     with monkeypatch.context() as patch:
         patch.setattr("fcntl.flock", late)
@@ -464,12 +470,12 @@ def test_whether_text_may_leave_must_be_said_unless_the_licence_is_known_as_free
     path = write("a.jsonl", POSTS)
     if free:
         import_corpus("c", path, licence=licence)
-        assert store.manifest_of("c").text_may_leave
+        assert manifest_of("c").text_may_leave
         return
     with pytest.raises(CommandError, match="Answer with --text-may-leave or --text-stays"):
         import_corpus("c", path, licence=licence)
     import_corpus("c", path, licence=licence, text_may_leave=False)
-    assert not store.manifest_of("c").text_may_leave
+    assert not manifest_of("c").text_may_leave
 
 
 @pytest.mark.parametrize("licence", ["CC BY 4.0", "cc-by-4.0", "CC_BY_4.0", " Cc - By  4.0\n"])
@@ -485,7 +491,7 @@ def test_later_imports_may_not_contradict_the_first(write, import_corpus):
         with pytest.raises(CommandError, match="another corpus"):
             import_corpus("c", more, **options)
     import_corpus("c", more, licence="CC0")
-    assert store.manifest_of("c").rows == len(POSTS) + 1
+    assert manifest_of("c").rows == len(POSTS) + 1
 
 
 @pytest.mark.parametrize("name", ["../c", "a b", "", "c" * 65, "ç"])
@@ -501,53 +507,53 @@ def test_an_authors_posts_are_found_the_latest_first(write, import_corpus):
     ]
     import_corpus("c", write("a.jsonl", [*rows, {"id": "undated", "text": "t", "author": "ann"}]))
     ann = posts()[1]["author"]
-    assert [post["id"] for post in store.posts_by_author("c", ann, 3)] == ["5", "3", "1"]
-    assert store.posts_by_author("c", ann, 9)[3] == {"id": "undated", "text": "t", "posted_at": None, "url": ""}
-    assert store.posts_by_author("c", "", 3) == []
+    assert [post["id"] for post in posts_by_author("c", ann, 3)] == ["5", "3", "1"]
+    assert posts_by_author("c", ann, 9)[3] == {"id": "undated", "text": "t", "posted_at": None, "url": ""}
+    assert posts_by_author("c", "", 3) == []
 
 
 def lose_the_part():
-    (store.corpus_dir("c") / "parts" / "000001.parquet").unlink()
+    (corpus_dir("c") / "parts" / "000001.parquet").unlink()
 
 
 def damage_the_part():
-    (store.corpus_dir("c") / "parts" / "000001.parquet").write_bytes(b"no parquet")
+    (corpus_dir("c") / "parts" / "000001.parquet").write_bytes(b"no parquet")
 
 
 def leave_no_room_to_spill():
-    (store.corpora_dir().parent / "tmp").write_text("a file, where a directory should be")
+    (corpora_dir().parent / "tmp").write_text("a file, where a directory should be")
 
 
 @pytest.mark.parametrize("harm", [lose_the_part, damage_the_part, leave_no_room_to_spill])
 def test_an_authors_posts_that_cannot_be_read_are_explained(write, import_corpus, harm):
     import_corpus("c", write("a.jsonl", [FULL]))
     author = posts()[0]["author"]
-    shutil.rmtree(store.corpora_dir().parent / "tmp")
+    shutil.rmtree(corpora_dir().parent / "tmp")
     harm()
     with pytest.raises(CorpusError, match=r"The posts of corpus c cannot be read: .*\. Check .*corpora/c and .*tmp\.$"):
-        store.posts_by_author("c", author, 3)
+        posts_by_author("c", author, 3)
 
 
 def test_an_authors_posts_of_a_corpus_that_is_gone_are_explained(data_dir):
     with pytest.raises(CorpusError, match="There is no corpus 'gone'"):
-        store.posts_by_author("gone", "ann", 3)
+        posts_by_author("gone", "ann", 3)
 
 
 def test_a_damaged_manifest_is_explained(write, import_corpus):
     import_corpus("c", write("a.jsonl", [FULL]))
-    (store.corpus_dir("c") / "manifest.json").write_text("{")
+    (corpus_dir("c") / "manifest.json").write_text("{")
     with pytest.raises(CorpusError, match=r"corpora/c/manifest\.json cannot be read: .*\. Restore it"):
-        store.posts_by_author("c", "ann", 3)
+        posts_by_author("c", "ann", 3)
     with pytest.raises(CommandError, match=r"corpora/c/manifest\.json cannot be read"):
         import_corpus("c", write("b.jsonl", POSTS))
 
 
 def test_what_is_asked_is_what_the_given_manifest_names(write, import_corpus):
     import_corpus("c", write("a.jsonl", [FULL]))
-    before = store.manifest_of("c")
+    before = manifest_of("c")
     import_corpus("c", write("b.jsonl", POSTS[:2]))
     for manifest, ids in ((before, ["7"]), (None, ["7", "1", "2"])):
-        with store.asking("c", manifest=manifest) as asked:
+        with asking("c", manifest=manifest) as asked:
             assert [row[0] for row in asked.connection.sql("SELECT id FROM posts").fetchall()] == ids
 
 
@@ -560,7 +566,7 @@ def test_authors_cannot_be_told_without_the_installations_key(write, import_corp
 
 def test_no_query_says_what_spark_reads_differently():
     """design: double-quoted names, $x, list literals and \\w are read differently or not at all."""
-    for path in (Path(store.__file__).parent / "sql").glob("*.sql"):
+    for path in (Path(duckdb.__file__).parent / "sql").glob("*.sql"):
         sql = path.read_text()
         assert sql.startswith("-- "), path
         assert not any(sign in sql for sign in ('"', "$", "[", "\\w")), path

@@ -1,54 +1,31 @@
-"""From a file of predictions to a predictor of a corpus; and a file's predictions for whoever needs no corpus.
+"""From a file of predictions to a predictor of a corpus.
 
-A file is taken as a whole or not at all, and into a corpus only where it says one thing of every post: else a draw
-would be made from those that it happens to have.
+A file is taken as a whole or not at all, and only where it says one thing of every post: else a draw would be made from
+those that it happens to have.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora.core.languages import LANGUAGES, UND
-from corpora.core.predictions import (
-    FIELDS,
-    OBLIGATORY,
-    Mapped,
-    Prediction,
-    UnknownLabel,
-    classes,
-    is_label,
-    read_prediction,
-)
-from corpora.core.records import RecordError
+from corpora.core.errors import NAMED, CorpusError, listed
+from corpora.core.predictions import Mapped, Prediction, classes
 from corpora.core.voting import DETECTOR_NAMES
-from corpora.errors import CorpusError
-from corpora.ingest import MAX_LINE, check_file
-from corpora.readers import Columns, Fault, format_of, read_rows
-from corpora.store import (
-    PREDICTIONS_SCHEMA,
-    Manifest,
-    Predictions,
-    Store,
-    asking,
-    changing,
-    digest_of,
-    full_disk_explained,
-    manifest_of,
-    part_name,
-    sync,
-    write_manifest,
-)
-
-Progress = Callable[[int], object]
+from corpora.engines import Store, asking, full_disk_explained
+from corpora.folders import digest_of, part_name, sync
+from corpora.locks import changing
+from corpora.manifest import Manifest, Predictions, manifest_of, write_manifest
+from corpora.prediction_files import read_lines, repeat_told, repeats_told
+from corpora.readers import Progress, check_file
+from corpora.schemas import PREDICTIONS_SCHEMA
 
 _BATCH_ROWS = 10_000
 _STAGED = pa.schema([pa.field("line", pa.int64(), nullable=False), *PREDICTIONS_SCHEMA])
 _STAGING = "staging/predictions.parquet"
-_NAMED = 5  # faults that are named; the others are counted
 _RESERVED = (*DETECTOR_NAMES, "majority")
 
 
@@ -60,17 +37,6 @@ class Imported:
     strangers: int
     first_strangers: list[str]
     already: bool = False
-
-
-def named(manifest: Manifest, name: str, version: str) -> Predictions | None:
-    """What a corpus has of a predictor by name and version."""
-    return next((known for known in manifest.predictions if (known.name, known.version) == (name, version)), None)
-
-
-def listed(names: list[str], total: int, noun: str) -> str:
-    """What faults to name: `3 ids: a, b, c`, or `9 ids, the first: a, b, c, d, e`."""
-    named = f"{total:,} {noun}" + ("" if total == 1 else "s")
-    return f"{named}{', the first' if total > _NAMED else ''}: {', '.join(names[:_NAMED])}"
 
 
 def import_predictions(
@@ -105,7 +71,7 @@ def import_predictions(
             store.view("staged", [staged], _STAGED)
             _check_ids(store, corpus_name, path)
             strangers = _ids(store, "predictions_strange")
-            before = named(manifest, name, version)
+            before = manifest.predictions_of(name, version)
             if before and _is_same(store, directory, before, manifest, classes(declared), path):
                 return Imported(before, *strangers, already=True)
             file = directory / "predictions" / _fresh_name(manifest)
@@ -127,89 +93,6 @@ def import_predictions(
         others = [known for known in manifest.predictions if known != before]
         write_manifest(corpus_name, replace(manifest, predictions=(*others, predictions)))
     return Imported(predictions, *strangers)
-
-
-def read_predictions(
-    path: Path,
-    declared: Mapped,
-    *,
-    columns: dict[str, str] | None = None,
-    format: str | None = None,
-    also: Collection[str] = (),
-) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
-    """Id -> label of a file that is about no corpus; and its coarse classes with the labels that they stand for.
-
-    Renamed and checked as for import_predictions; also: labels that are right besides. CorpusError for what is
-    wrong with the file.
-    """
-    check_file(path, format)
-    labels: dict[str, str] = {}
-    first: dict[str, int] = {}
-    repeated: list[str] = []
-    total = 0
-    for line, (key, label, _) in read_lines(path, declared, columns, format, lambda count: None, also):
-        if key in labels:
-            total += 1
-            if len(repeated) < _NAMED:
-                repeated.append(_repeat(key, line, first[key]))
-            continue
-        labels[key], first[key] = label, line
-    if total:
-        raise CorpusError(_repeats(path, repeated, total))
-    if not labels:
-        raise CorpusError(f"{path} holds no rows.")
-    return labels, classes(declared)
-
-
-def read_lines(
-    path: Path,
-    declared: Mapped,
-    columns: dict[str, str] | None,
-    format: str | None,
-    progress: Progress,
-    also: Collection[str] = (),
-) -> Iterator[tuple[int, Prediction]]:
-    """Every prediction of a file with its line. CorpusError for a row that is none; unknown labels are told at once."""
-    places = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
-    unknown: dict[str, tuple[int, str]] = {}
-    rows = swapped = 0
-    for line, raw in read_rows(path, format or format_of(path) or "", places, MAX_LINE, progress):
-        try:
-            if isinstance(raw, Fault):
-                raise RecordError(raw.reason)
-            yield line, read_prediction(raw, declared, also)
-        except UnknownLabel as error:
-            rows += 1
-            swapped += _is_code(raw.get("id"), declared, also)
-            if len(unknown) <= _NAMED:
-                unknown.setdefault(error.label, (line, str(error)))
-        except RecordError as error:
-            raise CorpusError(f"{path}, line {line:,}: {error} Nothing of the file was taken.") from error
-    if swapped * 2 > rows:
-        line, _ = next(iter(unknown.values()))
-        raise CorpusError(
-            f"{path}: the columns seem to be swapped: in {swapped:,} rows, the first in line {line:,}, the id is a "
-            "language code and the label is none. The id comes first, then the label; or name the columns of a file "
-            "with a header with --column id=COLUMN and --column label=COLUMN. Nothing of the file was taken."
-        )
-    if unknown:
-        told = " ".join(f"Line {line:,}: {why}" for line, why in list(unknown.values())[:_NAMED])
-        more = " There are more." if len(unknown) > _NAMED else ""
-        raise CorpusError(
-            f"{path} has labels that are not known here. {told}{more} Say what they stand for with --map "
-            f"{_example(next(iter(unknown)))}; if line 1 is a header, name its columns with --column. "
-            "Nothing of the file was taken."
-        )
-
-
-def _is_code(value: object, declared: Mapped, also: Collection[str]) -> bool:
-    return isinstance(value, str) and (is_label(value.strip()) or value.strip() in {*declared, *also})
-
-
-def _example(label: str) -> str:
-    """How an unknown label may be declared: zh=zh-CN,zh-TW; of most, nobody here knows what they mean."""
-    finer = LANGUAGES[label].labels if label in LANGUAGES else ()
-    return f"{label}={','.join(finer) or f'LABEL, or --map {label}={UND} where it is no language'}"
 
 
 def _check_name(name: str, version: str) -> None:
@@ -246,9 +129,9 @@ def _arrow(batch: list[tuple[int, str, str, float | None]]) -> pa.RecordBatch:
 
 
 def _check_ids(store: Store, corpus_name: str, path: Path) -> None:
-    if repeated := store.query("predictions_repeated", _NAMED).read_all().to_pylist():
-        told = [_repeat(row["id"], row["line"], row["first_line"]) for row in repeated]
-        raise CorpusError(_repeats(path, told, repeated[0]["total"]))
+    if repeated := store.found("predictions_repeated", NAMED):
+        told = [repeat_told(row["id"], row["line"], row["first_line"]) for row in repeated]
+        raise CorpusError(repeats_told(path, told, repeated[0]["total"]))
     missing, first = _ids(store, "predictions_missing")
     if missing:
         raise CorpusError(
@@ -257,17 +140,9 @@ def _check_ids(store: Store, corpus_name: str, path: Path) -> None:
         )
 
 
-def _repeat(key: str, line: int, first_line: int) -> str:
-    return f"{key} (line {line:,}, first in line {first_line:,})"
-
-
-def _repeats(path: Path, told: list[str], total: int) -> str:
-    return f"{path} repeats {listed(told, total, 'id')}. Keep one row for each post. Nothing of the file was taken."
-
-
 def _ids(store: Store, query: str) -> tuple[int, list[str]]:
     """How many rows a query has in all, and the first of their ids."""
-    rows = store.query(query, _NAMED).read_all().to_pylist()
+    rows = store.found(query, NAMED)
     return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
 
 

@@ -1,9 +1,9 @@
-"""Draws: a seeded sample of a corpus, made items in the database.
+"""Draws: a seeded sample of a corpus.
 
 The order of a draw is that of a hash of seed and id, so the same seed draws the same posts on any engine and a larger
 draw contains the smaller. In a draw for one language the hash is of seed, language and id: no two languages' draws hang
-together, and a language's is the same whichever others are drawn for at the time. What is asked about the items is no
-matter of this room.
+together, and a language's is the same whichever others are drawn for at the time. A draw only reads files; items.py
+puts it into the database.
 """
 
 import hashlib
@@ -12,27 +12,25 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from django.db import transaction
-
-from corpora.core.voting import DETECTOR_NAMES
-from corpora.designs import (
+from corpora.core.designs import (
     HISTORY,
     LEAST_POSTS,
     SHARE,
     WINDOW,
     Design,
     Window,
+    check_asked,
     precision_design,
     recall_design,
-    take,
 )
-from corpora.errors import CorpusError
-from corpora.models import Corpus, Draw, Item
+from corpora.core.errors import CorpusError
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.draw_by_language import take_by_language
+from corpora.draw_records import take_records
+from corpora.engines import asking, full_disk_explained
+from corpora.manifest import Manifest, Predictions, check_posts, check_records, manifest_of
+from corpora.models import Corpus, Draw
 from corpora.predictors import Predictor, check_complete, predicting
-from corpora.record_design import check_posts, check_records, rows_of, take_records
-from corpora.store import Manifest, Predictions, asking, full_disk_explained, manifest_of
-
-_BATCH_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     With `extends` the frame is that draw's own, even where the corpus has grown since, and only the posts that are
     added to it are taken. CorpusError where posts have no votes yet, or the frame is no longer the one drawn from.
     """
-    _check_asked(size, seed)
+    check_asked(size, seed)
     if extends and extends.corpus_id != corpus.pk:
         raise CorpusError(f"The draw to extend is from corpus {extends.corpus}, not {corpus}.")
     manifest = manifest_of(corpus.name)
@@ -139,7 +137,7 @@ def sample_precision(
 def _samples(
     corpus: Corpus, design: Design, languages: Iterable[str] | None, size: int, seed: str, predictor: Predictor
 ) -> list[Sample]:
-    _check_asked(size, seed)
+    check_asked(size, seed)
     manifest = manifest_of(corpus.name)
     check_posts(corpus.name, manifest)
     if not manifest.rows:
@@ -164,7 +162,7 @@ def _samples(
                 predictor=str(predictor),
                 parameters=taken.parameters,
             )
-            for taken in take(store, corpus.name, design, languages, size, seed, predictor)
+            for taken in take_by_language(store, corpus.name, design, languages, size, seed, predictor)
         ]
     return samples
 
@@ -185,7 +183,7 @@ def sample_records(
     sample each, in order of the codes; all of the frame where that is smaller. CorpusError where the corpus is one of
     posts, or has no records of a language.
     """
-    _check_asked(size, seed, "group" if together else "record")
+    check_asked(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
     parts = len(manifest.parts)
@@ -212,63 +210,12 @@ def sample_records(
     ]
 
 
-@transaction.atomic
-def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
-    """The items of these records, in the order of the ids, whether drawn or not. CorpusError where some are unknown."""
-    Corpus.objects.select_for_update().get(pk=corpus.pk)  # as in record
-    keys = list(ids)
-    manifest = manifest_of(corpus.name)
-    check_records(corpus.name, manifest)
-    with full_disk_explained("no items were made"), asking(corpus.name, manifest=manifest) as store:
-        rows = rows_of(store, corpus.name, keys)
-    found = list(rows.values())
-    items: dict[str, Item] = {}
-    for start in range(0, len(found), _BATCH_ROWS):
-        items |= {item.key: item for item in _items(corpus, found[start : start + _BATCH_ROWS])}
-    return [items[key] for key in keys]
-
-
-@transaction.atomic
-def record(sample: Sample) -> tuple[Draw, list[Item]]:
-    """Put a sample into the database: the draw, and its items in the order of the draw."""
-    # Two draws at a time would make the same items; the second waits here.
-    Corpus.objects.select_for_update().get(pk=sample.corpus.pk)
-    if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
-        raise CorpusError("This draw has been extended before; extend the larger one.")
-    draw = Draw.objects.create(
-        corpus=sample.corpus,
-        design=sample.design,
-        language=sample.language,
-        predictor=sample.predictor,
-        parameters=sample.parameters,
-        seed=sample.seed,
-        asked=sample.asked,
-        size=sample.size,
-        parts=sample.parts,
-        frame_size=sample.frame_size,
-        frame_digest=sample.digest,
-        detectors=sample.detectors,
-        extends=sample.extends,
-    )
-    items: list[Item] = []
-    for start in range(0, len(sample.rows), _BATCH_ROWS):
-        items += _items(sample.corpus, sample.rows[start : start + _BATCH_ROWS])
-    return draw, items
-
-
 def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:
     """SHA-256 over the digests of the first `parts` parts, of the votes on them and of predictions, as lines of hex."""
     lines = [part.sha256 for part in manifest.parts[:parts]] + [votes.sha256 for votes in manifest.votes[:parts]]
     if predictions:
         lines.append(predictions.sha256)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _check_asked(size: int | None, seed: str, noun: str = "post") -> None:
-    if size is not None and size < 1:
-        raise CorpusError(f"Draw at least one {noun}.")
-    if not 0 < len(seed) <= 64:
-        raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
 
 
 def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
@@ -288,44 +235,3 @@ def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> Non
             f"The draw has {extends.size:,} of {extends.frame_size:,} posts already; ask for more than that, "
             "or make a new draw where the frame has no more."
         )
-
-
-def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> list[Item]:
-    """The items of these rows in their order: those that an earlier draw made, and new ones."""
-    drawn = [_item(corpus, row) for row in rows]
-    known = {item.key: item for item in Item.objects.filter(corpus=corpus, key__in=[item.key for item in drawn])}
-    if changed := [item.key for item in drawn if item.key in known and known[item.key].votes != item.votes]:
-        raise CorpusError(
-            f"Post {changed[0]} was drawn before, with other votes than corpus {corpus} has now, and what was decided "
-            "on those stands; import the files as another corpus, and draw from that."
-        )
-    if changed := [item.key for item in drawn if item.key in known and _content(known[item.key]) != _content(item)]:
-        raise CorpusError(
-            f"Record {changed[0]} was drawn before, with other fields or another language than corpus {corpus} has "
-            "now, and what was decided on those stands; import the files as another corpus, and draw from that."
-        )
-    new = Item.objects.bulk_create([item for item in drawn if item.key not in known])
-    known |= {item.key: item for item in new}
-    return [known[item.key] for item in drawn]
-
-
-def _content(item: Item) -> tuple[str, dict[str, str]]:
-    return item.language, item.fields
-
-
-def _item(corpus: Corpus, row: dict[str, Any]) -> Item:
-    """The item of a post with its votes, or of a record, which has none."""
-    voted = [] if "fields" in row else DETECTOR_NAMES
-    votes = {detector: [[vote["language"], vote["score"]] for vote in row[detector]] for detector in voted}
-    return Item(
-        corpus=corpus,
-        key=row["id"],
-        text=row["text"],
-        author=row["author"],
-        posted_at=row["posted_at"],
-        url=row["url"],
-        language=row.get("language", ""),
-        fields=row.get("fields", {}),
-        votes=votes,
-        letters=row.get("letters", 0),
-    )

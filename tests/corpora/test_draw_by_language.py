@@ -10,12 +10,13 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
-from corpora.designs import HISTORY, WINDOW
-from corpora.drawing import frame_digest, record, sample_precision, sample_recall, sample_uniform
-from corpora.errors import CorpusError
+from corpora.core.designs import HISTORY, WINDOW
+from corpora.core.errors import CorpusError
+from corpora.draw import frame_digest, sample_precision, sample_recall, sample_uniform
+from corpora.items import record
+from corpora.manifest import manifest_of
 from corpora.models import Corpus, Draw, Item
 from corpora.predictors import Predictor, find_predictor
-from corpora.store import manifest_of
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,121 @@
+"""Draws that look for one language, recall- and precision-oriented: what they ask of a corpus, and take.
+
+Whatever the language, one run of each query serves all that are wanted. What the designs are told is core/designs.py's
+matter; samples are draw.py's.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from corpora.core.designs import Design, Taken, spoken
+from corpora.core.errors import CorpusError
+from corpora.core.languages import LANGUAGES, UND
+from corpora.engines import Store
+from corpora.predictors import Predictor, counts, knows
+
+_TIME = pa.timestamp("us", tz="UTC")
+_DESIGN = pa.schema(
+    {
+        "seed": pa.string(),
+        "size": pa.int64(),
+        "least_posts": pa.int64(),
+        "share_over": pa.int64(),
+        "share_under": pa.int64(),
+        "history_start": _TIME,
+        "history_end": _TIME,
+        "window_start": _TIME,
+        "window_end": _TIME,
+    }
+)
+_AUTHORS = pa.schema({"language": pa.string(), "author": pa.string()})
+
+
+def take_by_language(
+    store: Store,
+    corpus_name: str,
+    design: Design,
+    languages: Iterable[str] | None,
+    size: int,
+    seed: str,
+    predictor: Predictor,
+) -> list[Taken]:
+    """Up to `size` posts for each language, in order of the codes, from a store that has the view `predicted`.
+
+    languages: None for all that the predictor finds. CorpusError where the corpus has not what the design needs, or
+    the predictor not the languages.
+    """
+    values = {**dict.fromkeys(_DESIGN.names), **design.values, "seed": seed, "size": size}
+    store.rows("design", pa.Table.from_pylist([values], schema=_DESIGN))
+    parameters = design.parameters | (_surveyed(store, corpus_name, design) if design.values else {})
+    wanted = _wanted(languages, predictor, counts(store, "label_counts"))
+    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+    if design.name == "recall":
+        store.keep("authors", "recall_authors")
+    else:
+        store.rows("authors", _AUTHORS.empty_table())
+    store.define("frame", f"{design.name}_frame")
+    rows: dict[str, list[dict[str, Any]]] = {language: [] for language in wanted}
+    for batch in store.query("draw_by_language"):
+        for row in batch.to_pylist():
+            rows[row.pop("language")].append(row)
+    return [
+        Taken(
+            language=frame["language"],
+            frame_size=frame["posts"],
+            parameters=parameters | ({"authors": frame["authors"]} if design.name == "recall" else {}),
+            rows=rows[frame["language"]],
+        )
+        for frame in store.found("frame_sizes")
+    ]
+
+
+def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
+    """How many posts the design cannot see. CorpusError where that is all of those that it needs."""
+    (found,) = store.found("design_survey")
+    of_authors = design.name == "recall"
+    if of_authors and not found["authored"]:
+        raise CorpusError(
+            f"No post of corpus {corpus_name} has an author, and a recall-oriented draw is made of authors' posts; "
+            "import the files as another corpus, with --column author=COLUMN."
+        )
+    if not found["timed"]:
+        raise CorpusError(
+            f"No post of corpus {corpus_name} has a time, so none is in a window; import the files as another corpus, "
+            "with --column posted_at=COLUMN."
+        )
+    what = "post with an author" if of_authors else "post"
+    needed = {"history": "in_history", "window": "authored_in_window"} if of_authors else {"window": "in_window"}
+    for window, count in needed.items():
+        if not found[count]:
+            ends = spoken((design.values[f"{window}_start"], design.values[f"{window}_end"]))
+            raise CorpusError(
+                f"No {what} of corpus {corpus_name} is from the {window} ({ends}); what has a time is from "
+                f"{spoken((found['first_time'], found['last_time']))}."
+            )
+    without = {"posts_without_time": found["posts"] - found["timed"]}
+    return without | ({"posts_without_author": found["posts"] - found["authored"]} if of_authors else {})
+
+
+def _wanted(languages: Iterable[str] | None, predictor: Predictor, found: dict[str, int]) -> list[str]:
+    """The languages to draw for, in order. found: label -> how many posts the predictor gives it."""
+    wanted = sorted(label for label in found if label in LANGUAGES) if languages is None else sorted(set(languages))
+    if not wanted:
+        none = f"{predictor} labels no post with a language" if languages is None else "No language is named"
+        raise CorpusError(f"{none}, so there is nothing to draw for.")
+    for code in wanted:
+        if code not in LANGUAGES:
+            why = "no language" if code == UND else "no language code known here, such as de, zh-CN or hi-Latn"
+            raise CorpusError(f"{code!r} is {why}; a draw is for a language.")
+        if code in found or (predictor.voted and knows(predictor, code)):
+            continue
+        other = [label for label, targets in predictor.mapping.items() if code in targets]
+        other += [label for label in LANGUAGES[code].labels if label in found]
+        if other:
+            raise CorpusError(
+                f"{predictor} has no label {code}, but {', '.join(other)} for it; draw for {' and '.join(other)}."
+            )
+        if predictor.voted:
+            raise CorpusError(f"{predictor} does not know {code}; draw for it by a predictor that does.")
+    return wanted

@@ -1,0 +1,156 @@
+"""DuckDB asks a corpus: in memory up to a limit, on disk beyond it. Nothing outside this folder imports DuckDB.
+
+What is asked stands in sql/, one query a file, in what DuckDB and Spark have in common. What they have not in common
+is a method of Store; another engine has a Store with the same methods.
+"""
+
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from django.conf import settings
+from duckdb import ColumnExpression, FunctionExpression, StarExpression
+
+from corpora.core.errors import CorpusError
+from corpora.core.languages import UND
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.folders import corpus_dir
+from corpora.manifest import Manifest, manifest_of, read_manifest
+from corpora.schemas import VOTES_SCHEMA, schema_of
+
+# DuckDB sorts and joins on disk beyond this.
+MEMORY_LIMIT = "1GB"
+_BATCH_ROWS = 10_000
+
+
+@contextmanager
+def full_disk_explained(what: str) -> Iterator[None]:
+    """Turn a disk that is full, as the system or DuckDB reports it, into a sentence."""
+    try:
+        yield
+    except (OSError, duckdb.Error) as error:
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        text = str(error)
+        if full or "No space left" in text or "max_temp_directory_size" in text:
+            raise CorpusError(
+                f"The disk is full: {what}. What was there before stays. "
+                f"Free space in {settings.DATA_DIR} and run the command again."
+            ) from error
+        raise
+
+
+class Store:
+    """A DuckDB connection on one corpus, with the views `posts` and `votes`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+
+    def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
+        """A view over Parquet files, with the schema's columns even where there are no files.
+
+        fields: columns that are also given as one, `fields`, so that a query need not know their names.
+        """
+        if files:
+            relation = self.connection.read_parquet([str(file) for file in files])
+        else:
+            relation = self.connection.from_arrow(schema.empty_table())
+        if fields:
+            packed = FunctionExpression("struct_pack", *(ColumnExpression(field).alias(field) for field in fields))
+            relation = relation.select(StarExpression(), packed.alias("fields"))
+        if files:
+            relation.create_view(name)
+        else:
+            relation.create(name)
+
+    def rows(self, name: str, table: pa.Table) -> None:
+        """A table of rows that are given."""
+        self.connection.from_arrow(table).create(name)
+
+    def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
+        """A view of some columns of a view or table; columns: what each is called here -> its name there."""
+        named = [ColumnExpression(column).alias(new) for new, column in columns.items()]
+        self.connection.table(source).select(*named).create_view(name)
+
+    def first_votes(self) -> None:
+        """The view `first_votes`: id, and for a detector such as cld2 the columns cld2 and cld2_score.
+
+        They are the language that it names first, und where it names none, and the score of that, if any. No way to
+        take the first of a list is common to DuckDB and Spark, so it stands here and in no query.
+        """
+        firsts = ", ".join(
+            f"coalesce({detector}[1].language, '{UND}') AS {detector}, {detector}[1].score AS {detector}_score"
+            for detector in DETECTOR_NAMES
+        )
+        self.connection.table("votes").project(f"id, {firsts}").create_view("first_votes", replace=True)
+
+    def define(self, name: str, query: str) -> None:
+        """A view that is a query of sql/, worked out whenever it is asked."""
+        self._relation(query).create_view(name)
+
+    def keep(self, name: str, query: str) -> None:
+        """A table of what a query of sql/ finds now."""
+        self._relation(query).create(name)
+
+    def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
+        """The rows of sql/<name>.sql, its `?` being the parameters in order; in batches, for what may be large."""
+        return self._relation(name, *parameters).to_arrow_reader(_BATCH_ROWS)
+
+    def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
+        """All rows of sql/<name>.sql, each by its columns; for what fits into memory."""
+        rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
+        return rows
+
+    def _relation(self, name: str, *parameters: object) -> duckdb.DuckDBPyRelation:
+        sql = (Path(__file__).parent / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+        return self.connection.sql(sql, params=list(parameters) or None)
+
+
+def _spill_dir() -> Path:
+    return Path(settings.DATA_DIR) / "tmp"
+
+
+@contextmanager
+def asking(name: str, parts: int | None = None, manifest: Manifest | None = None) -> Iterator[Store]:
+    """A store over the first `parts` parts of a corpus and the votes on them; all of both by default.
+
+    `manifest` is the caller's, who has read it and wants no later one; without it the one on disk is read.
+    """
+    manifest, directory = manifest or read_manifest(name), corpus_dir(name)
+    spill = _spill_dir()
+    spill.mkdir(parents=True, exist_ok=True)
+    config: dict[str, Any] = {
+        "memory_limit": MEMORY_LIMIT,
+        "temp_directory": str(spill),
+        "autoinstall_known_extensions": False,  # nothing is fetched from anywhere
+    }
+    with duckdb.connect(config=config) as connection:
+        store = Store(connection)
+        posts = [directory / "parts" / part.name for part in manifest.parts] if manifest else []
+        votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []
+        fields = manifest.fields if manifest else ()
+        store.view("posts", posts[:parts], schema_of(fields), fields)
+        store.view("votes", votes[:parts], VOTES_SCHEMA)
+        yield store
+
+
+def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
+    """Up to `limit` posts of one (hashed) author, the latest first: id, text, posted_at (UTC or None), url.
+
+    CorpusError where they cannot be read, for whatever reason.
+    """
+    if not author:
+        return []
+    try:
+        with asking(corpus_name, manifest=manifest_of(corpus_name)) as store:
+            posts = store.found("posts_by_author", author, limit)
+    except (OSError, ValueError, duckdb.Error, pa.ArrowException) as error:
+        reason = str(error).split("\n")[0].rstrip(".")
+        raise CorpusError(
+            f"The posts of corpus {corpus_name} cannot be read: {reason}. "
+            f"Check {corpus_dir(corpus_name)} and the room in {_spill_dir()}."
+        ) from error
+    return posts

@@ -1,0 +1,54 @@
+"""Where a corpus lives on disk, and what its files are called.
+
+    DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; whatever it does not name is a leftover
+                            parts/000001.parquet    posts or records, in the order in which they were imported
+                            votes/000001.parquet    the detectors' votes on that part
+                            predictions/000001.parquet    what a classifier from outside says of all posts
+                            rejects/000001.jsonl    what was refused of the first source: file, line, reason
+
+Parts never change. What goes into them is the matter of import_corpus.py, prelabel.py and import_predictions.py; what
+is in the manifest, of manifest.py.
+"""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from django.conf import settings
+
+from corpora.core.errors import CorpusError
+
+
+def corpora_dir() -> Path:
+    return Path(settings.DATA_DIR) / "corpora"
+
+
+def corpus_dir(name: str) -> Path:
+    """The corpus's directory, existing or not. CorpusError for what cannot be a corpus's name."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise CorpusError(f"{name!r} cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or underscores.")
+    return corpora_dir() / name
+
+
+def part_name(number: int) -> str:
+    return f"{number:06}.parquet"
+
+
+def reject_name(number: int) -> str:
+    return f"{number:06}.jsonl"
+
+
+def sync(path: Path) -> None:
+    """Have the disk hold a file or a directory before anything refers to it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file, as hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

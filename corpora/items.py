@@ -1,0 +1,104 @@
+"""From a draw to the database: its record, and its posts or records as items.
+
+What is drawn is draw.py's matter, and what is asked about the items no matter of this room.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+
+from corpora.core.errors import CorpusError
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.draw import Sample
+from corpora.draw_records import rows_of
+from corpora.engines import asking, full_disk_explained
+from corpora.manifest import check_records, manifest_of
+from corpora.models import Corpus, Draw, Item
+
+_BATCH_ROWS = 1_000
+
+
+@transaction.atomic
+def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
+    """The items of these records, in the order of the ids, whether drawn or not. CorpusError where some are unknown."""
+    Corpus.objects.select_for_update().get(pk=corpus.pk)  # as in record
+    keys = list(ids)
+    manifest = manifest_of(corpus.name)
+    check_records(corpus.name, manifest)
+    with full_disk_explained("no items were made"), asking(corpus.name, manifest=manifest) as store:
+        rows = rows_of(store, corpus.name, keys)
+    found = list(rows.values())
+    items: dict[str, Item] = {}
+    for start in range(0, len(found), _BATCH_ROWS):
+        items |= {item.key: item for item in _items(corpus, found[start : start + _BATCH_ROWS])}
+    return [items[key] for key in keys]
+
+
+@transaction.atomic
+def record(sample: Sample) -> tuple[Draw, list[Item]]:
+    """Put a sample into the database: the draw, and its items in the order of the draw."""
+    # Two draws at a time would make the same items; the second waits here.
+    Corpus.objects.select_for_update().get(pk=sample.corpus.pk)
+    if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
+        raise CorpusError("This draw has been extended before; extend the larger one.")
+    draw = Draw.objects.create(
+        corpus=sample.corpus,
+        design=sample.design,
+        language=sample.language,
+        predictor=sample.predictor,
+        parameters=sample.parameters,
+        seed=sample.seed,
+        asked=sample.asked,
+        size=sample.size,
+        parts=sample.parts,
+        frame_size=sample.frame_size,
+        frame_digest=sample.digest,
+        detectors=sample.detectors,
+        extends=sample.extends,
+    )
+    items: list[Item] = []
+    for start in range(0, len(sample.rows), _BATCH_ROWS):
+        items += _items(sample.corpus, sample.rows[start : start + _BATCH_ROWS])
+    return draw, items
+
+
+def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> list[Item]:
+    """The items of these rows in their order: those that an earlier draw made, and new ones."""
+    drawn = [_item(corpus, row) for row in rows]
+    known = {item.key: item for item in Item.objects.filter(corpus=corpus, key__in=[item.key for item in drawn])}
+    if changed := [item.key for item in drawn if item.key in known and known[item.key].votes != item.votes]:
+        raise CorpusError(
+            f"Post {changed[0]} was drawn before, with other votes than corpus {corpus} has now, and what was decided "
+            "on those stands; import the files as another corpus, and draw from that."
+        )
+    if changed := [item.key for item in drawn if item.key in known and _content(known[item.key]) != _content(item)]:
+        raise CorpusError(
+            f"Record {changed[0]} was drawn before, with other fields or another language than corpus {corpus} has "
+            "now, and what was decided on those stands; import the files as another corpus, and draw from that."
+        )
+    new = Item.objects.bulk_create([item for item in drawn if item.key not in known])
+    known |= {item.key: item for item in new}
+    return [known[item.key] for item in drawn]
+
+
+def _content(item: Item) -> tuple[str, dict[str, str]]:
+    return item.language, item.fields
+
+
+def _item(corpus: Corpus, row: dict[str, Any]) -> Item:
+    """The item of a post with its votes, or of a record, which has none."""
+    voted = [] if "fields" in row else DETECTOR_NAMES
+    votes = {detector: [[vote["language"], vote["score"]] for vote in row[detector]] for detector in voted}
+    return Item(
+        corpus=corpus,
+        key=row["id"],
+        text=row["text"],
+        author=row["author"],
+        posted_at=row["posted_at"],
+        url=row["url"],
+        language=row.get("language", ""),
+        fields=row.get("fields", {}),
+        votes=votes,
+        letters=row.get("letters", 0),
+    )

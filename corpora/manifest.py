@@ -1,0 +1,161 @@
+"""The manifest of a corpus: what is in it, from which files, under which licence.
+
+The manifest is the commit point: it is written aside and renamed, after all that it names is safely on disk.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from corpora.core.errors import CorpusError
+from corpora.folders import corpus_dir, sync
+
+
+@dataclass(frozen=True)
+class Source:
+    """One imported file and what became of its rows."""
+
+    name: str
+    sha256: str
+    bytes: int
+    format: str
+    columns: dict[str, str]  # our field -> the file's column
+    rows: int
+    accepted: int
+    duplicates: int
+    rejects: int
+    language: str = ""  # declared for the whole file; of posts none is
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class VotesPart:
+    """The votes on the part of the same number."""
+
+    name: str
+    rows: int
+    unanimous: int
+    sha256: str
+    k: int
+    versions: dict[str, str]  # corpora.core.detectors.detector_versions() when they were made
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a classifier from outside says of every post that the corpus had when they were imported."""
+
+    name: str
+    version: str
+    file: str
+    rows: int
+    sha256: str
+    posts_sha256: str  # Manifest.posts_sha256 of the posts that they are about
+    mapping: dict[str, tuple[str, ...]]  # coarse class -> the labels that it stands for
+    source: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    licence: str
+    text_may_leave: bool
+    source: str
+    sources: tuple[Source, ...] = ()
+    parts: tuple[Part, ...] = ()
+    votes: tuple[VotesPart, ...] = ()
+    predictions: tuple[Predictions, ...] = ()
+    fields: tuple[str, ...] = ()  # of records, in the order in which people see them; none: these are posts
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def posts_sha256(self) -> str:
+        """SHA-256 over the digests of the parts, as lines of hex."""
+        return hashlib.sha256("\n".join(part.sha256 for part in self.parts).encode()).hexdigest()
+
+    def predictions_of(self, name: str, version: str) -> Predictions | None:
+        """What a predictor says of the posts, by its name and version; None where nothing was imported of it."""
+        return next((known for known in self.predictions if (known.name, known.version) == (name, version)), None)
+
+
+def read_manifest(name: str) -> Manifest | None:
+    """The manifest of a corpus, None where there is no such corpus yet. CorpusError where it cannot be read."""
+    path = corpus_dir(name) / "manifest.json"
+    try:
+        raw = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"{path} cannot be read: {error}. Restore it, or the right to read it.") from error
+    raw["sources"] = tuple(Source(**source) for source in raw["sources"])
+    raw["parts"] = tuple(Part(**part) for part in raw["parts"])
+    raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
+    # A manifest from before there were any does not name them.
+    raw["predictions"] = tuple(_predictions(predictions) for predictions in raw.get("predictions", ()))
+    raw["fields"] = tuple(raw.get("fields", ()))
+    return Manifest(**raw)
+
+
+def _predictions(raw: dict[str, Any]) -> Predictions:
+    mapping = {label: tuple(targets) for label, targets in raw.pop("mapping").items()}
+    return Predictions(mapping=mapping, **raw)
+
+
+def manifest_of(name: str) -> Manifest:
+    """The manifest of a corpus. CorpusError where there is no such corpus."""
+    manifest = read_manifest(name)
+    if manifest is None:
+        raise CorpusError(f"There is no corpus {name!r}; make one with import_corpus {name} FILE.")
+    return manifest
+
+
+def write_manifest(name: str, manifest: Manifest) -> None:
+    """Commit: from here on the corpus is what this manifest says; before, what the last one said."""
+    path = corpus_dir(name) / "manifest.json"
+    draft = path.with_suffix(".draft")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(_written(manifest), file, ensure_ascii=False, indent=1)
+        file.write("\n")
+    sync(draft)
+    draft.rename(path)
+    sync(path.parent)
+
+
+def _written(manifest: Manifest) -> dict[str, Any]:
+    """What only records have is not named where there are none: a manifest of posts stays, to the byte, what it was."""
+    raw = asdict(manifest)
+    for of in (raw, *raw["sources"]):
+        for name in ("fields", "language"):
+            if name in of and not of[name]:
+                del of[name]
+    return raw
+
+
+def with_source(manifest: Manifest, source: Source, parts: list[Part]) -> Manifest:
+    return replace(manifest, sources=(*manifest.sources, source), parts=(*manifest.parts, *parts))
+
+
+def check_records(corpus_name: str, manifest: Manifest) -> None:
+    """CorpusError where the corpus holds posts."""
+    if not manifest.fields:
+        raise CorpusError(
+            f"Corpus {corpus_name} holds posts, not records of several fields; import records into a corpus of their "
+            "own, with import_corpus --fields."
+        )
+
+
+def check_posts(corpus_name: str, manifest: Manifest) -> None:
+    """CorpusError where the corpus holds records."""
+    if manifest.fields:
+        raise CorpusError(
+            f"Corpus {corpus_name} holds records of {' '.join(manifest.fields)}, whose language is declared; this "
+            "needs a corpus of posts."
+        )

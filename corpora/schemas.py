@@ -1,0 +1,42 @@
+"""The columns of a corpus's Parquet parts: posts or records, votes, predictions.
+
+It imports no engine: a worker of prelabel.py that has loaded DuckDB ends with pages of complaints.
+"""
+
+import pyarrow as pa
+
+from corpora.core.voting import DETECTOR_NAMES
+
+POST_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("author", pa.string(), nullable=False),
+        pa.field("posted_at", pa.timestamp("us", tz="UTC")),
+        pa.field("url", pa.string(), nullable=False),
+    ]
+)
+
+
+def schema_of(fields: tuple[str, ...]) -> pa.Schema:
+    """The columns of a corpus's parts: of posts, and for records also the language and each field."""
+    names = ("language", *fields) if fields else ()
+    return pa.schema([*POST_SCHEMA, *(pa.field(name, pa.string(), nullable=False) for name in names)])
+
+
+_RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64())]))
+VOTES_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("letters", pa.int32(), nullable=False),
+        *(pa.field(detector, _RANKING, nullable=False) for detector in DETECTOR_NAMES),
+    ]
+)
+
+PREDICTIONS_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("label", pa.string(), nullable=False),
+        pa.field("score", pa.float64()),
+    ]
+)

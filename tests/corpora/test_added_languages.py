@@ -1,0 +1,261 @@
+"""Languages that are listed nowhere, and what a corpus takes of them."""
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from corpora.core.languages import (
+    ARTICLE_LABELS,
+    COVERAGE,
+    LANGUAGES,
+    LISTED,
+    Language,
+    add_names,
+    confusable_with,
+    normalise,
+    read_added,
+)
+from corpora.core.predictions import is_label, read_map
+from corpora.core.records import RecordError, read_language
+from corpora.draw import sample_precision, sample_records
+from corpora.manifest import manifest_of
+from corpora.models import Corpus
+from corpora.predictors import find_predictor, predicted_labels, triggers
+from tests.corpora.conftest import POSTS
+from tests.corpora.test_import_corpus import posts, rejects
+
+PIDGIN = {"name": "Nigerian Pidgin", "autonym": "Naijá"}
+VARIETIES = {
+    "pt-BR": {"name": "Brazilian Portuguese", "autonym": "português brasileiro", "under": "pt"},
+    "pt-PT": {"name": "European Portuguese", "autonym": "português europeu", "under": "pt"},
+}
+TOML = """
+title = "Which language is it?"
+form = "choice"
+
+[languages.pcm]
+name = "Nigerian Pidgin"
+autonym = "Naijá"
+
+[languages.pt-BR]
+name = "Brazilian Portuguese"
+under = "pt"
+
+[languages.pt-PT]
+name = "European Portuguese"
+under = "pt"
+
+[options]
+redundancy = 2
+"""
+
+
+def test_a_language_may_stand_under_nothing_or_under_a_listed_code():
+    added = read_added({"pcm": PIDGIN, **VARIETIES})
+    assert added["pcm"] == Language("pcm", "Nigerian Pidgin", "Naijá")
+    assert [(code, language.under) for code, language in added.items()] == [
+        ("pcm", ""), ("pt-BR", "pt"), ("pt-PT", "pt"),
+    ]  # fmt: skip
+
+
+def test_the_name_is_the_autonym_where_none_is_given():
+    assert read_added({"pcm": {"name": " Nigerian Pidgin "}})["pcm"].autonym == "Nigerian Pidgin"
+
+
+def test_a_script_is_written_as_the_standard_does():
+    assert read_added({"sr-Latn": {"name": "Serbian in Latin script", "script": "latn"}})["sr-Latn"].script == "Latn"
+
+
+@pytest.mark.parametrize(
+    "code", ["pcm", "pt-BR", "es-419", "sr-Latn", "sr-Latn-RS", "de-1901", "ca-valencia", "sl-Latn-IT-rozaj"]
+)
+def test_a_code_is_one_of_bcp_47(code):
+    assert list(read_added({code: PIDGIN})) == [code]
+
+
+@pytest.mark.parametrize(
+    ("code", "table", "sentence"),
+    [
+        ("p", PIDGIN, "'p' cannot be the code of a language; write it as BCP 47 does, such as pcm, pt-BR or sr-Latn."),
+        ("pidgin", PIDGIN, "'pidgin' cannot be the code of a language; write it as BCP 47 does"),
+        ("", PIDGIN, "'' cannot be the code of a language; write it as BCP 47 does"),
+        ("pcm ", PIDGIN, "'pcm ' cannot be the code of a language"),
+        ("pcm\n", PIDGIN, "cannot be the code of a language"),
+        ("pt_br", PIDGIN, "'pt_br' cannot be the code of a language; write pt-BR."),
+        ("SR-LATN", PIDGIN, "'SR-LATN' cannot be the code of a language; write sr-Latn."),
+        ("not-de", PIDGIN, "'not-de' cannot be the code of a language; write not-DE."),
+        ("und", PIDGIN, "und is the label of a text that is in no one language"),
+        ("sl-Latn-IT-rozaj-biske", PIDGIN, "The language code sl-Latn-IT-rozaj-biske has 22 characters; 16 are"),
+        ("pt", PIDGIN, "The language pt is listed already as Portuguese; leave it out."),
+        ("zh", PIDGIN, "The language zh is listed already as Chinese; leave it out."),
+        ("pcm", "Pidgin", "The language pcm is no table; write [languages.pcm] and its name below."),
+        ("pcm", {**PIDGIN, "autonm": "Naijá"}, "pcm has the unknown key 'autonm'; did you mean autonym?"),
+        ("pcm", {**PIDGIN, "labels": []}, "pcm has the unknown key 'labels'; there is name, autonym, script, under."),
+        ("pcm", {}, 'The language pcm has no name; add one, such as name = "Nigerian Pidgin".'),
+        ("pcm", {"name": 3}, "The name of the language pcm is 3; write a word or a few, on one line."),
+        ("pcm", {"name": "  "}, "The name of the language pcm is '  '; write a word or a few, on one line."),
+        ("pcm", {**PIDGIN, "autonym": "a\nb"}, "The autonym of the language pcm is 'a\\nb'; write a word"),
+        ("pcm", {**PIDGIN, "autonym": ""}, "The autonym of the language pcm is ''; write a word"),
+        ("pcm", {**PIDGIN, "script": "Latin"}, "The script of the language pcm is 'Latin'; write its four letters"),
+        ("pcm", {**PIDGIN, "script": ""}, "The script of the language pcm is ''; write its four letters"),
+        ("pcm", {**PIDGIN, "under": "eng"}, "The language pcm stands under 'eng', which is no listed code; write one"),
+        ("pcm", {**PIDGIN, "under": ["en"]}, "The language pcm stands under ['en'], which is no listed code"),
+    ],
+)
+def test_what_is_wrong_with_a_language_is_said_in_one_sentence(code, table, sentence):
+    with pytest.raises(ValueError) as error:
+        read_added({"kri": {"name": "Krio"}, code: table})
+    assert sentence in str(error.value)
+
+
+def test_a_language_cannot_stand_under_one_that_is_added_itself():
+    add_names(read_added({"pcm": PIDGIN}))
+    with pytest.raises(ValueError, match="stands under 'pcm', which is no listed code"):
+        read_added({"fpe": {"name": "Pichi", "under": "pcm"}})
+
+
+def test_added_languages_have_names_and_come_after_the_listed():
+    add_names(read_added({"pcm": PIDGIN, **VARIETIES}))
+    assert LANGUAGES["pcm"].name == "Nigerian Pidgin"
+    assert LANGUAGES["pt-BR"].under == "pt"
+    assert list(LANGUAGES)[-3:] == ["pcm", "pt-BR", "pt-PT"]
+    assert len(LANGUAGES) == len(LISTED) + 3
+    assert dict(LANGUAGES.items())["pcm"] in LANGUAGES.values()
+
+
+def test_added_languages_change_nothing_that_was_decided():
+    def decided():
+        listed = {code: LANGUAGES[code] for code in LISTED}
+        return listed, dict(COVERAGE), ARTICLE_LABELS, normalise("fasttext", "pt"), confusable_with("pt")
+
+    before = decided()
+    add_names(read_added({"pcm": PIDGIN, **VARIETIES}))
+    assert decided() == before
+    assert not any("pcm" in known or "pt-BR" in known for known in COVERAGE.values())
+    with pytest.raises(KeyError):
+        normalise("fasttext", "pcm")
+    assert confusable_with("pcm") == frozenset()
+
+
+def test_what_somebody_says_of_detectors_and_labels_of_an_added_language_is_left_out():
+    add_names({"pcm": Language("pcm", "Nigerian Pidgin", "Naijá", "en", "en", "en", labels=("en",))})
+    assert LANGUAGES["pcm"] == Language("pcm", "Nigerian Pidgin", "Naijá")
+
+
+def test_the_same_language_may_be_added_again_but_not_by_other_names():
+    add_names(read_added({"pcm": PIDGIN}))
+    add_names(read_added({"pcm": {**PIDGIN, "under": "en"}}))
+    with pytest.raises(ValueError) as error:
+        add_names(read_added({"kri": {"name": "Krio"}, "pcm": {"name": "Pidgin"}}))
+    assert str(error.value) == (
+        "The language pcm was added before as 'Nigerian Pidgin' ('Naijá'), and is 'Pidgin' here; "
+        "write the same name and autonym."
+    )
+    assert "kri" not in LANGUAGES
+
+
+def test_a_listed_language_is_not_added():
+    with pytest.raises(ValueError, match="The language pt is listed already as Portuguese"):
+        add_names({"pt": LANGUAGES["pt"]})
+
+
+def test_whoever_goes_through_the_languages_is_not_disturbed_by_one_that_is_added():
+    going = iter(LANGUAGES.items())
+    next(going)
+    add_names(read_added({"pcm": PIDGIN}))
+    assert len(list(going)) == len(LISTED) - 1
+
+
+def test_once_added_a_language_is_a_label_and_may_be_declared():
+    with pytest.raises(RecordError, match="'pcm' is no label known here"):
+        read_map(["pidgin=pcm"])
+    with pytest.raises(RecordError, match="The language 'PCM' is no code known here; write a code such as"):
+        read_language("PCM")
+    add_names(read_added({"pcm": PIDGIN, **VARIETIES}))
+    assert all(map(is_label, ("pcm", "pt-BR", "pt")))
+    assert read_map(["pidgin=pcm", "por=pt-BR,pt-PT"]) == {"pidgin": ("pcm",), "por": ("pt-BR", "pt-PT")}
+    assert read_language(" pcm ") == "pcm"
+    with pytest.raises(RecordError, match="The language 'pt_br' is no code known here; write pt-BR"):
+        read_language("pt_br")
+
+
+# --- by a file
+
+
+@pytest.fixture
+def kind(write):
+    return write("kind.toml", TOML)
+
+
+def ads(*languages):
+    return [{"id": n, "language": language, "query": f"q{n}"} for n, language in enumerate(languages)]
+
+
+def test_records_may_be_in_the_languages_of_a_file(write, import_corpus, kind):
+    file = write("ads.jsonl", ads("pcm", "pt-BR", "pt-PT", "pt", "kri"))
+    import_corpus("c", file, fields="query", languages=kind)
+    assert [row["language"] for row in posts()] == ["pcm", "pt-BR", "pt-PT", "pt"]
+    assert "'kri' is no code known here" in rejects()[0]["reason"]
+
+
+def test_without_the_file_their_languages_are_unknown(write, import_corpus):
+    import_corpus("c", write("ads.jsonl", ads("pcm", "pt")), fields="query")
+    assert [row["language"] for row in posts()] == ["pt"]
+    assert "'pcm' is no code known here" in rejects()[0]["reason"]
+
+
+def test_a_language_of_the_file_may_be_declared_for_all_records_and_drawn_for(write, import_corpus, kind):
+    rows = [{"id": n, "query": f"q{n}"} for n in range(3)]
+    import_corpus("c", write("ads.jsonl", rows), fields="query", language="pcm", languages=kind)
+    (sample,) = sample_records(Corpus.objects.get(), ["pcm"], size=2, seed="s")
+    assert (sample.language, sample.size, sample.frame_size) == ("pcm", 2, 3)
+
+
+@pytest.fixture
+def importing(write, import_corpus):
+    import_corpus("c", write("posts.jsonl", POSTS))
+    call_command("prelabel", "c", processes=1)
+
+    def run(labels, **options):
+        file = write("p.tsv", "".join(f"{n}\t{label}\n" for n, label in enumerate(labels, 1)))
+        call_command("import_predictions", "c", str(file), name="mine", version="1", **options)
+
+    return run
+
+
+def test_predictions_may_have_the_languages_of_a_file_and_be_drawn_by(importing, kind):
+    importing(["pcm", "pidgin", "pt-BR", "por", "und", "de"], languages=kind, map=["pidgin=pcm", "por=pt-BR,pt-PT"])
+    assert manifest_of("c").predictions[0].mapping == {"por": ("pt-BR", "pt-PT")}
+    mine = find_predictor("c", "mine")
+    assert triggers("c", mine) == {"de": 1, "pcm": 2, "por": 1, "pt-BR": 1, "und": 1}
+    assert predicted_labels("c", mine, ["2"]) == {"2": "pcm"}
+    samples = sample_precision(Corpus.objects.get(), None, size=5, seed="s", predictor=mine)
+    assert [(sample.language, sample.size) for sample in samples] == [("de", 1), ("pcm", 2), ("pt-BR", 1)]
+
+
+def test_without_the_file_their_labels_are_unknown(importing):
+    with pytest.raises(CommandError, match="The label 'pcm' is no language code known here"):
+        importing(["pcm", "de", "de", "de", "de", "de"])
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("title = 'x'", "kind.toml has no table [languages.CODE], such as [languages.pcm]."),
+        ("languages = ['pcm']", "kind.toml has no table [languages.CODE], such as [languages.pcm]."),
+        ("[languages", "kind.toml cannot be read as TOML: "),
+        (b"title = '\xff'", "kind.toml cannot be read as TOML: "),
+        ("[languages.pcm]", "kind.toml: The language pcm has no name; add one"),
+        ("[languages.pt]\nname = 'x'", "kind.toml: The language pt is listed already as Portuguese; leave it out."),
+    ],
+)
+def test_a_file_of_languages_that_cannot_be_used_is_explained(write, import_corpus, content, sentence):
+    kind = write("kind.toml", content)
+    with pytest.raises(CommandError) as error:
+        import_corpus("c", write("ads.jsonl", ads("pt")), fields="query", languages=kind)
+    assert sentence in str(error.value)
+    assert not Corpus.objects.exists()
+
+
+def test_a_file_of_languages_that_is_not_there_is_explained(importing, tmp_path):
+    with pytest.raises(CommandError, match=r"no\.toml cannot be read: No such file or directory\."):
+        importing(["de"] * 6, languages=tmp_path / "no.toml")

@@ -1,0 +1,83 @@
+"""How a corpus is asked: an engine's verbs, and who may know the engine."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from corpora.engines import asking
+from corpora.manifest import Manifest
+from corpora.schemas import VOTES_SCHEMA
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def modules_of(path):
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def test_nothing_but_the_engine_itself_imports_duckdb():
+    found = [
+        str(path.relative_to(ROOT))
+        for room in ("annotate", "corpora", "deploy")
+        for path in (ROOT / room).rglob("*.py")
+        if any(module.split(".")[0] == "duckdb" for module in modules_of(path))
+    ]
+    assert found == ["corpora/engines/duckdb.py"]
+
+
+def test_a_worker_that_votes_loads_neither_duckdb_nor_django():
+    code = "import sys, corpora.voting_worker; print({'duckdb', 'django'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.fixture
+def store(data_dir):
+    with asking("none", manifest=Manifest("", True, "")) as store:
+        yield store
+
+
+def test_columns_are_selected_under_other_names(store):
+    store.rows("given", pa.table({"id": ["a", "b"], "query": ["q", "r"], "fields": [1, 2]}))
+    store.select("asked", "given", {"id": "id", "label": "query"})
+    assert store.connection.table("asked").to_arrow_table().to_pylist() == [
+        {"id": "a", "label": "q"},
+        {"id": "b", "label": "r"},
+    ]
+
+
+def test_the_first_votes_are_those_that_each_detector_names_first_and_und_where_it_names_none(data_dir):
+    ranked = [{"language": "de", "score": 0.5}, {"language": "nl", "score": 0.25}]
+    rows = [{"id": "a", "letters": 9, "langid": ranked, "cld2": [], "fasttext": ranked[1:]}]
+    with asking("none", manifest=Manifest("", True, "")) as store:
+        store.connection.execute("DROP TABLE votes")
+        store.rows("votes", pa.Table.from_pylist(rows, schema=VOTES_SCHEMA))
+        store.first_votes()
+        (first,) = store.connection.table("first_votes").to_arrow_table().to_pylist()
+    assert first == {
+        **{"id": "a", "langid": "de", "langid_score": 0.5, "cld2": "und", "cld2_score": None},
+        **{"fasttext": "nl", "fasttext_score": 0.25},
+    }
+
+
+def test_what_is_defined_follows_its_source_and_what_is_kept_does_not(store):
+    store.rows("predicted", pa.table({"id": ["a", "b"], "label": ["de", "de"]}))
+    store.define("defined", "label_counts")
+    store.keep("kept", "label_counts")
+    store.connection.execute("INSERT INTO predicted VALUES ('c', 'de')")
+    counts = [store.connection.table(name).fetchall() for name in ("defined", "kept")]
+    assert counts == [[("de", 3)], [("de", 2)]]
+
+
+def test_what_a_query_finds_comes_in_batches_or_at_once(store):
+    store.rows("predicted", pa.table({"id": ["a", "b"], "label": ["de", "en"]}))
+    rows = [row for batch in store.query("label_counts") for row in batch.to_pylist()]
+    assert rows == store.found("label_counts") == [{"label": "de", "posts": 1}, {"label": "en", "posts": 1}]
