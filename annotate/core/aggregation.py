@@ -35,7 +35,6 @@ def median(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) ->
 
 
 Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
-AGGREGATIONS: dict[str, Aggregation] = {"majority": majority, "median": median}
 
 
 def at_first(asked: int, *, stop_early: bool) -> int:
@@ -44,7 +43,7 @@ def at_first(asked: int, *, stop_early: bool) -> int:
 
 
 def outcome(
-    answers: Sequence[str], *, aggregation: str, order: Sequence[str], asked: int, extra: int = 0
+    answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], asked: int, extra: int = 0
 ) -> str | int | None:
     """What a unit's answers come to, once as many as its redundancy are there.
 
@@ -54,5 +53,5 @@ def outcome(
     given = len(answers)
     if given < asked:
         return majority(answers, order, asked) or given + 1
-    label = AGGREGATIONS[aggregation](answers, order, asked)
+    label = aggregate(answers, order, asked)
     return label or (given + 1 if given < asked + extra else None)

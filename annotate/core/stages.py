@@ -1,6 +1,6 @@
 """The machine of a unit: its stages, and every move between them, as one literal table.
 
-annotate/work/routing.py makes the moves; `manage.py draw_stages` draws this table into the README.
+work/routing.py makes the moves; `manage.py draw_stages` draws this table into the README.
 """
 
 NEW = "NEW"

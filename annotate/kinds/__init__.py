@@ -1,29 +1,16 @@
-"""The kinds of questions: one module each, and this registry."""
+"""The kinds of questions that come with Assay: a module or a TOML file each, and this registry of them."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from annotate.core.labels import label_name
-from annotate.kinds import ad_relevance, imported, language, qa_match, verify, web_ranking
+from annotate.kinds import language, verify
+from annotate.kinds.files import kind_of, read_kind
+from annotate.kinds.kind import Answer, Kind
 
-if TYPE_CHECKING:
-    from annotate.models import Task
+__all__ = ["IMPORTED", "KINDS", "Answer", "Kind", "kind_of"]
 
-TASK_TYPES = {
-    task_type.slug: task_type
-    for task_type in (
-        language.TASK_TYPE,
-        verify.TASK_TYPE,
-        ad_relevance.TASK_TYPE,
-        qa_match.TASK_TYPE,
-        web_ranking.TASK_TYPE,
-        imported.TASK_TYPE,
-    )
+_FILES = sorted(Path(__file__).parent.glob("*.toml"))
+KINDS: dict[str, Kind] = {
+    kind.slug: kind for kind in (language.KIND, verify.KIND, *(read_kind(path) for path in _FILES))
 }
-
-
-def name_of(label: str, task: "Task") -> str:
-    """What a label of a task is called wherever it is shown: Good, Yes, Perfect; German, Not German, Undefined."""
-    task_type = TASK_TYPES[task.task_type]
-    if task_type.records:
-        return task_type.answers[label][0] if label in task_type.answers else label
-    return label_name(label)
+# Of what was asked elsewhere, when only the judgments come.
+IMPORTED = KINDS["imported"]

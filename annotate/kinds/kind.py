@@ -1,17 +1,29 @@
-"""What a kind of question consists of."""
+"""What a kind of question consists of. The engine asks it to act, and never what it is.
+
+A kind that needs no code is a TOML file (files.py makes it a Kind); `language` and `verify` are modules, which fill in
+functions of their own.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from types import MappingProxyType, ModuleType
+from typing import Any
 
-if TYPE_CHECKING:
-    from annotate.models import Task, Unit
-    from corpora.models import Item
+from corpora.core.languages import LANGUAGES, LISTED, Language
+from corpora.models import Item
+
+# Of models/, which stands above: kinds are handed them and read their attributes.
+Task = Unit = Any
+
+ENGLISH = "en"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an annotator says of a unit. label: a code; reason: why undefined; comment: free text."""
+    """What an annotator says of a unit. label: the canonical text of their answer; reason: why it is undefined;
+    comment: free text.
+    """
 
     label: str
     reason: str = ""
@@ -19,43 +31,190 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class TaskType:
-    slug: str
-    title: str
-    # Template of the question, the one of a sheet of units (empty: they come one by one only), and the Markdown that a
-    # new task's guidelines begin with, by language.
-    template: str
-    sheet: str
-    guidelines: Mapping[str, str]
-    # The labels of a task that names none.
-    labels: Sequence[str]
-    # Fields of Task whose defaults differ.
-    knobs: Mapping[str, object]
-    # Unit -> languages whose readers may be asked, most likely first.
-    candidates: Callable[["Unit"], list[str]]
-    # Item -> the label on which machines agree under the task's policy, or None.
-    agreed: Callable[["Item", "Task"], str | None]
-    # Unit -> the labels that may be given to it.
-    offered: Callable[["Unit"], Sequence[str]]
-    # Why a post may be undefined: what is sent, and the words on its button.
-    reasons: Mapping[str, str]
-    # Raises InvalidAnswer.
-    check: Callable[[Answer, "Unit"], None]
-    # Whether it is about records, which have a language already, and whose labels are no languages.
-    records: bool = False
-    # The fields of its records, in the order in which they are shown and exported; none where posts are asked about.
-    fields: Sequence[str] = ()
-    # Label -> what it is called, and what it means, where the labels are not languages.
-    answers: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    # Whether the labels are grades, best first: then a median is one, and near misses are nearer.
-    ordered: bool = False
-    # The field whose records are drawn all together, and those of which equal values never part in a split.
-    together: str = ""
-    apart: Sequence[str] = ()
-    # What XGLUE calls it in the names of its files; empty where it publishes no such files.
-    published: str = ""
+class Named:
+    """An answer of a kind's file: what it is called and means, by language or in English alone, and its physical key
+    (KeyboardEvent.code), where it has one of its own.
+    """
+
+    names: Mapping[str, str]
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+
+    def name(self, language: str = ENGLISH) -> str:
+        return self.names.get(language) or self.names[ENGLISH]
+
+    def means(self, language: str = ENGLISH) -> str:
+        return self.meanings.get(language) or self.meanings.get(ENGLISH, "")
 
     @property
-    def has_pages(self) -> bool:
+    def meaning(self) -> str:
+        return self.means()
+
+
+@dataclass(frozen=True)
+class Block:
+    """Fields that stand together on the page, and how they look: one of STYLES."""
+
+    style: str
+    fields: tuple[str, ...]
+
+
+# How a block of fields looks, and what it is for.
+STYLES: Mapping[str, str] = {
+    "typed": "what somebody typed or wants",
+    "found": "what was found for it",
+    "found ad": "an ad, in a frame",
+    "question": "a question",
+    "passage": "a text to read",
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of question. Values first, then what it does; each says where the engine asks for it."""
+
+    slug: str
+    # The question in one sentence, and whether the title of a task is that sentence, or a name of its own.
+    title: str
+    titled_by_task: bool
+    # What an answer is: a module of forms/.
+    form: ModuleType
+    # What its units are called, in the singular: post, record.
+    noun: str
+    # The fields of its records as they stand on the page; none where it asks about a text.
+    layout: tuple[Block, ...] = ()
+    # Code -> name, meaning and key of the answers, in their order, best first; none where they are languages, or
+    # where people do not answer here.
+    answers: Mapping[str, Named] = field(default_factory=dict)
+    # The labels of a task that names none.
+    labels: Sequence[str] = ()
+    # Why a unit may be undefined: what is sent -> the words on its button; and the answer that has these reasons.
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    undefined: str = ""
+    # Language -> Markdown that a new task's guidelines begin with.
+    guidelines: Mapping[str, str] = field(default_factory=dict)
+    # Templates: of the question in the queue, of a sheet of units (empty: they come one by one only), and of what an
+    # adjudicator sees. An empty question: people answer elsewhere, and it is imported.
+    template: str = ""
+    sheet: str = ""
+    bench: str = ""
+    # Names of options.OPTIONS that its tasks have, and those whose defaults differ.
+    options: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    # The designs by which its units may be drawn, the default first (designs.py).
+    designs: tuple[str, ...] = ()
+    # The field whose records are drawn all together, and those of which equal values never part in a split.
+    together: str = ""
+    apart: tuple[str, ...] = ()
+    # What protects its numbers, besides several answers: of audit, decoys, gold answers, test.
+    protections: frozenset[str] = frozenset()
+    # Whether units wait for people who may answer, however long; else they are sent on when these are too few.
+    waits: bool = False
+    # Whether languages may share a queue, as the table of routes says; else each has one of its own.
+    is_routed: bool = True
+    # The event by which a unit that no machine labels comes to people.
+    enters_by: str = "disputed"
+    # Where to find the language that a unit counts under in statistics: paths from a unit, the first that has one.
+    language_paths: tuple[str, ...] = ()
+    # The same for agreement where the task declares no languages; none where it is not known.
+    spoken_paths: tuple[str, ...] = ()
+    # Whether agreement counts units with one answer among its units.
+    counts_single: bool = True
+    # What is published: formats/ of goldsets/ -> what each is told; the columns of a row; what the rows in a set are
+    # counted by; what the manifest says besides what it says of every set; whether the set is split; whether rows that
+    # are left out tell why; the template of its card.
+    formats: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    tallies: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
+    splits: bool = False
+    tells_why: bool = False
+    card: str = ""
+    # Languages that a task's file adds to the list, by code.
+    languages: Mapping[str, Language] = field(default_factory=dict)
+    # Whether a task that is given no title is called by the languages that it asks about.
+    titled_by_languages: bool = False
+    # The text of its file; empty for a module.
+    source: str = ""
+
+    # Where a unit goes first: languages whose readers may be asked, the most likely first. routes: work/routes.py.
+    candidates: Callable[[Unit, Any], list[str]] = field(kw_only=True)
+    # The queue in which waits what is in a language, and the queues of a task that readers of a language are asked for.
+    queue: Callable[[str, Any], str] = field(kw_only=True)
+    read_by: Callable[[str, Task, Any], list[str]] = field(kw_only=True)
+    # The label on which machines agree under the task's policy, or None.
+    agreed: Callable[[Item, Task], str | None] = field(kw_only=True)
+    # Where a unit goes of which nobody else can be asked.
+    when_exhausted: Callable[[Unit], str] = field(kw_only=True)
+    # The codes that may be answered to a unit.
+    offered: Callable[[Unit], Sequence[str]] = field(kw_only=True)
+    # Raises ValueError with a sentence where an answer does not do for a unit.
+    check: Callable[[Answer, Unit], None] = field(kw_only=True)
+    # What is shown of a unit besides its text, for `template`; permit: work/permit.py. It must depend on the task, on
+    # the annotator and on what is asked alone, never on votes, the queue or other people.
+    ask: Callable[[Unit, Any], dict[str, Any]] = field(kw_only=True)
+    # What an adjudicator is shown besides, for `bench`; blind: nothing of what detectors and people said.
+    advise: Callable[[Unit, bool], dict[str, Any]] = field(kw_only=True)
+    # What the list of what waits for adjudicators says of a unit: headings, and cells; answers: what people said.
+    list_heads: tuple[str, ...] = ()
+    list_row: Callable[[Unit, Sequence[str]], list[str]] = field(kw_only=True)
+    # What a code is called; and a label where codes are shown, as before adjudicators and in the admin.
+    called: Callable[[str], str] = field(kw_only=True)
+    short: Callable[[str], str] = field(kw_only=True)
+    # The labels that agreement tells apart, and what an answer to a question about `asked` counts as among them.
+    compared: Callable[[Task], list[str]] = field(kw_only=True)
+    compared_as: Callable[[str, str], str] = field(kw_only=True)
+    # Why judgments cannot be imported for its tasks, in a sentence; empty where they can.
+    refuses_imports: str = ""
+    # Why these values of options do not go together, in a sentence; empty where they do.
+    faults: Callable[[Mapping[str, Any]], str] = lambda options: ""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its file, for the manifest; empty for a module."""
+        return sha256(self.source.encode()).hexdigest() if self.source else ""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of its records, in the order in which they are shown and exported."""
+        return tuple(name for block in self.layout for name in block.fields)
+
+    @property
+    def answered_here(self) -> bool:
         """Whether people answer it here; if not, what they said elsewhere is imported."""
         return bool(self.template)
+
+    @property
+    def labels_are_languages(self) -> bool:
+        return self.answered_here and not self.answers
+
+    def question(self, task: Task) -> str:
+        """What is asked of every unit of a task."""
+        return task.title if self.titled_by_task else self.title
+
+    def name(self, label: str, language: str = ENGLISH) -> str:
+        """What a label is called wherever it is shown: Good, Yes, Perfect; German, Not German, Undefined.
+
+        language: of what is on the screen, in which answers may have names of their own.
+        """
+        return self.form.name(label, lambda code: self.called_in(language, code))
+
+    def called_in(self, language: str, code: str) -> str:
+        """What a code is called beside a record in a language: its name in that, where it has one, else in English."""
+        return self.answers[code].name(language) if code in self.answers else self.called(code)
+
+    def finer(self, code: str) -> tuple[str, ...]:
+        """The labels that a coarse code stands for, as zh does for zh-CN and zh-TW; those that the file adds too."""
+        listed = LANGUAGES[code].labels if code in LANGUAGES else ()
+        return (*listed, *(each.code for each in self.languages.values() if each.under == code))
+
+    def under(self, code: str) -> str:
+        """The listed code under which the file puts a language that it adds; empty for every other code."""
+        return self.languages[code].under if code in self.languages else ""
+
+    def known(self, code: str) -> bool:
+        """Whether a code is on the list of languages, with those that the file adds; what other files add is not."""
+        return code in LISTED or code in self.languages
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})

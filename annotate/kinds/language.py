@@ -2,68 +2,112 @@
 
 from pathlib import Path
 
-from annotate.core.refusals import InvalidAnswer
-from annotate.kinds.kind import Answer, TaskType
-from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
+from annotate.kinds import languages
+from annotate.kinds.forms import choice
+from annotate.kinds.kind import Answer, Kind
+from annotate.kinds.labels import label_name
+from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
+from annotate.kinds.options import ASKED, OF_AUDIT
+from corpora.core.languages import ARTICLE_LABELS, UND
 from corpora.core.voting import agreed_label, rank_candidates
 
-# Why a post has no one language: the four cases of the article's instructions, and the words on their buttons.
-UNLISTED = "unlisted"
-UNDEFINED_REASONS = {
-    "several": "fits several languages",
-    "mixed": "mixes languages",
-    "gibberish": "no language",
-    UNLISTED: "not on the list",
-}
 
-
-def candidates(unit):
+def candidates(unit, routes):
     """Languages by the detectors' summed reciprocal rank, kept where the task has a label for them."""
-    listed = set(unit.task.labels)
+    task = unit.task
+    listed = set(task.labels)
     ranked = rank_candidates(unit.item.votes)
-    return [code for code in ranked if code in listed or listed.intersection(LANGUAGES[code].labels)] or [UND]
+    kept = [code for code in ranked if code in listed or listed.intersection(task.kind.finer(code))]
+    return routes.with_extras(kept or [UND])
 
 
 def agreed(item, task):
-    return agreed_label(
+    label = agreed_label(
         item.votes,
         item.letters,
         labels=task.labels,
         never_agree=task.never_agree,
         least_letters=task.least_letters,
     )
+    # Detectors that say pt may mean pt-BR, which none of them can name.
+    return None if label and set(task.kind.finer(label)).intersection(task.labels) else label
 
 
 def offered(unit):
     return [*unit.task.labels, UND]
 
 
-def check_reason(answer: Answer, reasons) -> None:
-    if answer.reason and answer.label != UND:
-        raise InvalidAnswer("A reason goes with Undefined only.")
-    if answer.reason and answer.reason not in reasons:
-        raise InvalidAnswer(f"{answer.reason!r} is not one of the reasons: {', '.join(reasons)}.")
-
-
 def check(answer: Answer, unit) -> None:
+    if not answer.label:
+        raise ValueError("No language was chosen. Choose one, or Undefined.")
     if answer.label != UND and answer.label not in unit.task.labels:
-        raise InvalidAnswer(f"{answer.label!r} is not on this task's list of languages.")
-    check_reason(answer, UNDEFINED_REASONS)
+        raise ValueError(f"{answer.label!r} is not on this task's list of languages.")
+    languages.check_reason(answer, UNDEFINED_REASONS)
     if answer.reason == UNLISTED and not answer.comment.strip():
-        raise InvalidAnswer("Write in the comment which language it is, since it is not on the list.")
+        raise ValueError("Write in the comment which language it is, since it is not on the list.")
 
 
-TASK_TYPE = TaskType(
+def ask(unit, permit):
+    return {
+        **languages.undefined(UNDEFINED_REASONS),
+        "choices": languages.own_choices(permit),
+        "everything": languages.by_name(unit.task.labels),
+    }
+
+
+def advise(unit, blind):
+    labels = unit.task.labels
+    likely = [] if blind else _likely(unit)
+    rest = languages.by_name(code for code in labels if code not in likely)
+    buttons = [languages.Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(likely, 1)]
+    return {**languages.advise(unit, blind), "choices": buttons, "others": rest}
+
+
+def _likely(unit) -> list[str]:
+    """The labels of the unit's candidates."""
+    found: dict[str, None] = {}
+    for code in unit.candidates:
+        labels = unit.task.kind.finer(code) or (code,)
+        found.update(dict.fromkeys(label for label in labels if label in unit.task.labels))
+    return list(found)
+
+
+KIND = Kind(
     slug="language",
     title="Which language is this post in?",
-    template="annotate/language.html",
-    sheet="",
-    guidelines={"en": Path(__file__).with_name("language.md").read_text(encoding="utf-8")},
+    titled_by_task=True,
+    form=choice,
+    noun="post",
     labels=ARTICLE_LABELS,
-    knobs={},
-    candidates=candidates,
-    agreed=agreed,
-    offered=offered,
     reasons=UNDEFINED_REASONS,
+    undefined=UND,
+    guidelines={"en": Path(__file__).with_name("language.md").read_text(encoding="utf-8")},
+    template="annotate/language.html",
+    bench="annotate/bench_language.html",
+    options=(*ASKED, "overlap_share", *OF_AUDIT),
+    designs=("uniform",),
+    protections=frozenset({"audit"}),
+    language_paths=("language", "agreed_label", "copy_of__language", "copy_of__agreed_label"),
+    spoken_paths=("unit__asked", "unit__language"),
+    counts_single=False,
+    formats={"twitter2015": ""},
+    columns=languages.COLUMNS,
+    tallies=("reused", "by_stratum"),
+    sections=languages.SECTIONS,
+    card="annotate/card_language.md",
+    candidates=candidates,
+    queue=languages.queue,
+    read_by=languages.read_by,
+    agreed=agreed,
+    when_exhausted=languages.when_exhausted,
+    offered=offered,
     check=check,
+    ask=ask,
+    advise=advise,
+    list_heads=languages.LIST_HEADS,
+    list_row=languages.list_row,
+    called=label_name,
+    short=str,
+    compared=lambda task: [*task.labels, UND],
+    compared_as=lambda asked, label: label,
 )

@@ -37,7 +37,7 @@ def test_the_median_is_the_grade_in_the_middle_or_the_worse_of_two(answers, labe
 
 def run(answers, **options):
     """What a unit comes to, and how many of the answers it took."""
-    options = {"aggregation": "majority", "order": GRADES, "asked": 3, "extra": 0} | options
+    options = {"aggregate": majority, "order": GRADES, "asked": 3, "extra": 0} | options
     redundancy = at_first(options["asked"], stop_early=options.pop("stop_early", False))
     while isinstance(came_to := outcome(answers[:redundancy], **options), int):
         assert came_to == redundancy + 1
@@ -58,9 +58,9 @@ def run(answers, **options):
         ("abcda", {"extra": 2}, "a", 5),
         ("aabbb", {"asked": 5, "stop_early": True}, "b", 5),
         ("aaabb", {"asked": 5, "stop_early": True}, "a", 3),
-        ("420", {"aggregation": "median"}, "2", 3),
-        ("420", {"aggregation": "median", "stop_early": True}, "2", 3),
-        ("440", {"aggregation": "median", "stop_early": True}, "4", 2),
+        ("420", {"aggregate": median}, "2", 3),
+        ("420", {"aggregate": median, "stop_early": True}, "2", 3),
+        ("440", {"aggregate": median, "stop_early": True}, "4", 2),
     ],
 )
 def test_so_many_people_are_asked_as_it_takes(answers, options, label, took):
@@ -74,6 +74,6 @@ def test_stopping_early_never_changes_the_label_of_two(answers, asked):
 
 @given(st.lists(st.sampled_from(GRADES), min_size=9, max_size=9), st.sampled_from([1, 3, 5, 7, 9]))
 def test_nor_a_majority_of_grades_nor_their_median(answers, asked):
-    for aggregation in ("majority", "median"):
-        options = {"asked": asked, "aggregation": aggregation}
+    for aggregate in (majority, median):
+        options = {"asked": asked, "aggregate": aggregate}
         assert run(answers, stop_early=True, **options)[0] == run(answers, **options)[0]

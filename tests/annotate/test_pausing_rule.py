@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from annotate.core.pausing import (
+from annotate.core.pause_rule import (
     CHOICES,
     DEFAULT,
     Rule,

@@ -1,6 +1,6 @@
 """What a label says: `de` is German, `not-de` is something else than German, `und` is no one language."""
 
-from corpora.core.languages import LANGUAGES, UND
+from corpora.core.languages import LANGUAGES, UND, finer
 
 _NOT = "not-"
 
@@ -19,13 +19,9 @@ def answer_about(asked: str, label: str) -> str | None:
     if label in (asked, negative(asked), UND):
         return label
     # A coarse code such as zh is meant by each of its labels, and does not say which of them is meant by it.
-    if label in _finer(asked):
+    if label in finer(asked):
         return asked
-    return None if is_negative(label) or asked in _finer(label) else negative(asked)
-
-
-def _finer(code: str) -> tuple[str, ...]:
-    return LANGUAGES[code].labels if code in LANGUAGES else ()
+    return None if is_negative(label) or asked in finer(label) else negative(asked)
 
 
 def label_name(label: str) -> str:

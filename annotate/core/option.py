@@ -1,0 +1,165 @@
+"""What an option is, of a task, of a draw or of a deed: its name, how it is read, its bounds, and what it says.
+
+Each is declared once, and the command, a page's form, the card and the manifest are made from that. Which there are is
+said in kinds/options.py, kinds/designs.py and actions/.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+
+class OptionError(ValueError):
+    """A value that an option cannot have; says why, and what it can be."""
+
+
+def whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise OptionError(f"{text!r} is no whole number.") from None
+
+
+def fraction(text: str) -> Fraction:
+    """0.1, 10% or 1/10, exactly."""
+    try:
+        return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise OptionError(f"{text!r} is no share; write it as 0.1, 10% or 1/10.") from None
+
+
+def share(text: str) -> float:
+    return float(fraction(text))
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def codes(text: str) -> list[str]:
+    return words(text.replace(",", " "))
+
+
+def days(text: str) -> tuple[datetime, datetime]:
+    """A window: from the beginning of one day to that of another, in UTC."""
+    try:
+        start, end = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in text.split(".."))
+    except ValueError:
+        raise OptionError(f"{text!r} is no window; write it as 2014-07-01..2014-08-01, the end left out.") from None
+    return start, end
+
+
+def flag(text: str) -> bool:
+    said = {"yes": True, "true": True, "no": False, "false": False}.get(text.lower())
+    if said is None:
+        raise OptionError(f"{text!r} is neither yes nor no.")
+    return said
+
+
+def written(value: Any) -> str:
+    """A value as text that its option reads as the same value."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return "..".join(f"{day:%Y-%m-%d}" for day in value)
+    return " ".join(value) if isinstance(value, list) else str(value)
+
+
+@dataclass(frozen=True)
+class Option:
+    """read: from text; of a value that has its type already, see `check`. least, most: bounds, both within.
+
+    off: what a task does whose kind has not the option. group: the heading it stands under. fixed: whether it stays as
+    it was when the task was opened. required: whether a deed cannot do without it. argument: whether its place says
+    what it is, as a task's name does, and not its own name. several: whether its value is a list, for which it is
+    repeated; in_a_row: whether the values may follow one another as well. shown: what stands for a value in its help.
+    opposite: of a flag that may be yes, no or unsaid, the name and the help of the option that says no.
+    """
+
+    name: str
+    read: Callable[[str], Any] = str
+    default: Any = None
+    off: Any = None
+    help: str = ""
+    group: str = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    fixed: bool = False
+    required: bool = False
+    argument: bool = False
+    several: bool = False
+    in_a_row: bool = False
+    shown: str = ""
+    opposite: tuple[str, str] | None = None
+
+    @property
+    def spelled(self) -> str:
+        return self.name if self.argument else f"--{self.name.replace('_', '-')}"
+
+    def value(self, given: Any) -> Any:
+        """What is meant by what was given, as text or as a value already; the default where nothing was. OptionError
+        where the option cannot have it.
+        """
+        if given is None or (self.several and not given):
+            if self.required:
+                raise OptionError(f"{self.spelled} is needed.")
+            return self.default
+        if given == self.default:
+            return self.default
+        return [self._one(each) for each in given] if self.several else self._one(given)
+
+    def _one(self, given: Any) -> Any:
+        if not isinstance(given, str):
+            return self.check(given)
+        try:
+            read = self.read(given)
+        except OptionError as error:
+            raise OptionError(f"{self.spelled}: {error}") from None
+        return self.check(read)
+
+    def check(self, value: Any) -> Any:
+        """The value as it is stored. OptionError where the option cannot have it."""
+        kind, said = _TYPES.get(self.read, (object, ""))
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise OptionError(f"{self.spelled} is {value!r}; it must be {said}.")
+        if self.choices and value not in self.choices:
+            raise OptionError(f"{self.spelled} is {value!r}; it is one of {', '.join(self.choices)}.")
+        least, most = self.least or 0, sys.float_info.max if self.most is None else self.most
+        # So that NaN, which is neither below nor above anything, is refused too.
+        if isinstance(value, int | float) and not least <= value <= most:
+            raise OptionError(f"{self.spelled} is {value:g}; it must be {self._bounds()}.")
+        return value
+
+    def _bounds(self) -> str:
+        return f"{self.least or 0:g} or more" if self.most is None else f"{self.least or 0:g} to {self.most:g}"
+
+    def told(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:
+        """Its help with its default. differing: whose default is another one, and which."""
+        unsaid = self.default in (None, "", ()) or self.default is False
+        if unsaid and not differing:
+            return self.help
+        by_value: dict[str, list[str]] = {}
+        for name, value in differing.items():
+            by_value.setdefault(written(value) or "none", []).append(name)
+        others = "".join(f"; {', '.join(names)}: {value}" for value, names in by_value.items())
+        return f"{self.help} (default {written(self.default) or 'none'}{others})"
+
+
+# How a value is read -> its type, and what it must be in words. What is not here has no type that could be wrong.
+_TYPES: Mapping[Callable[[str], Any], tuple[type, str]] = {
+    whole_number: (int, "a whole number"),
+    share: (float, "a share between 0 and 1"),
+    codes: (list, "a list of codes"),
+    words: (list, "a list of words"),
+    flag: (bool, "yes or no"),
+    Path: (Path, "the path of a file"),
+    str: (str, "a word"),
+}

@@ -1,0 +1,162 @@
+"""What kinds made of a TOML file do: their units go to people who read the language that the record declares, all of
+them, and whoever cannot tell skips.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from annotate.core import stages
+from annotate.kinds.kind import ENGLISH, Answer, Kind, Named
+from annotate.kinds.languages import SEARCHES, searches
+from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
+from corpora.core.languages import UND
+
+# As XGLUE's authors had it: three people, of whom two must agree, each tested, and watched by gold answers. Of those
+# who guess one in nine passes the test, of those who are right in 80% nine in ten (quality/PAUSING.md).
+DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages.DISCARDED}
+OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
+# What a row of an exported set has, in this order; `fields` stands for each field by its name.
+COLUMNS = (
+    *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "stage", "chance", "judged_as"),
+    *("posted_at", "author", "url", "judgments", "transitions"),
+)
+SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An answer as it is shown: its code, what it is called and means, in which language where that is not English,
+    and the physical key, or empty.
+    """
+
+    label: str
+    name: str
+    meaning: str = ""
+    key: str = ""
+    language: str = ""
+
+    @property
+    def cap(self) -> str:
+        return self.key.removeprefix("Digit").removeprefix("Key")
+
+    @property
+    def is_letter(self) -> bool:
+        """Whether keyboards differ in what they print on its key."""
+        return self.key.startswith("Key")
+
+
+def choices(task, answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
+    """The answers in the task's order, best first: the first has the key 1, so that keys lie as the buttons do.
+
+    language: of the record, in which answers may have names of their own.
+    """
+    return _in_order(task.labels, answers, language)
+
+
+def choices_of(kind: Kind) -> list[Choice]:
+    """The same before there is a task, in English."""
+    return _in_order(kind.labels, kind.answers, ENGLISH)
+
+
+def _in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) -> list[Choice]:
+    return [
+        _choice(code, answers[code], number, language) if code in answers else Choice(code, code, key=_key(number))
+        for number, code in enumerate(codes, 1)
+    ]
+
+
+def _choice(code: str, answer: Named, number: int, language: str) -> Choice:
+    own = language if language in answer.names and language != ENGLISH else ""
+    return Choice(code, answer.name(language), answer.means(language), answer.key or _key(number), own)
+
+
+def _key(number: int) -> str:
+    """The key of an answer that has none of its own, by its place."""
+    return f"Digit{number}" if number <= 9 else ""
+
+
+def read_by(language: str, task, routes) -> list[str]:
+    """Records say exactly which language they are in, so each has a queue of its own. Those in a coarse one go to the
+    readers of what it stands for, those in none to whom posts in none go.
+    """
+    none = [routes.queue_of(UND)] if UND in task.read_in else []
+    return [code for code in task.read_in if language in (code, *task.kind.finer(code), *(none if code == UND else ()))]
+
+
+def advise(unit, blind: bool) -> dict[str, Any]:
+    kind, item = unit.task.kind, unit.item
+    words = item.fields[kind.fields[0]] if kind.fields else item.text
+    # A query or a question is no word to be looked up in a dictionary.
+    return {"options": choices(unit.task, kind.answers, item.language), "searches": searches(words, SEARCHES[1:])}
+
+
+def list_row(unit, answers) -> list[str]:
+    kind = unit.task.kind
+    return [unit.item.language, ", ".join(kind.name(label) for label in sorted(answers, key=unit.task.labels.index))]
+
+
+def faults(options: Mapping[str, Any]) -> str:
+    if options["redundancy"] == 2:
+        return (
+            "Of two answers that differ neither is a majority, so a redundancy of 2 loses every such unit; ask 3, with "
+            "stop_early the third only where the first two differ."
+        )
+    return ""
+
+
+def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named], **values: Any) -> Kind:
+    """A kind of question about records; values: fields of Kind. Without a layout people answer elsewhere."""
+
+    def check(answer: Answer, unit) -> None:
+        if not answer.label:
+            raise ValueError("No answer was chosen. Choose one, or skip.")
+        form.check(answer.label, unit.task.labels)
+        if answer.reason:
+            raise ValueError("An answer here has no reason. Write what is to be said in the comment.")
+
+    def called(code: str) -> str:
+        return answers[code].name() if code in answers else code
+
+    asked = bool(values.get("layout"))
+    built = {
+        # Who imports judgments does not know the question either.
+        "titled_by_task": not asked,
+        "noun": "record",
+        "labels": list(answers),
+        "template": "annotate/_question.html" if asked else "",
+        "bench": "annotate/bench_declared.html",
+        "options": OPTIONS,
+        "designs": ("records",) if asked else (),
+        "protections": frozenset({"gold answers", "test"}) if asked else frozenset(),
+        "waits": True,
+        "is_routed": False,
+        "enters_by": "asked",
+        "language_paths": ("item__language",),
+        "columns": COLUMNS,
+        "tallies": ("by_language", "by_split"),
+        "sections": SECTIONS,
+        "splits": True,
+        "tells_why": True,
+        "card": "annotate/card_records.md" if asked else "annotate/card_judgments.md",
+        "candidates": lambda unit, routes: [unit.item.language],
+        "queue": lambda language, routes: language,
+        "read_by": read_by,
+        # No detector agrees on anything here.
+        "agreed": lambda item, task: None,
+        "when_exhausted": lambda unit: unit.task.on_conflict,
+        "offered": lambda unit: unit.task.labels,
+        "check": check,
+        "ask": lambda unit, permit: {"options": choices(unit.task, answers, unit.item.language)},
+        "advise": advise,
+        "list_heads": ("language", "answers"),
+        "list_row": list_row,
+        "called": called,
+        "short": called,
+        "compared": lambda task: list(task.labels),
+        "compared_as": lambda asked, label: label,
+        "faults": faults,
+    }
+    defaults = {**DEFAULTS, **values.pop("defaults", {})}
+    return Kind(slug=slug, title=title, form=form, answers=answers, defaults=defaults, **(built | values))

@@ -1,0 +1,168 @@
+"""The designs by which units are drawn, in one table: how each draws, with which options, and what is published of it.
+
+How a draw is made is corpora's matter; here is what a task and a gold set have to know of it.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotate.core.option import Option, codes, days, fraction, whole_number, written
+from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
+from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_uniform
+from corpora.models import Corpus
+from corpora.predictors import find_predictor
+
+ALL = ["all"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be drawn. languages: None for all that there are; chosen: the design's own options that were given.
+
+    together: the field whose equal values are drawn together; leave_out: ids that are in no frame.
+    """
+
+    corpus: Corpus
+    size: int | None
+    seed: str
+    languages: list[str] | None = None
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    together: str = ""
+    leave_out: Collection[str] = frozenset()
+
+
+# Where no default stands here, a design has its own, or all that there is.
+DRAW_OPTIONS: Mapping[str, Option] = {
+    option.name: option
+    for option in (
+        Option("languages", codes, help="codes to draw for, or `all` that there are"),
+        Option("predictor", help="langid, cld2, fasttext, majority, or NAME@VERSION that was imported"),
+        Option("history", days, HISTORY, help="days in which authors are chosen"),
+        Option(
+            "window",
+            days,
+            help=f"days from which posts are drawn (default for recall {written(WINDOW)}, for precision all)",
+        ),
+        Option("share", fraction, SHARE, help="share of an author's posts that must be in the language"),
+        Option("least_posts", whole_number, LEAST_POSTS, help="posts that an author must have in the history"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """name: as a draw has it; spelled: in a sentence, before `set` or `design`. draw: makes the samples.
+
+    options: names of DRAW_OPTIONS; needs: what must be given. size: units in all, or a language, where none is given;
+    None where it must be, unless sizeless: then all is drawn. asks_each: each language is asked about by itself, with a
+    draw of its own. published: stem of the file of labels and ids. in_set: whether a labelled row belongs to the set.
+    has_negatives: among its labels are such as not-de.
+    not_extended: why its draws are not enlarged, and what to do; empty where they are. of_stream: its sets are samples
+    of all posts; by_author, by_trigger: of what a predictor's authors wrote, of what it labels so. measures: what of a
+    predictor of labels its sets can measure, in the order of reports.
+    """
+
+    name: str
+    spelled: str
+    draw: Callable[[Wanted], list[Sample]]
+    options: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    size: int | None = None
+    sizeless: bool = False
+    asks_each: bool = False
+    published: str = ""
+    in_set: Callable[[Mapping[str, Any]], bool] = lambda row: True
+    has_negatives: bool = False
+    not_extended: str = ""
+    of_stream: bool = False
+    by_author: bool = False
+    by_trigger: bool = False
+    measures: tuple[str, ...] = ()
+
+    @property
+    def by_row(self) -> bool:
+        """Whether predictions are measured row by row of its sets; else on files of a format, such as XGLUE's."""
+        return bool(self.measures)
+
+
+def _uniform(wanted: Wanted) -> list[Sample]:
+    assert wanted.size is not None
+    return [sample_uniform(wanted.corpus, size=wanted.size, seed=wanted.seed)]
+
+
+def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], list[Sample]]:
+    def draw(wanted: Wanted) -> list[Sample]:
+        chosen = dict(wanted.chosen)
+        predictor = find_predictor(wanted.corpus.name, chosen.pop("predictor"))
+        return sample(
+            wanted.corpus, wanted.languages, size=wanted.size, seed=wanted.seed, predictor=predictor, **chosen
+        )
+
+    return draw
+
+
+def _records(wanted: Wanted) -> list[Sample]:
+    return sample_records(
+        wanted.corpus,
+        wanted.languages,
+        size=wanted.size,
+        seed=wanted.seed,
+        together=wanted.together,
+        leave_out=wanted.leave_out,
+    )
+
+
+# Larger draws of these would be other questions to other people.
+_LARGER = "open another task with a larger --size and --reuse, which keeps what people have labelled."
+
+DESIGNS: Mapping[str, Design] = {
+    design.name: design
+    for design in (
+        Design(
+            "uniform",
+            "uniform",
+            _uniform,
+            published="uniformly_sampled",
+            of_stream=True,
+            measures=("accuracy", "recall", "precision"),
+        ),
+        Design(
+            "recall",
+            "recall-oriented",
+            _with_predictor(sample_recall),
+            options=("languages", "predictor", "history", "window", "share", "least_posts"),
+            needs=("predictor", "languages"),
+            size=RECALL_SIZE,
+            asks_each=True,
+            published="recall_oriented",
+            # The readers' No says that the post is out of the set's population.
+            in_set=lambda row: row["label"] == row["asked"],
+            not_extended=_LARGER,
+            by_author=True,
+            measures=("recall",),
+        ),
+        Design(
+            "precision",
+            "precision-oriented",
+            _with_predictor(sample_precision),
+            options=("languages", "predictor", "window"),
+            needs=("predictor", "languages"),
+            size=PRECISION_SIZE,
+            asks_each=True,
+            published="precision_oriented",
+            has_negatives=True,
+            not_extended=_LARGER,
+            by_trigger=True,
+            measures=("precision",),
+        ),
+        Design(
+            "records",
+            "records",
+            _records,
+            options=("languages",),
+            sizeless=True,
+            not_extended="open another task for further ones.",
+        ),
+    )
+}

@@ -1,0 +1,202 @@
+"""A kind of question from its TOML file, read strictly: what is wrong is said in one sentence, with the line.
+
+Two sorts of files: one with fields, a form and answers of its own; and one with a `base`, a kind that is a module
+(`language`, `verify`), to which it adds languages, or gives labels, options, guidelines or a title. What stands in the
+tables that both may have is read in parts.py.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from annotate.kinds import declared, language, parts, verify
+from annotate.kinds.designs import DESIGNS
+from annotate.kinds.forms import FORMS
+from annotate.kinds.kind import STYLES, Block, Kind
+from annotate.kinds.options import ASKED, OF_CROWDS
+from annotate.kinds.published import FORMATS
+from annotate.kinds.tables import KindError, Table, nearest, read_tables
+from corpora.core.languages import LANGUAGES, UND, Language, add_names
+from corpora.core.records import FIELD_NAME, RESERVED
+
+__all__ = ["KindError", "kind_of", "read_kind"]
+
+MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verify.KIND)}
+HERE = Path(__file__).parent
+KEYS = ("title", "form", "together", "apart", "layout", "answers", "options", "guidelines", "publishes", "languages")
+KEYS_WITH_BASE = ("base", "title", "labels", "options", "guidelines", "languages")
+# Of a kind that people answer elsewhere: nobody is asked, so nobody is tested.
+ELSEWHERE = (*ASKED, *OF_CROWDS)
+# No field of a record can have the name of another column of an exported set.
+TAKEN = frozenset({*RESERVED, *declared.COLUMNS, "left_out", "left_out_why"})
+MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
+SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+
+
+def kind_of(slug: str, text: str) -> Kind:
+    """The kind that a file's text describes, without its guidelines, which a task keeps by itself.
+
+    In this process the languages that it adds have names from now on.
+    """
+    kind = _parsed(slug, text)
+    if unknown := {code: each for code, each in kind.languages.items() if code not in LANGUAGES}:
+        add_names(unknown)
+    return kind
+
+
+@lru_cache(maxsize=256)
+def _parsed(slug: str, text: str) -> Kind:
+    return _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
+
+
+def read_kind(path: Path) -> Kind:
+    """The kind of a file, with the guidelines that stand beside it. KindError where it cannot be used."""
+    _check_slug(path)
+    try:
+        if path.stat().st_size > parts.MOST_BYTES:
+            raise KindError(f"{path} has more than {parts.MOST_BYTES:,} bytes; it is no kind's file.")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise KindError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        line = 1 + error.object[: error.start].count(b"\n")
+        raise KindError(f"{path}, line {line}: this is not UTF-8; save the file as UTF-8.") from error
+    top = read_tables(str(path), text.replace("\r\n", "\n"))
+    kind = _kind(path.stem, top, stored=False)
+    texts = parts.guidelines(top.table("guidelines"), path.parent)
+    parts.add(top.table("languages"), kind.languages)
+    return replace(kind, guidelines={**kind.guidelines, **texts})
+
+
+def _check_slug(path: Path) -> None:
+    slug = path.stem
+    if not SLUG.fullmatch(slug):
+        raise KindError(
+            f"{path}: the file's name is the kind's, and {slug!r} cannot be one; use up to 64 letters (a to z), "
+            "digits, _ and -, as in my_kind.toml."
+        )
+    built_in = {*MODULES, *(each.stem for each in HERE.glob("*.toml"))}
+    if slug in built_in and path.resolve().parent != HERE.resolve():
+        raise KindError(f"{path}: {slug} is a kind that comes with Assay; give the file another name.")
+
+
+def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
+    """stored: the text is a task's, and right when that was opened: since then languages may have been listed here, and
+    columns have been added to what is exported.
+    """
+    based = "base" in top.raw
+    if based and (own := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
+        raise top.fault(own, f"a kind with a base has no {own} of its own; leave it out, or leave base out.")
+    top.check_keys(KEYS_WITH_BASE if based else KEYS, "a kind with a base" if based else "a kind's file")
+    added = parts.languages(top.table("languages"), stored=stored)
+    known = {*LANGUAGES, *added}
+    parts.check_guidelines(top.table("guidelines"), known)
+    kind = _based(slug, top, added) if based else _declared(slug, top, known, frozenset() if stored else TAKEN)
+    return replace(kind, defaults=parts.options(top.table("options"), kind), languages=added, source=top.source.text)
+
+
+def _based(slug: str, top: Table, added: Mapping[str, Language]) -> Kind:
+    base = top.text("base")
+    if base not in MODULES:
+        raise top.fault("base", f"{base!r} is no kind to build upon; {nearest(base, MODULES)}.")
+    kind = replace(MODULES[base], slug=slug, languages=added)
+    if title := top.text("title", most=MOST_TITLE):
+        kind = replace(kind, title=title, titled_by_languages=False)
+    return replace(kind, labels=_labels(top, kind))
+
+
+def _labels(top: Table, kind: Kind) -> list[str]:
+    """Those of the file; without any the base's and what the file adds. A code that several added languages stand
+    under is none there, since each post in it is in one of these.
+    """
+    labels = top.words("labels")
+    if "labels" in top.raw and all(DESIGNS[design].asks_each for design in kind.designs):
+        raise top.fault("labels", f"{top.raw['base']} asks about the languages it is opened for; leave labels out.")
+    for code in labels:
+        if code == UND:
+            raise top.fault("labels", f"{UND} stands among the labels; leave it out, it may always be answered.")
+        if not kind.known(code):
+            near = parts.meant(code, [*kind.languages, *LANGUAGES])
+            hint = f"the nearest is {near}" if near else f"add it in a table [languages.{code}]"
+            raise top.fault("labels", f"the label {code!r} is no language known here; {hint}.")
+    if "labels" in top.raw and not labels:
+        raise top.fault("labels", "labels is empty; name two languages or more, or leave it out.")
+    own = [code for code in kind.labels if len([each for each in kind.finer(code) if each in kind.languages]) < 2]
+    return labels or [*own, *(code for code in kind.languages if code not in own)]
+
+
+def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[str]) -> Kind:
+    """known: codes of languages; taken: names that no field can have."""
+    title = top.text("title", 'write what people are asked, such as title = "Is the ad relevant?"', MOST_TITLE)
+    form = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {" and ".join(FORMS)}')
+    if form not in FORMS:
+        raise top.fault("form", f"{form!r} is no form of answers; {nearest(form, FORMS)}.")
+    layout = _layout(top, taken)
+    answers = parts.answers(top, known)
+    if layout and not answers:
+        raise top.fault("answers", "there are no answers; add two [[answers]] or more, each with code and name.")
+    if answers and not layout:
+        raise top.fault("answers", "there are answers and nothing to show; add a [[layout]] with style and fields.")
+    fields = tuple(name for block in layout for name in block.fields)
+    return declared.kind(
+        slug=slug,
+        title=title,
+        form=FORMS[form],
+        answers=answers,
+        layout=layout,
+        together=_field(top, "together", top.text("together"), fields) if "together" in top.raw else "",
+        apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
+        formats=_formats(top.table("publishes"), fields, tuple(answers)),
+        **({} if layout else {"options": ELSEWHERE}),
+    )
+
+
+def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
+    blocks, seen = [], set()
+    for table in top.tables("layout"):
+        table.check_keys(("style", "fields"), "[[layout]]")
+        style = table.text("style", f"write one of {', '.join(STYLES)}")
+        if style not in STYLES:
+            raise table.fault("style", f"{style!r} is no style of a block; {nearest(style, STYLES)}.")
+        fields = table.words("fields")
+        if not fields:
+            raise table.fault("fields", 'the block shows no field; name one or more, as in fields = ["query"].')
+        for name in fields:
+            _check_field(table, name, seen, taken)
+            seen.add(name)
+        blocks.append(Block(style, tuple(fields)))
+    return tuple(blocks)
+
+
+def _check_field(table: Table, name: str, seen: set[str], taken: Collection[str]) -> None:
+    if name in seen:
+        raise table.fault("fields", f"the field {name} is shown twice; show it in one block.")
+    if name in taken:
+        raise table.fault("fields", f"no field can be called {name}, since exported sets have a column of that name.")
+    if not FIELD_NAME.fullmatch(name):
+        raise table.fault(
+            "fields",
+            f"{name!r} cannot be the name of a field; write up to 30 of a to z, digits and _, a letter first.",
+        )
+
+
+def _field(top: Table, key: str, name: str, fields: tuple[str, ...]) -> str:
+    if name not in fields:
+        raise top.fault(key, f"{key} names {name!r}, which is no field of the layout; {nearest(name, fields)}.")
+    return name
+
+
+def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...]) -> dict[str, str]:
+    """Format -> which of its layouts."""
+    chosen = {}
+    for format, layouts in FORMATS.items():
+        table.check_keys(FORMATS, "[publishes]")
+        if format in table.raw:
+            name = chosen[format] = table.text(format)
+            if name not in layouts:
+                raise table.fault(format, f"{format} has no files {name!r}; {nearest(name, layouts)}.")
+            if misfit := layouts[name].misfit(fields, codes):
+                raise table.fault(format, f"{name} {misfit}; leave {format} out, or change the kind.")
+    return chosen

@@ -1,0 +1,21 @@
+"""Forms of answers: what an answer is, one pure module each. The engine moves answers about and never looks inside.
+
+An answer is stored, compared and exported as its canonical text. A form is a module with
+
+    AGGREGATIONS             how several answers become one: name -> function of core/aggregation.py
+    read(sent)               the canonical text of what a page or a program sent, a list of texts, empty where nothing
+                             was; ValueError, a sentence, where it is no such answer
+    check(text, codes)       ValueError, a sentence, where a canonical text is none that may be given
+    name(text, called)       what it is called for people; called: code -> name
+    agrees(said, known)      whether it is right where the answer is known (a gold answer, a test, a decoy)
+    facets(text)             what statistics count one by one: the one label, or each of several
+    values(codes, said)      the canonical texts that agreement tells apart, in order; said: those that were given
+    distances(values)        how far two of these differ, for alpha: name -> function of core/agreement.py; `nominal`
+                             always, and the last is what annotators are compared by
+"""
+
+from types import ModuleType
+
+from annotate.kinds.forms import choice, grades
+
+FORMS: dict[str, ModuleType] = {"choice": choice, "grades": grades}

@@ -1,0 +1,41 @@
+"""One of some answers. Its canonical text is its code."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from annotate.core import agreement
+from annotate.core.aggregation import Aggregation, majority
+
+AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
+
+
+def read(sent: Sequence[str]) -> str:
+    """The code that was sent, empty where none was. ValueError where several were."""
+    given = [text for text in sent if text]
+    if len(given) > 1:
+        raise ValueError(f"Several answers were sent ({', '.join(given)}), and one can be given. Choose one.")
+    return given[0] if given else ""
+
+
+def check(text: str, codes: Collection[str]) -> None:
+    if text not in codes:
+        raise ValueError(f"{text!r} is no answer here; it is one of {', '.join(codes)}.")
+
+
+def name(text: str, called: Callable[[str], str]) -> str:
+    return called(text)
+
+
+def agrees(said: str, known: str) -> bool:
+    return said == known
+
+
+def facets(text: str) -> tuple[str, ...]:
+    return (text,)
+
+
+def values(codes: Sequence[str], said: Iterable[str]) -> list[str]:
+    return list(codes)
+
+
+def distances(values: Sequence[str]) -> dict[str, agreement.Distance]:
+    return {"nominal": agreement.nominal}

@@ -1,0 +1,15 @@
+"""One of some grades, best first: a choice of which a median is one, and in which near misses are nearer."""
+
+from collections.abc import Mapping, Sequence
+
+from annotate.core import agreement
+from annotate.core.aggregation import Aggregation, majority, median
+from annotate.kinds.forms.choice import agrees, check, facets, name, read, values
+
+__all__ = ["AGGREGATIONS", "agrees", "check", "distances", "facets", "name", "read", "values"]
+
+AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority, "median": median}
+
+
+def distances(values: Sequence[str]) -> dict[str, agreement.Distance]:
+    return {"nominal": agreement.nominal, "ordinal": agreement.ordinal}

@@ -1,0 +1,136 @@
+"""What the two kinds that ask about languages share: choices, reasons, routes, and what an adjudicator sees."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote_plus
+
+from annotate.core import stages
+from annotate.kinds.kind import Answer
+from annotate.kinds.labels import label_name, negative
+from corpora.core.errors import CorpusError
+from corpora.core.languages import LANGUAGES, UND
+from corpora.engines import posts_by_author
+
+# Why a post has no one language: the four cases of the article's instructions, and the words on their buttons.
+UNLISTED = "unlisted"
+UNDEFINED_REASONS = {
+    "several": "fits several languages",
+    "mixed": "mixes languages",
+    "gibberish": "no language",
+    UNLISTED: "not on the list",
+}
+# What a row of an exported set of posts has, in this order.
+COLUMNS = (
+    *("id", "label", "asked", "text", "stage", "stratum", "agreed", "chance", "audit_chance", "round", "judged_as"),
+    *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
+)
+# What its manifest says besides.
+SECTIONS = ("audit", "decoys", "agreement")
+# Where an adjudicator looks a text up. The text goes there only when a link is followed.
+SEARCHES = (
+    ("Wiktionary", "https://en.wiktionary.org/w/index.php?search={}"),
+    ("Wikipedia", "https://www.wikipedia.org/search-redirect.php?search={}"),
+    ("DuckDuckGo", "https://duckduckgo.com/?q={}"),
+)
+OTHER_POSTS = 20
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A language to answer with. key: the physical key (KeyboardEvent.code), or empty."""
+
+    code: str
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        return label_name(self.code)
+
+    @property
+    def autonym(self) -> str:
+        return LANGUAGES[self.code].autonym if self.code in LANGUAGES else ""
+
+    @property
+    def cap(self) -> str:
+        return self.key.removeprefix("Digit")
+
+
+def own_choices(permit) -> list[Choice]:
+    """A button for each language that the annotator reads and each that their queues stand for.
+
+    It depends on the annotator alone, never on the unit: neither buttons nor keys hint at the votes.
+    """
+    codes = dict.fromkeys(permit.reads)
+    for labels in permit.queues.values():
+        codes.update(dict.fromkeys(labels))
+    return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1)]
+
+
+def by_name(codes: Iterable[str]) -> list[Choice]:
+    return sorted((Choice(code) for code in codes), key=lambda choice: choice.name)
+
+
+def about(asked: str) -> dict[str, Any]:
+    """The language that is asked about, and the labels of Yes and No."""
+    return {"asked": Choice(asked), "yes": asked, "no": negative(asked)}
+
+
+def undefined(reasons: dict[str, str]) -> dict[str, Any]:
+    """The button Undefined and, by keys, why."""
+    keyed = [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(reasons.items(), 1)]
+    return {"und": UND, "reasons": keyed}
+
+
+def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
+    if answer.reason and answer.label != UND:
+        raise ValueError("A reason goes with Undefined only.")
+    if answer.reason and answer.reason not in reasons:
+        raise ValueError(f"{answer.reason!r} is not one of the reasons: {', '.join(reasons)}.")
+
+
+# --- routes: languages may share a queue
+
+
+def queue(language: str, routes) -> str:
+    return routes.queue_of(language)
+
+
+def read_by(language: str, task, routes) -> list[str]:
+    return [routes.queue_of(language)]
+
+
+def when_exhausted(unit) -> str:
+    """Of a decoy nobody needs the label."""
+    return stages.DISCARDED if unit.known_answer else stages.ADJUDICATION
+
+
+# --- before an adjudicator
+
+
+def searches(words: str, places: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, address.format(quote_plus(words[:200]))) for name, address in places]
+
+
+def advise(unit, blind: bool) -> dict[str, Any]:
+    """The votes, the author's other posts, and where to look the text up."""
+    item = unit.item
+    try:
+        posts = posts_by_author(item.corpus.name, item.author, OTHER_POSTS + 1)
+        trouble = ""
+    except CorpusError as error:
+        posts, trouble = [], str(error)
+    return {
+        **({} if blind else {"votes": item.votes.items()}),
+        "posts": [post for post in posts if post["id"] != item.key][:OTHER_POSTS],
+        "trouble": trouble,
+        "searches": searches(item.text, SEARCHES),
+        "und": UND,
+    }
+
+
+LIST_HEADS = ("candidates", "queues so far")
+
+
+def list_row(unit, answers) -> list[str]:
+    return [", ".join(unit.candidates[:4]), " → ".join(unit.visited)]

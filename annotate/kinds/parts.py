@@ -1,0 +1,203 @@
+"""The tables of a kind's file that need checks of their own: answers, options, guidelines, languages."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from annotate.core.option import OptionError
+from annotate.kinds.kind import ENGLISH, Kind, Named
+from annotate.kinds.options import OPTIONS
+from annotate.kinds.tables import Table, nearest
+from corpora.core.languages import ADDED_KEYS, LISTED, Language, add_names, read_added
+
+MOST_BYTES = 1_000_000  # of guidelines, which stand whole on a page, and of a kind's file
+MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200  # characters: a code is one word, the others stand on a button
+# Physical keys, by what an English keyboard prints on them; and those that the page uses for itself (queue.js).
+PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(1, 10)} | {
+    letter: f"Key{letter.upper()}" for letter in "abcdefghijklmnopqrstuvwxyz"
+}
+OF_THE_PAGE = {
+    "q": "Undefined",
+    "w": "the list of languages",
+    "z": "Undo",
+    "c": "the comment",
+    "g": "the guidelines",
+    "space": "Skip",
+}
+
+
+# --- answers
+
+
+def answers(top: Table, known: Collection[str]) -> dict[str, Named]:
+    """Code -> what it is called and means, in their order; empty where there are none. known: codes of languages."""
+    found: dict[str, Named] = {}
+    keys: dict[str, str] = {}
+    names: dict[tuple[str, str], str] = {}
+    tables = top.tables("answers")
+    for place, table in enumerate(tables, 1):
+        table.check_keys(("code", "name", "meaning", "key"), "[[answers]]")
+        code = _code(table, found)
+        key = _key(table)
+        pressed = key or PHYSICAL.get(str(place), "")
+        if pressed and (other := keys.setdefault(pressed, code)) != code:
+            raise table.fault("key", f"{code} would have the same key as {other}; give it another with key.")
+        found[code] = Named(
+            _by_language(table, "name", MOST_NAME, known),
+            _by_language(table, "meaning", MOST_MEANING, known) if "meaning" in table.raw else {},
+            key,
+        )
+        for language, name in found[code].names.items():
+            if (other := names.setdefault((language, name), code)) != code:
+                raise table.fault("name", f"{code} would be called {name} as {other} is; give one another name.")
+    if len(found) == 1:
+        raise top.fault("answers", "there is one answer only; add another [[answers]], or nothing is asked.")
+    return found
+
+
+def _code(table: Table, found: Mapping[str, Named]) -> str:
+    code = table.text("code", 'write what is stored of it, such as code = "good"', MOST_CODE)
+    if any(character.isspace() for character in code):
+        raise table.fault("code", f"the code {code!r} has a space in it; write one word, and the rest as its name.")
+    if code in found:
+        raise table.fault("code", f"the code {code} stands at two answers; give one of them another.")
+    return code
+
+
+def _key(table: Table) -> str:
+    written = table.text("key")
+    if not written:
+        return ""
+    key = written.lower()
+    if key in OF_THE_PAGE:
+        raise table.fault("key", f"the key {key} is that of {OF_THE_PAGE[key]} on the page; choose another.")
+    if key not in PHYSICAL:
+        raise table.fault("key", f"{written!r} is no key that an answer can have; write one of 1 to 9 or a to z.")
+    return PHYSICAL[key]
+
+
+def _by_language(table: Table, key: str, most: int, known: Collection[str]) -> dict[str, str]:
+    """Language -> words, written as words in English or as a table { en = …, de = … }."""
+    if key not in table.raw:
+        raise table.fault(key, f'there is no {key}; write what people read, such as {key} = "Good".')
+    value = table.raw[key]
+    if not isinstance(value, dict):
+        table.check_words(key, key, value, most)
+        return {ENGLISH: value.strip()}
+    words = table.table(key)
+    for code, said in value.items():
+        _check_language(words, code, known)
+        words.check_words(code, f"the {key} in {code}", said, most)
+    if ENGLISH not in value:
+        raise table.fault(key, f"{key} has no English words, which are for all other languages; add {ENGLISH} to it.")
+    return {code: said.strip() for code, said in value.items()}
+
+
+# --- options
+
+
+def options(table: Table, kind: Kind) -> dict[str, Any]:
+    """The kind's own defaults, with those of the file in their place."""
+    given = {}
+    for name, value in table.raw.items():
+        if name not in OPTIONS:
+            raise table.fault(name, f"{name!r} is no option; {nearest(name, kind.options)}.")
+        if name not in kind.options:
+            raise table.fault(name, f"{name} is no option of such a kind; leave it out.")
+        option = OPTIONS[name]
+        try:
+            given[name] = option.check(value)
+        except OptionError as error:
+            said = str(error).replace(option.spelled, name, 1).replace("must be yes or no", "must be true or false")
+            raise table.fault(name, said) from error
+        for code in given[name] if isinstance(value, list) else ():
+            if not kind.known(code):
+                raise table.fault(name, f"{name} names {code!r}, which is no language known here.")
+    values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | given
+    if (wanted := values.get("aggregation", "")) and wanted not in kind.form.AGGREGATIONS:
+        raise table.fault(
+            "aggregation", f"answers that are no grades have no {wanted}; leave it out, or write form = 'grades'."
+        )
+    if fault := kind.faults(values):
+        raise table.source.fault(table.at, _lowered(fault))
+    return {**kind.defaults, **given}
+
+
+# --- languages and guidelines
+
+
+def languages(table: Table, *, stored: bool) -> dict[str, Language]:
+    """The languages that the file adds; stored: without those that have been listed since."""
+    found: dict[str, Language] = {}
+    for code in table.raw:
+        if stored and code in LISTED:
+            continue
+        if isinstance(table.raw[code], dict):
+            table.table(code).check_keys(ADDED_KEYS, f"[languages.{code}]")
+        try:
+            found |= read_added({code: table.raw[code]})
+        except ValueError as error:
+            raise table.fault(code, _lowered(str(error))) from error
+    return found
+
+
+def add(table: Table, found: Mapping[str, Language]) -> None:
+    """Make the languages of the file known in this process. KindError where one is known by another name."""
+    for code, language in found.items():
+        try:
+            add_names({code: language})
+        except ValueError as error:
+            raise table.fault(code, _lowered(str(error))) from error
+
+
+def meant(code: str, known: Collection[str]) -> str:
+    """The known code that differs in case or dashes only; empty where there is none."""
+    sought = code.replace("_", "-").casefold()
+    return next((each for each in known if each.casefold() == sought), "")
+
+
+def _check_language(table: Table, code: str, known: Collection[str]) -> None:
+    """KindError where a key is no language's code."""
+    if code not in known:
+        hint = f"the nearest is {near}" if (near := meant(code, known)) else "write one such as de, zh-CN or hi-Latn"
+        raise table.fault(code, f"{code!r} is no code of a language; {hint}.")
+
+
+def check_guidelines(table: Table, known: Collection[str]) -> None:
+    """KindError where they are no texts by language; their files are not looked at."""
+    for code in table.raw:
+        _check_language(table, code, known)
+        if not isinstance(table.raw[code], str) or not table.raw[code].strip():
+            raise table.fault(code, f'the guidelines in {code} are no text; name a file, such as {code} = "{code}.md".')
+        if "\0" in table.raw[code]:
+            raise table.fault(code, f"the guidelines in {code} hold a NUL, which no database keeps; take it out.")
+
+
+def guidelines(table: Table, folder: Path) -> dict[str, str]:
+    """Language -> Markdown: what stands there, if it is of several lines, or else in a file beside the kind's."""
+    texts = {}
+    for code, written in table.raw.items():
+        if "\n" in written:
+            texts[code] = written
+            continue
+        if Path(written).is_absolute() or ".." in Path(written).parts:
+            raise table.fault(code, f"the guidelines {written} do not lie beside the kind's file; put them there.")
+        try:
+            if (folder / written).stat().st_size > MOST_BYTES:
+                raise table.fault(code, f"the guidelines {folder / written} have more than {MOST_BYTES:,} bytes.")
+            texts[code] = (folder / written).read_text(encoding="utf-8-sig")
+        except OSError as error:
+            why = f"cannot be read: {error.strerror}"
+            raise table.fault(
+                code, f"the guidelines {folder / written} {why}; write them, or mend the name."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise table.fault(code, f"the guidelines {folder / written} are not UTF-8; save them as UTF-8.") from error
+        if not texts[code].strip():
+            raise table.fault(code, f"the guidelines {folder / written} are empty; write what people are to go by.")
+    return texts
+
+
+def _lowered(sentence: str) -> str:
+    """As it goes on after the line's number."""
+    return sentence[0].lower() + sentence[1:]

@@ -1,0 +1,188 @@
+"""TOML that says where it is wrong: its tables, read key by key, and the line on which each key stands.
+
+What the keys of a kind's file are is no matter of this module; files.py knows them.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Path = tuple[str | int, ...]  # keys of tables and places in lists of tables, from the top
+
+_STRING = r'"""(?:\\.|[^\\])*?"{3,5}|' + r"'''.*?'{3,5}" + r'|"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'"
+_TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)|(?P<plain>[^\"'#\n\[\]{{}}]+)|(?P<mark>.)", re.S)
+_PART = r"""(?:[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')"""
+_KEY = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*")
+_HEADER = re.compile(rf"\s*(\[\[?){_KEY.pattern}\]")
+_AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
+
+WORDS = {str: "a text in quotes", list: "a list in brackets", dict: "a table", int: "a number", bool: "true or false"}
+
+
+class KindError(ValueError):
+    """A kind's file that cannot be used; one sentence that says where, why and what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file's text under its name, and on which line each of its keys stands."""
+
+    name: str
+    text: str
+    lines: Mapping[Path, int]
+
+    def fault(self, at: Path, sentence: str) -> KindError:
+        """The line is that of the key itself or, where that is in a value, of the innermost one around it."""
+        while at and at not in self.lines:
+            at = at[:-1]
+        return KindError(f"{self.name}, line {self.lines.get(at, 1)}: {sentence}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the file and where it stands; what is taken out of it has the type that is asked for."""
+
+    source: Source
+    raw: Mapping[str, Any]
+    at: Path = ()
+
+    def fault(self, key: str | int, sentence: str) -> KindError:
+        return self.source.fault((*self.at, key), sentence)
+
+    def check_keys(self, known: Collection[str], what: str) -> None:
+        """KindError for the first key that there is not. what: whose keys, in a sentence."""
+        for key in self.raw:
+            if key not in known:
+                raise self.fault(key, f"{key!r} is no key of {what}; {nearest(key, known)}.")
+
+    def take(self, key: str, kind: type, default: Any = None) -> Any:
+        """The value, which must be of a type; the default where there is none."""
+        value = self.raw.get(key, default)
+        if key in self.raw and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            raise self.fault(key, f"{key} is {_shown(value)}; it must be {WORDS[kind]}.")
+        return value
+
+    def text(self, key: str, advice: str = "", most: int = 0) -> str:
+        """Words on one line; advice: what to write where they are missing, empty if they may be."""
+        value = self.take(key, str)
+        if value is None:
+            if advice:
+                raise self.fault(key, f"there is no {key}; {advice}.")
+            return ""
+        self.check_words(key, key, value, most)
+        return value.strip()
+
+    def check_words(self, key: str | int, what: str, value: object, most: int = 0) -> None:
+        """KindError where a value is no words on one line, or has more than `most` characters."""
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            raise self.fault(key, f"{what} is {_shown(value)}; write a word or a few in quotes, on one line.")
+        if most and len(value.strip()) > most:
+            raise self.fault(key, f"{what} has {len(value.strip()):,} characters; shorten it to {most} or fewer.")
+
+    def words(self, key: str) -> list[str]:
+        """A list of words, in which none stands twice; empty where there is none."""
+        values = self.take(key, list, [])
+        for value in values:
+            self.check_words(key, f"an entry of {key}", value)
+            if values.count(value) > 1:
+                raise self.fault(key, f"{value!r} stands twice in {key}; leave one out.")
+        return list(values)
+
+    def table(self, key: str) -> "Table":
+        """A table in it, empty where there is none."""
+        return Table(self.source, self.take(key, dict, {}), (*self.at, key))
+
+    def tables(self, key: str) -> list["Table"]:
+        """A list of tables in it, each written [[key]]; empty where there is none."""
+        values = self.raw.get(key, [])
+        if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+            raise self.fault(key, f"{key} is {_shown(values)}; write [[{key}]] above each, in doubled brackets.")
+        return [Table(self.source, value, (*self.at, key, place)) for place, value in enumerate(values)]
+
+
+def read_tables(name: str, text: str) -> Table:
+    """The top of a TOML text. KindError, with the line, where it is no TOML."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _AT.search(str(error))
+        line = found[1] if found and found[1] else 1 + text.rstrip("\n").count("\n")
+        reason = _AT.sub("", str(error))
+        raise KindError(
+            f"{name}, line {line}: this is not TOML ({reason}); mend that line or the one above."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        # What the reader of TOML leaves to Python: numbers of thousands of digits, brackets in brackets.
+        raise KindError(f"{name}: a number is too long, or brackets stand too deep in one another.") from error
+    lines: dict[Path, int] = {}
+    for at, line in _keys(text):
+        lines.setdefault(at, line)
+    return Table(Source(name, text, lines), raw)
+
+
+def nearest(given: str, known: Collection[str]) -> str:
+    """What may have been meant, in words; where nothing is near, all that there is."""
+    folded = {each.casefold(): each for each in known}
+    near = difflib.get_close_matches(given.casefold(), folded, n=1, cutoff=0.5)
+    return f"the nearest is {folded[near[0]]}" if near else f"there is {', '.join(known) or 'none'}"
+
+
+def _shown(value: object) -> str:
+    shown = repr(value) if not isinstance(value, bool) else str(value).lower()
+    return shown if len(shown) <= 40 else f"{shown[:39]}…"
+
+
+# --- on which line a key stands: tomllib does not say
+
+
+def _keys(text: str) -> Iterator[tuple[Path, int]]:
+    """Each key of a TOML text that has been read without fault, with its line; not those inside values."""
+    at: Path = ()
+    counts: dict[Path, int] = {}
+    for line, written in _statements(text):
+        if header := _HEADER.match(written):
+            at = _within(_parts(header[2]), counts)
+            if header[1] == "[[":
+                counts[at] = counts.get(at, -1) + 1
+                at = (*at, counts[at])
+            yield at, line
+            if isinstance(at[-1], int) and at[-1] == 0:
+                yield at[:-1], line
+        elif key := _KEY.match(written):
+            parts = _parts(key[1])
+            for length in range(1, len(parts) + 1):
+                yield (*at, *parts[:length]), line
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Headers and pairs, each with the line that it begins on; a value may go on over several lines."""
+    line, depth, begun, written = 1, 0, 1, ""
+    for token in _TOKEN.finditer(text + "\n"):
+        found = token[0]
+        if token["mark"]:
+            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found, 0)
+        if found == "\n" and not depth:
+            if written.strip():
+                yield begun, written
+            written, begun = "", line + 1
+        elif not token["comment"]:
+            written += found
+        line += found.count("\n")
+
+
+def _parts(written: str) -> Path:
+    """The keys of `a."b c".d`."""
+    return tuple(part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, written))
+
+
+def _within(parts: Path, counts: Mapping[Path, int]) -> Path:
+    """The path of a header: below a list of tables it means the last of them."""
+    at: Path = ()
+    for place, part in enumerate(parts):
+        at = (*at, part)
+        if at in counts and place < len(parts) - 1:
+            at = (*at, counts[at])
+    return at

@@ -1,0 +1,133 @@
+"""What people will see of a kind, and what becomes of their answers: in English, a paragraph of lines each."""
+
+from collections.abc import Iterator
+
+from annotate.core.aggregation import at_first
+from annotate.kinds.declared import choices_of
+from annotate.kinds.designs import DESIGNS
+from annotate.kinds.kind import ENGLISH, STYLES, Kind
+from annotate.kinds.options import OPTIONS
+from corpora.core.languages import LANGUAGES
+
+MANY = 12  # languages that are named one by one
+
+
+def tell(kind: Kind) -> str:
+    """The whole, for whoever writes the file."""
+    return "\n".join(
+        line
+        for part in (_question, _shown, _answers, _asked, _watched, _kept, _published, _guidelines, _languages)
+        for line in part(kind)
+    )
+
+
+def _name(code: str) -> str:
+    return f"{LANGUAGES[code].name} ({code})" if code in LANGUAGES else code
+
+
+def _some(codes) -> str:
+    names = [_name(code) for code in codes]
+    return ", ".join(names) if len(names) <= MANY else f"{', '.join(names[:MANY])} and {len(names) - MANY:,} more"
+
+
+def value(kind: Kind, name: str):
+    """What an option is in a task that is given no other."""
+    option = OPTIONS[name]
+    return kind.defaults.get(name, option.default) if name in kind.options else option.off
+
+
+def _question(kind: Kind) -> Iterator[str]:
+    yield f"{kind.slug}: {kind.title}"
+
+
+def _shown(kind: Kind) -> Iterator[str]:
+    if not kind.answered_here:
+        yield "Nobody is asked here: judgments that were made elsewhere are imported."
+    elif not kind.layout:
+        yield "People see the text of a post."
+    else:
+        yield "People see, from top to bottom:"
+        for block in kind.layout:
+            yield f"- {', '.join(block.fields)} ({block.style}: {STYLES[block.style]})"
+
+
+def _answers(kind: Kind) -> Iterator[str]:
+    if not kind.answered_here:
+        return
+    if kind.answers:
+        order = ", the best first" if "median" in kind.form.AGGREGATIONS else ""
+        yield f"They answer with a button or its key{order}, or skip with the space bar:"
+    elif all(DESIGNS[design].asks_each for design in kind.designs):
+        yield "Each post is asked about with one language, for which the task is opened; they answer Yes (1) or No (2)."
+    else:
+        yield f"They answer with a language: {_some(kind.labels)}."
+    if kind.reasons:
+        yield f"Or they say Undefined (Q), and why: {', '.join(kind.reasons.values())}."
+    for choice in choices_of(kind) if kind.answers else ():
+        key = f"key {choice.cap}" if choice.cap else "no key"
+        meaning = f": {choice.meaning}" if choice.meaning else ""
+        others = [name for code, name in kind.answers[choice.label].names.items() if code != ENGLISH]
+        named = f", elsewhere {', '.join(others)}" if others else ""
+        yield f"- {choice.name} ({choice.label}, {key}{named}){meaning}"
+
+
+def _asked(kind: Kind) -> Iterator[str]:
+    asked = value(kind, "redundancy")
+    first = at_first(asked, stop_early=value(kind, "stop_early"))
+    early = f", and {first} first, the others where these do not agree" if first < asked else ""
+    extra = value(kind, "extra_answers")
+    more = f", up to {extra} more where none prevails" if extra else ""
+    yield f"Each {kind.noun} is for {asked} {'person' if asked == 1 else 'people'}{early}{more}."
+    if asked > 1:
+        conflict = "is left out" if value(kind, "on_conflict") == "DISCARDED" else "goes to an adjudicator"
+        yield f"The label is the {value(kind, 'aggregation')} of the answers; a {kind.noun} without one {conflict}."
+
+
+def _watched(kind: Kind) -> Iterator[str]:
+    if items := value(kind, "test_items"):
+        tries = value(kind, "tries")
+        yield (
+            f"Before they begin they take a test of {items} questions, {value(kind, 'pass_mark'):.0%} of them to be "
+            f"right, {tries} {'time' if tries == 1 else 'times'} at most."
+        )
+    elif "test" in kind.protections:
+        yield "Nobody is tested before they begin."
+    if share := value(kind, "gold_share"):
+        yield f"Of what each is given {share:.0%} has a known answer, if the task is opened with --gold."
+    elif "gold answers" in kind.protections:
+        yield "No known answers are hidden among the work."
+    if audit := value(kind, "audit_share"):
+        yield f"Of the posts on which the detectors agree, {audit:.0%} are read by people all the same."
+    if decoys := value(kind, "decoy_share"):
+        yield f"For each post there are {decoys:g} decoys, known not to be in the language."
+
+
+def _kept(kind: Kind) -> Iterator[str]:
+    if kind.together:
+        yield f"Records of equal {kind.together} are drawn all together."
+    if kind.splits:
+        apart = " or ".join(kind.apart)
+        yield f"Records of equal {apart} are never parted by a split." if apart else "Any record may be in any split."
+
+
+def _published(kind: Kind) -> Iterator[str]:
+    formats = ", ".join(f"{name} ({what})" if what else name for name, what in kind.formats.items())
+    yield f"Published as {formats}, besides JSONL and Parquet." if formats else "Published as JSONL and Parquet alone."
+
+
+def _guidelines(kind: Kind) -> Iterator[str]:
+    if not kind.answered_here:
+        return
+    if not kind.guidelines:
+        yield "There are no guidelines: give some, or people have the question alone."
+        return
+    others = f"English ({ENGLISH})" if ENGLISH in kind.guidelines else _name(next(iter(kind.guidelines)))
+    yield f"Guidelines in {_some(sorted(kind.guidelines))}; whoever works in another language reads them in {others}."
+
+
+def _languages(kind: Kind) -> Iterator[str]:
+    for code, language in kind.languages.items():
+        own = f", in itself {language.autonym}" if language.autonym != language.name else ""
+        script = f", written in {language.script}" if language.script else ""
+        under = f"; what detectors call {_name(language.under)} may be it" if language.under else ""
+        yield f"It adds the language {language.name} ({code}){own}{script}{under}."

@@ -1,0 +1,482 @@
+"""Kinds' files: a wrong one is told in one sentence with its line; of a right one check_kind says what people see."""
+
+import re
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.kinds import KINDS
+from annotate.kinds.files import HERE, KEYS, KEYS_WITH_BASE, TAKEN, KindError, kind_of, read_kind
+from annotate.kinds.forms import FORMS
+from annotate.kinds.kind import STYLES
+from annotate.kinds.tables import read_tables
+from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
+
+MOOD = """\
+# How a review sounds
+title = "How content is the reviewer?"
+form = "grades"
+apart = ["product"]
+
+[[layout]]
+style = "question"
+fields = ["product"]
+
+[[layout]]
+style = "passage"
+fields = ["review"]
+
+[[answers]]
+code = "+"
+name = { en = "Content", de = "Zufrieden" }
+meaning = { en = "would buy it again", de = "würde es wieder kaufen" }
+key = "a"
+
+[[answers]]
+code = "-"
+name = "Annoyed"
+
+[options]
+gold_share = 0
+"""
+PIDGIN = """\
+base = "language"
+labels = ["en", "pcm", "pt-BR", "pt-PT"]
+
+[languages.pcm]
+name = "Nigerian Pidgin"
+autonym = "Naijá"
+
+[languages.pt-BR]
+name = "Brazilian Portuguese"
+under = "pt"
+
+[languages.pt-PT]
+name = "European Portuguese"
+under = "pt"
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="mood.toml"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def mood(old, new):
+    assert old in MOOD
+    return MOOD.replace(old, new, 1)
+
+
+def pidgin(old, new):
+    assert old in PIDGIN
+    return PIDGIN.replace(old, new, 1)
+
+
+WRONG = [
+    # no TOML at all
+    (MOOD.encode("utf-16"), "line 1: this is not UTF-8; save the file as UTF-8."),
+    (MOOD.encode("latin-1"), "line 17: this is not UTF-8; save the file as UTF-8."),
+    (
+        mood('form = "grades"', "form = grades"),
+        "line 3: this is not TOML (Invalid value); mend that line or the one above.",
+    ),
+    (mood('"+"', '"+'), "line 15: this is not TOML (Illegal character '\\n'); mend that line or the one above."),
+    (
+        MOOD + "[options]\n",
+        "line 26: this is not TOML (Cannot declare ('options',) twice); mend that line or the one above.",
+    ),
+    # keys
+    (mood("title", "titel"), "line 2: 'titel' is no key of a kind's file; the nearest is title."),
+    (mood("style", "stile"), "line 7: 'stile' is no key of [[layout]]; the nearest is style."),
+    (mood('key = "a"', 'keys = "a"'), "line 18: 'keys' is no key of [[answers]]; the nearest is key."),
+    (mood("gold_share", "goldshare"), "line 25: 'goldshare' is no option; the nearest is gold_share."),
+    (
+        mood("apart", "wholly"),
+        "line 4: 'wholly' is no key of a kind's file; there is title, form, together, apart, layout, answers, options, "
+        "guidelines, publishes, languages.",
+    ),
+    # what must be there, and of which type
+    (
+        mood('title = "How content is the reviewer?"\n', ""),
+        'line 1: there is no title; write what people are asked, such as title = "Is the ad relevant?".',
+    ),
+    (mood("title = ", "title = 3 # "), "line 2: title is 3; it must be a text in quotes."),
+    (
+        mood("How content", r"How\ncontent"),
+        r"line 2: title is 'How\ncontent is the reviewer?'; write a word or a few in "
+        "quotes, on one line.",
+    ),
+    (mood("How content", "How " + 200 * "c"), "line 2: title has 221 characters; shorten it to 200 or fewer."),
+    (
+        mood('form = "grades"\n', ""),
+        'line 1: there is no form; write one, such as form = "choice"; there is choice and grades.',
+    ),
+    (mood('"grades"', '"grade"'), "line 3: 'grade' is no form of answers; the nearest is grades."),
+    (mood('["product"]', '"product"'), "line 4: apart is 'product'; it must be a list in brackets."),
+    (mood("[options]", "[[options]]"), "line 24: options is [{'gold_share': 0}]; it must be a table."),
+    (mood("gold_share = 0", "gold_share = nan"), "line 25: gold_share is nan; it must be 0 to 0.5."),
+    (mood("gold_share = 0", 'stop_early = "yes"'), "line 25: stop_early is 'yes'; it must be true or false."),
+    (mood('"Annoyed"', '"Content"'), "line 22: - would be called Content as + is; give one another name."),
+    (
+        MOOD + '[guidelines]\nen = "a\\u0000b"\n',
+        "line 27: the guidelines in en hold a NUL, which no database keeps; take it out.",
+    ),
+    # the layout
+    (mood('"passage"', '"pasage"'), "line 11: 'pasage' is no style of a block; the nearest is passage."),
+    (mood('["review"]', "[]"), 'line 12: the block shows no field; name one or more, as in fields = ["query"].'),
+    (mood('["review"]', '["product"]'), "line 12: the field product is shown twice; show it in one block."),
+    (mood('["review"]', '["review", "review"]'), "line 12: 'review' stands twice in fields; leave one out."),
+    (
+        mood('["review"]', '["text"]'),
+        "line 12: no field can be called text, since exported sets have a column of that name.",
+    ),
+    (
+        mood('["review"]', '["posterior"]'),
+        "line 12: no field can be called posterior, since exported sets have a column of that name.",
+    ),
+    (
+        mood('["review"]', '["The Review"]'),
+        "line 12: 'The Review' cannot be the name of a field; write up to 30 of a to z, digits and _, a letter first.",
+    ),
+    (
+        mood('["product"]', '["produkt"]'),
+        "line 4: apart names 'produkt', which is no field of the layout; the nearest is product.",
+    ),
+    (
+        "together = 'query'\n" + MOOD,
+        "line 1: together names 'query', which is no field of the layout; there is product, review.",
+    ),
+    # answers
+    (
+        mood('code = "+"\n', ""),
+        'line 14: there is no code; write what is stored of it, such as code = "good".',
+    ),
+    (mood('name = "Annoyed"\n', ""), 'line 20: there is no name; write what people read, such as name = "Good".'),
+    (mood('"-"', '"+"'), "line 21: the code + stands at two answers; give one of them another."),
+    (
+        mood('"-"', '"very bad"'),
+        "line 21: the code 'very bad' has a space in it; write one word, and the rest as its name.",
+    ),
+    (
+        mood('[[answers]]\ncode = "-"\nname = "Annoyed"\n', ""),
+        "line 14: there is one answer only; add another [[answers]], or nothing is asked.",
+    ),
+    (
+        MOOD[: MOOD.index("[[answers]]")],
+        "line 1: there are no answers; add two [[answers]] or more, each with code and name.",
+    ),
+    (
+        re.sub(r"(?s)apart.*?(?=\[\[answers)", "", MOOD),
+        "line 4: there are answers and nothing to show; add a [[layout]] with style and fields.",
+    ),
+    (mood('key = "a"', 'key = "2"'), "line 20: - would have the same key as +; give it another with key."),
+    (mood('key = "a"', "key = 1"), "line 18: key is 1; it must be a text in quotes."),
+    (mood('key = "a"', 'key = "ä"'), "line 18: 'ä' is no key that an answer can have; write one of 1 to 9 or a to z."),
+    (mood('key = "a"', 'key = "Q"'), "line 18: the key q is that of Undefined on the page; choose another."),
+    (mood('key = "a"', 'key = "space"'), "line 18: the key space is that of Skip on the page; choose another."),
+    (
+        mood('de = "Zufrieden"', 'dee = "Zufrieden"'),
+        "line 16: 'dee' is no code of a language; write one such as de, zh-CN or hi-Latn.",
+    ),
+    (
+        mood('de = "Zufrieden"', 'pt-br = "Zufrieden"'),
+        "line 16: 'pt-br' is no code of a language; write one such as de, zh-CN or hi-Latn.",
+    ),
+    (
+        mood('de = "Zufrieden"', 'zh_cn = "Zufrieden"'),
+        "line 16: 'zh_cn' is no code of a language; the nearest is zh-CN.",
+    ),
+    (
+        mood('en = "Content", ', ""),
+        "line 16: name has no English words, which are for all other languages; add en to it.",
+    ),
+    # options
+    (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is no option of such a kind; leave it out."),
+    (mood("gold_share = 0", "gold_share = 0.7"), "line 25: gold_share is 0.7; it must be 0 to 0.5."),
+    (mood("gold_share = 0", 'redundancy = "3"'), "line 25: redundancy is '3'; it must be a whole number."),
+    (
+        mood("gold_share = 0", "redundancy = 2"),
+        "line 24: of two answers that differ neither is a majority, so a redundancy of 2 loses every such unit; ask 3, "
+        "with stop_early the third only where the first two differ.",
+    ),
+    (
+        mood("gold_share = 0", 'aggregation = "median"').replace("grades", "choice"),
+        "line 25: answers that are no grades have no median; leave it out, or write form = 'grades'.",
+    ),
+    # what is published
+    (MOOD + '[publishes]\nxgleu = "qam"\n', "line 27: 'xgleu' is no key of [publishes]; the nearest is xglue."),
+    (MOOD + '[publishes]\nxglue = "qa"\n', "line 27: xglue has no files 'qa'; the nearest is qam."),
+    (
+        MOOD + '[publishes]\nxglue = "qam"\n',
+        "line 27: qam needs the fields question, passage, and there is no question, passage; leave xglue out, or "
+        "change the kind.",
+    ),
+    # guidelines
+    (
+        MOOD + '[guidelines]\nen = "no.md"\n',
+        "the guidelines {folder}/no.md cannot be read: No such file or directory; write them, or mend the name.",
+    ),
+    (MOOD + "[guidelines]\nen = 1\n", 'line 27: the guidelines in en are no text; name a file, such as en = "en.md".'),
+    (
+        MOOD + '[guidelines]\nenglish = "en.md"\n',
+        "line 27: 'english' is no code of a language; write one such as de, zh-CN or hi-Latn.",
+    ),
+    # languages
+    (pidgin("autonym", "autonim"), "line 6: 'autonim' is no key of [languages.pcm]; the nearest is autonym."),
+    (
+        pidgin('under = "pt"', 'under = "por"'),
+        "line 8: the language pt-BR stands under 'por', which is no listed code; "
+        "write one such as pt, or leave it out.",
+    ),
+    (pidgin("languages.pcm", "languages.de"), "line 4: the language de is listed already as German; leave it out."),
+    (
+        pidgin('"pcm"', '"pidgin"'),
+        "line 2: the label 'pidgin' is no language known here; add it in a table [languages.pidgin].",
+    ),
+    (pidgin('"pt-BR"', '"pt-br"'), "line 2: the label 'pt-br' is no language known here; the nearest is pt-BR."),
+    (pidgin('"en"', '"und"'), "line 2: und stands among the labels; leave it out, it may always be answered."),
+    # a base
+    (pidgin('"language"', '"languages"'), "line 1: 'languages' is no kind to build upon; the nearest is language."),
+    (
+        pidgin('"language"', '"verify"'),
+        "line 2: verify asks about the languages it is opened for; leave labels out.",
+    ),
+    (
+        'base = "language"\n' + MOOD,
+        "line 4: a kind with a base has no form of its own; leave it out, or leave base out.",
+    ),
+    (pidgin("labels", "lables"), "line 2: 'lables' is no key of a kind with a base; the nearest is labels."),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), WRONG, ids=[sentence[:50] for _, sentence in WRONG])
+def test_a_wrong_file_is_told_in_one_sentence_with_its_line(write, tmp_path, text, sentence):
+    path, known = write(text), set(LANGUAGES)
+    with pytest.raises(KindError) as refused:
+        read_kind(path)
+    told = str(refused.value)
+    assert told.startswith(f"{path}, line ")
+    assert told.endswith(sentence.replace("{folder}", str(tmp_path)))
+    assert "\n" not in told
+    assert set(LANGUAGES) == known
+    with pytest.raises(CommandError, match=re.escape(told)):
+        call_command("check_kind", path)
+    assert not path.with_suffix(".html").exists()
+
+
+def test_check_kind_writes_over_no_page_but_its_own(write, capsys):
+    path = write(MOOD)
+    for _ in range(2):
+        call_command("check_kind", path)
+    for other in (path, path.with_name("mine.html")):
+        if other != path:
+            other.write_text("mine", encoding="utf-8")
+        before = other.read_bytes()
+        with pytest.raises(CommandError, match=r"is no page that check_kind wrote; move it, or name another with"):
+            call_command("check_kind", path, out=other)
+        assert other.read_bytes() == before
+
+
+def test_guidelines_lie_beside_the_file_and_are_no_book(write, tmp_path):
+    for elsewhere in ("../other.md", str(tmp_path.parent / "other.md")):
+        with pytest.raises(KindError, match=r"line 27: the guidelines .* do not lie beside the kind's file; put them"):
+            read_kind(write(f'{MOOD}[guidelines]\nen = "{elsewhere}"\n'))
+    (tmp_path / "book.md").write_bytes(b"a" * 1_000_001)
+    with pytest.raises(KindError, match=r"book\.md have more than 1,000,000 bytes\."):
+        read_kind(write(f'{MOOD}[guidelines]\nen = "book.md"\n'))
+    with pytest.raises(KindError, match=r"mood\.toml has more than 1,000,000 bytes; it is no kind's file\."):
+        read_kind(write(MOOD + 1_000_000 * "#"))
+
+
+def test_what_toml_leaves_to_python_is_told_too(write):
+    for text in ("a = " + 5_000 * "[", "a = " + 10_000 * "9"):
+        with pytest.raises(KindError, match=r"mood\.toml: a number is too long, or brackets stand too deep"):
+            read_kind(write(text))
+
+
+def test_a_file_that_is_not_there_is_told_too(tmp_path):
+    with pytest.raises(KindError, match=r"no\.toml cannot be read: No such file or directory\.$"):
+        read_kind(tmp_path / "no.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("language.toml", "language is a kind that comes with Assay; give the file another name."),
+        ("web_ranking.toml", "web_ranking is a kind that comes with Assay; give the file another name."),
+        ("my kind.toml", "the file's name is the kind's, and 'my kind' cannot be one"),
+        (f"{65 * 'k'}.toml", "cannot be one; use up to 64 letters"),
+    ],
+)
+def test_the_name_of_a_file_is_the_kinds(write, name, sentence):
+    with pytest.raises(KindError, match=re.escape(sentence)):
+        read_kind(write(MOOD, name))
+
+
+def test_a_language_has_one_name_only(write):
+    read_kind(write(PIDGIN, "first.toml"))
+    other = write(pidgin('"Nigerian Pidgin"', '"Naija"'), "second.toml")
+    with pytest.raises(KindError, match="line 4: the language pcm was added before as 'Nigerian Pidgin'"):
+        read_kind(other)
+
+
+def test_lines_are_told_of_whatever_toml_there_is():
+    text = 'a = [\n "[b]", # [c]\n]\ns = """\n[[no]]\nx = 1\n"""\n[[p]]\nn.m = 1\n[p.q]\nz = 2\n[[p]]\n"a.b" = 3\n'
+    lines = read_tables("file", text).source.lines
+    assert lines == {
+        ("a",): 1,
+        ("s",): 4,
+        ("p",): 8,
+        ("p", 0): 8,
+        ("p", 0, "n"): 9,
+        ("p", 0, "n", "m"): 9,
+        ("p", 0, "q"): 10,
+        ("p", 0, "q", "z"): 11,
+        ("p", 1): 12,
+        ("p", 1, "a.b"): 13,
+    }
+
+
+# --- what a right file says
+
+
+def test_answers_have_names_meanings_and_keys_by_language(write):
+    kind = read_kind(write(MOOD))
+    assert [kind.name(code) for code in "+-"] == ["Content", "Annoyed"]
+    assert [kind.name(code, "de") for code in "+-"] == ["Zufrieden", "Annoyed"]
+    assert kind.answers["+"].means("de") == "würde es wieder kaufen"
+    assert kind.answers["+"].means("fr") == "would buy it again"
+    assert [kind.answers[code].key for code in "+-"] == ["KeyA", ""]
+
+
+def test_guidelines_stand_in_the_file_or_beside_it_and_are_read_once(write):
+    write("# Deutsch", "de.md")
+    path = write(MOOD + '[guidelines]\nde = "de.md"\nen = """\n# English\n"""\n')
+    kind = read_kind(path)
+    assert kind.guidelines == {"de": "# Deutsch", "en": "# English\n"}
+    path.with_name("de.md").unlink()
+    assert kind_of("mood", kind.source).guidelines == {}
+
+
+def test_a_base_gives_what_the_file_does_not(write):
+    text = pidgin('labels = ["en", "pcm", "pt-BR", "pt-PT"]', "options.rounds = 3")
+    kind, base = read_kind(write(text, "pidgin.toml")), KINDS["language"]
+    assert (kind.slug, kind.title, kind.template, kind.guidelines) == (
+        "pidgin",
+        base.title,
+        base.template,
+        base.guidelines,
+    )
+    assert kind.defaults == {"rounds": 3}
+    # what detectors call Portuguese is one of the two
+    assert kind.labels == [*(code for code in ARTICLE_LABELS if code != "pt"), "pcm", "pt-BR", "pt-PT"]
+    assert kind.finer("pt") == ("pt-BR", "pt-PT")
+    assert base.finer("pt") == ()
+    assert kind.known("pcm")
+    assert not base.known("pcm")
+
+
+def test_one_variety_stands_beside_its_language(write):
+    kind = read_kind(write('base = "language"\n[languages.de-AT]\nname = "Austrian German"\nunder = "de"\n'))
+    assert {"de", "de-AT"} <= set(kind.labels)
+
+
+def test_a_stored_text_gives_its_languages_names_in_any_process(write):
+    kind = read_kind(write(PIDGIN))
+    LANGUAGES.known = {code: language for code, language in LANGUAGES.known.items() if code != "pcm"}
+    assert kind_of("pidgin", kind.source).name("pcm") == "Nigerian Pidgin"
+    assert LANGUAGES["pcm"].autonym == "Naijá"
+
+
+def test_a_task_stays_readable_when_a_column_is_added_that_is_called_as_its_field():
+    text = mood('["review"]', '["stage"]')
+    assert kind_of("mood", text).fields == ("product", "stage")
+
+
+def test_no_field_has_the_name_of_a_column():
+    for kind in KINDS.values():
+        assert not TAKEN.intersection(kind.fields)
+        if kind.splits:
+            assert TAKEN.issuperset({*kind.columns, "left_out", "left_out_why"} - {"fields"})
+
+
+# --- check_kind
+
+
+def checked(path, capsys, **options):
+    call_command("check_kind", path, **options)
+    return capsys.readouterr().out
+
+
+def test_what_people_will_see_is_said_in_english(write, capsys):
+    path = write(MOOD + '[guidelines]\nen = """\nRead.\n"""\n')
+    assert checked(path, capsys).splitlines() == [
+        "mood: How content is the reviewer?",
+        "People see, from top to bottom:",
+        "- product (question: a question)",
+        "- review (passage: a text to read)",
+        "They answer with a button or its key, the best first, or skip with the space bar:",
+        "- Content (+, key A, elsewhere Zufrieden): would buy it again",
+        "- Annoyed (-, key 2)",
+        "Each record is for 3 people.",
+        "The label is the majority of the answers; a record without one is left out.",
+        "Before they begin they take a test of 10 questions, 80% of them to be right, 2 times at most.",
+        "No known answers are hidden among the work.",
+        "Records of equal product are never parted by a split.",
+        "Published as JSONL and Parquet alone.",
+        "Guidelines in English (en); whoever works in another language reads them in English (en).",
+        f"The page is in {path.with_suffix('.html')}.",
+    ]
+
+
+def test_the_page_is_one_file_and_shows_the_language_that_is_asked_for(write, capsys):
+    path = write(MOOD + '[guidelines]\nen = """\n# Look twice\n"""\n')
+    out = path.with_name("page.html")
+    checked(path, capsys, out=out, language="de")
+    page = out.read_text(encoding="utf-8")
+    assert "<b>Zufrieden</b><small>würde es wieder kaufen</small>" in page
+    assert '<dt>Review</dt><dd lang="de">' in page
+    assert "<h1>Look twice</h1>" in page
+    assert "--accent" in page
+    assert not re.search(r"<script|<link|src=|@import|url\(", page)
+
+
+@pytest.mark.parametrize("base", ["language", "verify"])
+def test_the_page_of_a_question_about_languages_names_those_that_are_added(write, capsys, base):
+    path = write(pidgin("language", base).replace("labels", "# labels"), "pidgin.toml")
+    said = checked(path, capsys)
+    assert "It adds the language Nigerian Pidgin (pcm), in itself Naijá." in said
+    assert "It adds the language Brazilian Portuguese (pt-BR); what detectors call Portuguese (pt) may be it." in said
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert "Nigerian Pidgin" in page
+    assert "Naijá" in page
+
+
+@pytest.mark.parametrize("slug", [slug for slug, kind in KINDS.items() if kind.source])
+def test_the_files_that_come_with_assay_are_right(slug, capsys, tmp_path):
+    said = checked(HERE / f"{slug}.toml", capsys, out=tmp_path / "page.html")
+    assert said.startswith(f"{slug}: {KINDS[slug].title}\n")
+
+
+# --- what is told of kinds' files
+
+
+@pytest.mark.parametrize("document", ["README.md", "annotate/kinds/KINDS.md"])
+def test_the_examples_of_the_documents_are_right(document, write, settings):
+    text = (settings.BASE_DIR / document).read_text(encoding="utf-8")
+    examples = [each for each in re.findall(r"(?s)```toml\n(.*?)```", text) if "title =" in each or "base =" in each]
+    assert examples
+    for example in examples:
+        assert read_kind(write(example, "example.toml")).answered_here
+
+
+def test_all_keys_are_told():
+    text = (HERE / "KINDS.md").read_text(encoding="utf-8")
+    assert not [
+        key for key in {*KEYS, *KEYS_WITH_BASE, *STYLES, *FORMS} if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)
+    ]

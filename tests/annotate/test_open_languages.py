@@ -1,0 +1,386 @@
+"""The list of languages is open: what a task's file adds is routed, read, predicted, drawn, exported and measured like
+any other.
+"""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.core import stages
+from annotate.kinds.files import read_kind
+from annotate.models import Annotator, LanguageRoute, Task
+from annotate.work.entering import add_units
+from annotate.work.languages import is_language
+from annotate.work.new_task import TaskError, with_defaults
+from annotate.work.queue import take
+from corpora.core.languages import LANGUAGES, LISTED
+from corpora.models import Corpus, Draw, Item
+from tests.annotate.conftest import LONG, stored_task, votes
+from tests.annotate.test_admin import form_of
+
+ADDED = """
+[languages.pcm]
+name = "Nigerian Pidgin"
+autonym = "Naijá"
+script = "Latn"
+
+[languages.pt-BR]
+name = "Brazilian Portuguese"
+autonym = "português brasileiro"
+under = "pt"
+
+[languages.pt-PT]
+name = "European Portuguese"
+autonym = "português europeu"
+under = "pt"
+"""
+WHICH = 'base = "language"\nlabels = ["en", "pt-BR", "pt-PT", "pcm"]\n[options]\naudit_share = 0\naudit_least = 0\n'
+POSTS = {
+    "1": "Abeg wetin dey happen for this side, my people no dey hear anything since morning o.",
+    "2": "How far, I dey come your side tomorrow make we yarn small about the matter wey dey ground.",
+    "3": "The weather has been lovely this week and we have all been outside a lot with the dogs.",
+    "4": "O ônibus atrasou de novo e a gente ficou uma hora esperando no ponto debaixo de chuva.",
+    "5": "O autocarro atrasou-se outra vez e estivemos uma hora à espera na paragem debaixo de chuva.",
+    "6": "Na so we see am o, everybody just dey look as if dem never chop since yesterday.",
+}
+AUTHOR = "somebody"
+LABELS = {"1": "pcm", "2": "pcm", "3": "en", "4": "pt-BR", "5": "pt-PT", "6": "pcm"}
+
+
+@pytest.fixture
+def which(tmp_path):
+    path = tmp_path / "which.toml"
+    path.write_text(WHICH + ADDED, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def asked(tmp_path):
+    path = tmp_path / "is_it.toml"
+    path.write_text('base = "verify"\n' + ADDED, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def small_task(db, which):
+    """small_task([("pt", "pt", "pt")]) opens a task of the file with a post for each of these votes."""
+
+    def make(entries, kind=None, name="small", **fields):
+        kind = kind or read_kind(which)
+        corpus, _ = Corpus.objects.get_or_create(name="small")
+        items = [
+            Item(corpus=corpus, key=f"{name}{n}", text=f"{name} {LONG.format(n)}", letters=40, votes=votes(*entry))
+            for n, entry in enumerate(entries)
+        ]
+        Item.objects.bulk_create(items)
+        numbers = dict.fromkeys(("size", "asked", "frame_size"), len(items))
+        draw = Draw.objects.create(
+            corpus=corpus, design="uniform", seed=name, parts=1, frame_digest="0" * 64, **numbers
+        )
+        task = stored_task(name, kind, {"audit_share": 0.0, "audit_least": 0} | fields)
+        task.draws.add(draw)
+        add_units(task, items)
+        return task
+
+    return make
+
+
+@pytest.fixture
+def corpus(db, tmp_path):
+    rows = tmp_path / "posts.jsonl"
+    rows.write_text(
+        "".join(
+            json.dumps({"id": key, "text": text, "author": AUTHOR, "posted_at": f"2014-0{key}-15"}) + "\n"
+            for key, text in POSTS.items()
+        ),
+        encoding="utf-8",
+    )
+    call_command("import_corpus", "naija", str(rows), licence="CC0-1.0", text_may_leave=True, verbosity=0)
+    call_command("prelabel", "naija", processes=1, verbosity=0)
+
+
+def forget():
+    """What another process knows."""
+    LANGUAGES.known = {code: language for code, language in LANGUAGES.known.items() if code in LISTED}
+
+
+def label_all(client, annotator, task, said=LABELS.get):
+    """Over the API, each by the post's own label."""
+    client.force_login(annotator.user)
+    by_text = {text: key for key, text in POSTS.items()}
+    while lease := client.post(f"/api/v1/tasks/{task}/next/").json()["lease"]:
+        label = said(by_text[lease["text"]])
+        sent = client.post(f"/api/v1/leases/{lease['id']}/judge/", {"label": label}, content_type="application/json")
+        assert sent.status_code == 200, sent.json()
+
+
+# --- routing
+
+
+def test_agreement_on_a_code_that_varieties_stand_under_settles_nothing_there(small_task, make_task):
+    unit = small_task([("pt", "pt", "pt")]).units.get()
+    assert (unit.stage, unit.candidates, unit.language) == (stages.QUEUED, ["pt"], "pt")
+    other = make_task([("pt", "pt", "pt")], labels=["en", "pt"]).units.get()
+    assert (other.stage, other.label) == (stages.AGREED, "pt")
+
+
+def test_it_settles_nothing_either_where_code_and_variety_are_both_labels(small_task):
+    task = small_task([("pt", "pt", "pt"), ("en", "en", "en")], labels=["en", "pt", "pt-BR"])
+    assert [unit.stage for unit in task.units.order_by("position")] == [stages.QUEUED, stages.AGREED]
+
+
+@pytest.mark.parametrize("reads", ["pt-BR", "pt-PT"])
+def test_what_detectors_call_portuguese_goes_to_readers_of_either_variety(small_task, person, reads):
+    task = small_task([("pt", "pt en", "pt")])
+    assert take(person("ana", reads), task).unit == task.units.get()
+    assert take(person("eve", "en"), task) is None
+
+
+def test_a_route_can_part_the_varieties(small_task, person):
+    LanguageRoute.objects.create(language="pt-PT", queue="pt-PT")
+    task = small_task([("pt", "pt", "pt")])
+    assert task.units.get().language == "pt"
+    assert take(person("rui", "pt-PT"), task) is None
+    assert take(person("ana", "pt-BR"), task)
+
+
+def test_a_route_may_name_what_a_tasks_file_adds(small_task, person, client, manager):
+    client.force_login(manager)
+    row = {"language": "en", "queue": "en", "extra_candidates": "pcm"}
+    LanguageRoute.objects.filter(language="en").delete()
+    page = client.post("/admin/annotate/languageroute/add/", row)
+    assert "&#x27;pcm&#x27; is not a language code known here" in page.text
+    small_task([], name="earlier")
+    forget()
+    assert client.post("/admin/annotate/languageroute/add/", row).status_code == 302
+    task = small_task([("en", "en de", "de en")])
+    assert task.units.get().candidates == ["en", "pcm"]
+    eve, amaka = person("eve", "en"), person("amaka", "pcm")
+    client.force_login(eve.user)
+    lease = client.post("/api/v1/tasks/small/next/").json()["lease"]
+    assert client.post(f"/api/v1/leases/{lease['id']}/skip/", content_type="application/json").status_code == 200
+    assert take(amaka, task).unit.language == "pcm"
+    client.force_login(manager)
+    forget()
+    assert "Nigerian Pidgin" in client.get(f"/manage/tasks/{task.name}/").text
+
+
+def test_labels_are_offered_with_name_and_autonym(small_task, person, client):
+    small_task([("en", "en de", "de en")])
+    client.force_login(person("amaka", "en pcm").user)
+    forget()
+    page = client.post("/tasks/small/start/", headers={"HX-Request": "true"}).text
+    for shown in (
+        "<span>Nigerian Pidgin<small>Naijá</small></span>",
+        "Brazilian Portuguese<small>português brasileiro",
+    ):
+        assert shown in page
+    lease = client.post("/api/v1/tasks/small/next/").json()["lease"]
+    assert lease["answers"] == ["en", "pt-BR", "pt-PT", "pcm", "und"]
+    assert lease["names"]["pcm"] == "Nigerian Pidgin"
+    assert lease["autonyms"] == {
+        "en": "English",
+        "pt-BR": "português brasileiro",
+        "pt-PT": "português europeu",
+        "pcm": "Naijá",
+    }
+
+
+# --- people
+
+
+def people(tmp_path, languages="pcm:5 en"):
+    path = tmp_path / "people.csv"
+    path.write_text(f"username,name,languages\namaka,Amaka,{languages}\n", encoding="utf-8")
+    return path
+
+
+def test_people_read_what_a_tasks_file_adds_and_before_that_it_is_said_how(tmp_path, small_task):
+    table = people(tmp_path)
+    with pytest.raises(CommandError, match=r"open a task whose --kind is a file that adds it in a table \[languages"):
+        call_command("add_annotators", table)
+    small_task([])
+    forget()
+    call_command("add_annotators", table, verbosity=0)
+    assert dict(Annotator.objects.get().languages.values_list("language", "level")) == {"pcm": 5, "en": 5}
+
+
+def test_people_may_be_entered_before_the_task_with_the_same_file(tmp_path, which, db):
+    call_command("add_annotators", people(tmp_path), languages=which, verbosity=0)
+    assert Annotator.objects.get().languages.filter(language="pcm").exists()
+    which.write_text(WHICH, encoding="utf-8")
+    with pytest.raises(CommandError, match=r"which\.toml has no table \[languages\.CODE\]"):
+        call_command("add_annotators", people(tmp_path), languages=which)
+
+
+def test_an_added_code_that_is_not_known_is_looked_for_in_one_statement(small_task, django_assert_num_queries):
+    small_task([], name="first")
+    small_task([], name="second")
+    forget()
+    with django_assert_num_queries(1):
+        assert is_language("pcm")
+        assert is_language("pt-BR")
+    with django_assert_num_queries(1):
+        assert not is_language("xx")
+
+
+def test_a_kind_without_the_file_does_not_know_what_another_adds(small_task, corpus):
+    small_task([])
+    options = {"corpus": "naija", "seed": "1", "verbosity": 0}
+    with pytest.raises(CommandError, match=r"'pcm': not a language code known here.*A file given with --kind can add"):
+        call_command("open_task", "t", size=2, labels=["pcm"], **options)
+
+
+def test_a_task_without_the_file_is_not_given_what_another_adds_later(small_task, make_task, client, manager):
+    small_task([])
+    client.force_login(manager)
+    path = f"/admin/annotate/task/{make_task([]).pk}/change/"
+    page = client.post(path, form_of(client, path) | {"labels": "de pcm"})
+    assert "The language pcm was added by the file of another task." in page.text
+
+
+def test_two_tasks_cannot_call_a_code_differently(small_task, corpus, tmp_path):
+    small_task([])
+    forget()
+    path = tmp_path / "other.toml"
+    path.write_text(WHICH + ADDED.replace("Nigerian Pidgin", "Naija"), encoding="utf-8")
+    with pytest.raises(CommandError, match="pcm was added before as 'Nigerian Pidgin'"):
+        call_command("open_task", "t", kind=str(path), corpus="naija", seed="1", size=2, verbosity=0)
+    assert not Task.objects.filter(name="t").exists()
+
+
+def test_options_may_name_what_the_file_adds(which):
+    kind = read_kind(which)
+    assert with_defaults(kind, {"never_agree": ["pcm"]})["never_agree"] == ["pcm"]
+    with pytest.raises(TaskError):
+        with_defaults(kind, {"decoy_share": 0.5})
+
+
+# --- the whole way
+
+
+@pytest.fixture
+def predicted(corpus, which, tmp_path):
+    """A classifier that is right on all posts but the last, which it calls English."""
+    path = tmp_path / "mine.tsv"
+    path.write_text("".join(f"{key}\t{'en' if key == '6' else label}\n" for key, label in LABELS.items()))
+    call_command("import_predictions", "naija", str(path), name="mine", version="1", languages=which, verbosity=0)
+    forget()
+    return path
+
+
+@pytest.fixture
+def labelled(predicted, which, person, client):
+    """All posts labelled by one reader of all four, in a task of the file."""
+    options = {"least_letters": 1000, "corpus": "naija", "seed": "1", "verbosity": 0}
+    call_command("open_task", "which", kind=str(which), size=6, **options)
+    label_all(client, person("amaka", "en pcm pt-BR pt-PT"), "which")
+    task = Task.objects.get(name="which")
+    assert dict(task.units.values_list("item__key", "label")) == LABELS
+    return task
+
+
+def test_what_is_added_is_exported_with_its_name_and_measured(labelled, predicted, tmp_path):
+    forget()
+    out = tmp_path / "gold"
+    call_command("export_gold", "which", out=out, verbosity=0)
+    assert "| pcm | Nigerian Pidgin | 3 |" in (out / "README.md").read_text(encoding="utf-8")
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["task"]["added_languages"]["pcm"] == {
+        "name": "Nigerian Pidgin",
+        "autonym": "Naijá",
+        "script": "Latn",
+    }
+    assert manifest["task"]["added_languages"]["pt-PT"]["under"] == "pt"
+
+    forget()
+    call_command("evaluate", gold=[out], file=predicted, out=tmp_path / "report", verbosity=0)
+    report = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
+    assert report["accuracy"]["with_und"]["value"] == pytest.approx(5 / 6)
+    assert "Nigerian Pidgin" in (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_predictor_that_says_portuguese_alone_is_right_on_both_varieties(labelled, tmp_path):
+    out, said = tmp_path / "gold", tmp_path / "coarse.tsv"
+    call_command("export_gold", "which", out=out, verbosity=0)
+    said.write_text("".join(f"{key}\t{label[:2] if '-' in label else label}\n" for key, label in LABELS.items()))
+    forget()
+    call_command("evaluate", gold=[out], file=said, map=["pt=pt-BR,pt-PT"], out=tmp_path / "report", verbosity=0)
+    report = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
+    assert report["accuracy"]["with_und"]["value"] == 1.0
+
+
+@pytest.mark.parametrize("design", ["recall", "precision"])
+def test_what_is_added_is_drawn_for_by_predictions_and_verified(predicted, asked, person, client, design):
+    more = ["--history", "2014-01-01..2014-02-01", "--least-posts", "1", "--share", "0.1"] if design == "recall" else []
+    window = ["--window", "2014-02-01..2014-07-01", "--size", "9"]
+    drawn = ["--corpus", "naija", "--seed", "1", "--predictor", "mine", "--languages", "pcm", *window, *more]
+    call_command("open_task", "is_it", "--kind", str(asked), "--design", design, *drawn, verbosity=0)
+    task = Task.objects.get(name="is_it")
+    assert task.title == "Is this post in Nigerian Pidgin?"
+    forget()
+    label_all(client, person("amaka", "pcm"), "is_it", said=lambda key: "pcm" if LABELS[key] == "pcm" else "not-pcm")
+    said = dict(task.units.values_list("item__key", "label"))
+    by_author = {"2": "pcm", "3": "not-pcm", "4": "not-pcm", "5": "not-pcm", "6": "pcm"}
+    assert said == (by_author if design == "recall" else {"2": "pcm"})
+
+
+def test_the_question_names_what_was_added(predicted, asked, person, client):
+    drawn = {"design": "precision", "languages": ["pcm"], "predictor": "mine", "corpus": "naija", "seed": "1"}
+    call_command("open_task", "is_it", kind=str(asked), verbosity=0, **drawn)
+    task = Task.objects.get(name="is_it")
+    assert sorted(task.units.values_list("item__key", "asked", "language")) == [
+        ("1", "pcm", "pcm"),
+        ("2", "pcm", "pcm"),
+    ]
+    forget()
+    amaka = person("amaka", "pcm")
+    client.force_login(amaka.user)
+    page = client.post("/tasks/is_it/start/", headers={"HX-Request": "true"}).text
+    assert "<span>Is this <b>Nigerian Pidgin</b>?</span> <small>Naijá</small>" in page
+
+
+def decoys(labelled, asked, name):
+    """Language -> the labels of the posts that are hidden among those that are drawn for it."""
+    options = {"corpus": "naija", "seed": "1", "predictor": "mine", "decoy_share": 1.0, "verbosity": 0}
+    drawn = {"design": "precision", "languages": ["pcm", "pt-BR"], "size": 9}
+    call_command("open_task", name, kind=str(asked), **drawn, **options)
+    found = {}
+    for unit in Task.objects.get(name=name).units.exclude(known_answer="").select_related("item"):
+        assert unit.known_answer == f"not-{unit.asked}"
+        found.setdefault(unit.asked, set()).add(LABELS[unit.item.key])
+    return found
+
+
+def test_decoys_of_an_added_language_are_what_may_be_taken_for_it(labelled, asked):
+    """The other variety, since detectors call both Portuguese; of Pidgin, which no detector names, what the routes say
+    it is like.
+    """
+    found = decoys(labelled, asked, "before")
+    assert found.keys() == {"pt-BR"}
+    assert "pt-BR" not in found["pt-BR"]
+    LanguageRoute.objects.update_or_create(language="en", defaults={"queue": "en", "extra_candidates": ["pcm"]})
+    found = decoys(labelled, asked, "after")
+    assert found.keys() == {"pcm", "pt-BR"}
+    assert "pcm" not in found["pcm"]
+
+
+def test_a_variety_is_no_decoy_for_the_code_it_stands_under(labelled):
+    """A post in Brazilian Portuguese is Portuguese, and the answer of one task is used in another."""
+    call_command(
+        "open_task",
+        "is_pt",
+        corpus="naija",
+        seed="1",
+        design="precision",
+        predictor="cld2",
+        languages=["pt"],
+        size=9,
+        decoy_share=1.0,
+        reuse=True,
+        verbosity=0,
+    )
+    task = Task.objects.get(name="is_pt")
+    assert not task.units.exclude(known_answer="").filter(item__key__in=["4", "5"]).exists()
+    assert set(task.units.filter(item__key__in=["4", "5"]).values_list("stage", "label")) == {("LABELLED", "pt")}

@@ -1,0 +1,118 @@
+"""Options, each declared once: how they are read, checked and told."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from annotate.actions import open_task
+from annotate.core.option import Option, OptionError, codes, days, flag, fraction, share, whole_number, words, written
+from annotate.kinds import KINDS
+from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS
+from annotate.kinds.options import OPTIONS
+
+JULY = datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (whole_number, "12", 12),
+        (whole_number, "-1", -1),
+        (share, "10%", 0.1),
+        (share, "1/8", 0.125),
+        (fraction, "2.5%", Fraction(1, 40)),
+        (words, "a,b  c", ["a,b", "c"]),
+        (codes, "de, zh-CN hi", ["de", "zh-CN", "hi"]),
+        (days, "2014-07-01..2014-08-01", JULY),
+        (flag, "Yes", True),
+        (flag, "no", False),
+        (Path, "a/b.toml", Path("a/b.toml")),
+        (str, "", ""),
+    ],
+)
+def test_a_value_is_read_from_text_and_written_so_that_it_is_read_again(read, text, value):
+    assert read(text) == value
+    assert read(written(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "sentence"),
+    [
+        (whole_number, "1.5", "--it: '1.5' is no whole number."),
+        (share, "1/0", "--it: '1/0' is no share; write it as 0.1, 10% or 1/10."),
+        (days, "2014-07", "--it: '2014-07' is no window; write it as 2014-07-01..2014-08-01, the end left out."),
+        (flag, "perhaps", "--it: 'perhaps' is neither yes nor no."),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_the_options_name(read, text, sentence):
+    with pytest.raises(OptionError) as refused:
+        Option("it", read).value(text)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        (Option("at_most", whole_number, most=5), 6, "--at-most is 6; it must be 0 to 5."),
+        (Option("it", whole_number, least=1), 0, "--it is 0; it must be 1 or more."),
+        (Option("it", whole_number), -1, "--it is -1; it must be 0 or more."),
+        (Option("it", whole_number), True, "--it is True; it must be a whole number."),
+        (Option("it", share, least=0.5, most=0.999), 1, "--it is 1; it must be 0.5 to 0.999."),
+        (Option("it", share), "half", "--it is 'half'; it must be a share between 0 and 1."),
+        (Option("it", codes), "de", "--it is 'de'; it must be a list of codes."),
+        (Option("it", choices=("a", "b")), "c", "--it is 'c'; it is one of a, b."),
+        (Option("it", argument=True), 1, "it is 1; it must be a word."),
+    ],
+)
+def test_what_is_out_of_bounds_or_of_another_type_is_refused(option, value, sentence):
+    with pytest.raises(OptionError) as refused:
+        option.check(value)
+    assert str(refused.value) == sentence
+
+
+def test_of_several_values_each_is_checked_and_none_is_the_default():
+    option = Option("it", whole_number, default=(), several=True, most=3)
+    assert option.value(["1", 2]) == [1, 2]
+    assert option.value(None) == option.value([]) == ()
+    with pytest.raises(OptionError, match="--it is 4"):
+        option.value(["1", "4"])
+    with pytest.raises(OptionError, match="--it is needed"):
+        replace(option, required=True).value([])
+
+
+def test_the_help_says_the_default_and_whose_is_another():
+    option = Option("it", whole_number, default=1, help="so many")
+    assert option.told() == "so many (default 1)"
+    assert option.told({"a": 3, "b": 2, "c": 3}) == "so many (default 1; a, c: 3; b: 2)"
+    assert Option("it", help="so").told() == "so"
+    assert Option("it", flag, default=False, help="so").told() == "so"
+    assert Option("it", codes, default=[], help="which").told() == "which (default none)"
+
+
+@pytest.mark.parametrize("option", [*OPTIONS.values(), *DRAW_OPTIONS.values()], ids=lambda option: option.name)
+def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_command(option):
+    """Declared once: the command's differs in nothing but that what is left out is left to the kind, or the design."""
+    if option.default is not None:
+        assert option.value(written(option.default)) == option.check(option.default) == option.default
+    [asked] = [each for each in open_task.OPTIONS if each.name == option.name]
+    assert asked.default is None
+    assert option.help in asked.help
+    assert replace(asked, default=option.default, help=option.help, group=option.group) == option
+
+
+def test_the_command_tells_the_kinds_whose_default_differs():
+    told = {option.name: option.help for option in open_task.OPTIONS}
+    assert told["rounds"].endswith("(default 2; verify, ad_relevance, qa_match, web_ranking: 1)")
+    assert told["share"].startswith("recall: ")
+    assert told["window"].startswith("recall, precision: ")
+    for kind in KINDS.values():
+        for name in kind.defaults:
+            assert OPTIONS[name].check(kind.defaults[name]) == kind.defaults[name]
+
+
+def test_every_option_of_a_design_is_declared():
+    for design in DESIGNS.values():
+        assert {*design.options, *design.needs} <= DRAW_OPTIONS.keys()
