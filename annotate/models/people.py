@@ -28,6 +28,13 @@ class Annotator(models.Model):
     def __str__(self) -> str:
         return self.user.get_full_name() or self.user.username
 
+    def one_at_a_time(self) -> None:
+        """Have whatever else this person does, or a manager for them, wait for the end of this transaction.
+
+        no_key: or else an answer, which names the annotator and has its unit locked, would wait as well.
+        """
+        Annotator.objects.select_for_update(no_key=True).get(pk=self.pk)
+
 
 class AnnotatorLanguage(models.Model):
     """That a person reads a language, and how well."""

@@ -16,7 +16,7 @@ class GoldAnswer(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="gold_answers")
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="gold_answers")
     purpose = models.CharField(max_length=8, choices=[(p, p) for p in (PRACTICE, TEST, QUEUE)])
-    label = models.CharField(max_length=64)
+    label = models.TextField(help_text="the canonical text of the right answer")
     explanation = models.TextField(blank=True, help_text="why, in the language of the record")
 
     class Meta:
@@ -68,7 +68,7 @@ class TrialAnswer(models.Model):
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
     gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
     position = models.PositiveSmallIntegerField()
-    label = models.CharField(max_length=64, blank=True)
+    label = models.TextField(blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -1,11 +1,13 @@
 """Tasks: one question asked of a draw, its guidelines by version, and where what is in a language waits."""
 
-from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
-from django.db.models import Q
+from functools import cached_property
 
-from annotate.core import stages
-from annotate.core.aggregation import AGGREGATIONS
+from django.apps import apps
+from django.db import models
+from django.db.models import Exists, OuterRef, Subquery
+
+from annotate.kinds import KINDS, Kind, kind_of
+from annotate.kinds.options import OPTIONS
 from corpora.models import Draw
 
 
@@ -32,115 +34,74 @@ class LanguageRoute(models.Model):
         return f"{self.language} → {self.queue}"
 
 
-KNOB = [MinValueValidator(1), MaxValueValidator(99)]
-SHARE = [MinValueValidator(0.0), MaxValueValidator(1.0)]
+def _option(name: str) -> property:
+    """An option as an attribute of the task, which holds its value if its kind has it."""
+
+    def value(task):
+        return task.options.get(name, OPTIONS[name].off)
+
+    def set_value(task, given):
+        task.options = {**task.options, name: given}
+
+    return property(value, set_value)
 
 
-class Task(models.Model):
+# task.redundancy and so on, for each of kinds/options.py.
+_Options = type("_Options", (), {name: _option(name) for name in OPTIONS})
+
+
+class Tasks(models.QuerySet):
+    def for_work(self, annotator):
+        """With what handing out work asks of each, so that it is not asked one by one: its seed, whether the annotator
+        is paused in it.
+        """
+        paused = apps.get_model("annotate", "Pause").objects.filter(
+            task=OuterRef("pk"), annotator=annotator, lifted_at=None
+        )
+        first = Draw.objects.filter(tasks=OuterRef("pk")).order_by("pk")
+        return self.annotate(seed=Subquery(first.values("seed")[:1]), is_paused=Exists(paused))
+
+
+class Task(_Options, models.Model):
     """One question asked of a draw, or of one draw a language, with its guidelines and its routing."""
-
-    CONFLICTS = [(stages.ADJUDICATION, "send to adjudication"), (stages.DISCARDED, "discard")]
 
     name = models.SlugField(unique=True, max_length=64)
     title = models.CharField(max_length=200)
-    task_type = models.CharField(max_length=32)
+    kind_slug = models.CharField("kind", max_length=64)
+    kind_file = models.TextField(
+        blank=True, help_text="the TOML that its kind was made of when it was opened; later edits change nothing"
+    )
     draws = models.ManyToManyField("corpora.Draw", related_name="tasks", help_text="of one corpus and one design")
     labels = models.JSONField(help_text="what may be answered: codes of languages, besides und, or a record's labels")
     languages = models.JSONField(
         default=list, blank=True, help_text="of the records; empty where the labels are the languages"
     )
     is_open = models.BooleanField(default=True, help_text="a closed task hands out no more work")
-    # the agreement policy, fixed when the task was opened
-    least_letters = models.PositiveIntegerField(default=20, help_text="on shorter texts agreement counts for nothing")
-    never_agree = models.JSONField(default=list, blank=True)
-    # the audit of what the detectors agree on; what it chose stays chosen
-    audit_share = models.FloatField(
-        default=0.02, validators=SHARE, help_text="of the posts that the detectors agree on, how many people check"
-    )
-    audit_least = models.PositiveIntegerField(
-        default=30, help_text="and how many in each language at least, if there are as many"
-    )
-    audit_recheck = models.FloatField(
-        default=0.2, validators=SHARE, help_text="of those, how many an adjudicator checks though the reader confirms"
-    )
-    audit_limit = models.FloatField(
-        default=0.1,
-        validators=SHARE,
-        help_text="where more than this may be wrong in a language (upper end of 95%), people label all of it",
-    )
-    decoy_share = models.FloatField(
-        default=0.05, validators=SHARE, help_text="posts with a known answer, for each post that is verified"
-    )
-    overlap_share = models.FloatField(
-        default=0.0, validators=SHARE, help_text="of the posts that one person reads, how many a second one reads too"
-    )
-    # routing knobs, for what happens from now on
-    redundancy = models.PositiveSmallIntegerField(default=1, validators=KNOB)
-    stop_early = models.BooleanField(
-        default=False, help_text="ask only as many people as can settle it, and the others where they do not agree"
-    )
-    extra_answers = models.PositiveSmallIntegerField(
-        default=0, validators=[MaxValueValidator(2)], help_text="answers asked for beyond that, where none prevails"
-    )
-    aggregation = models.CharField(
-        max_length=16,
-        choices=[(name, name) for name in AGGREGATIONS],
-        default="majority",
-        help_text="from answers to a label; the median is for grades",
-    )
-    rounds = models.PositiveSmallIntegerField(
-        default=2, validators=KNOB, help_text="languages tried before adjudication"
-    )
-    skip_limit = models.PositiveSmallIntegerField(default=1, validators=KNOB, help_text="skips that end a unit's round")
-    least_level = models.PositiveSmallIntegerField(
-        default=4,
-        validators=[MaxValueValidator(5)],
-        help_text="who reads a language less well is not served it",
-    )
-    lease_minutes = models.PositiveSmallIntegerField(
-        default=10,
-        validators=[MinValueValidator(1), MaxValueValidator(1440)],
-        help_text="how long a unit is kept for who has it open",
-    )
-    on_conflict = models.CharField(
-        max_length=16,
-        choices=CONFLICTS,
-        default=stages.ADJUDICATION,
-        help_text="when the answers give no label",
-    )
-    # who may work: proven by a test, and by the gold answers among the work
-    test_items = models.PositiveSmallIntegerField(default=0, help_text="questions of the test; 0: nobody is tested")
-    pass_mark = models.FloatField(default=0.8, validators=SHARE, help_text="share of them to be answered rightly")
-    tries = models.PositiveSmallIntegerField(default=3, validators=KNOB, help_text="tests that one person may take")
-    gold_share = models.FloatField(
-        default=0.0,
-        validators=[MinValueValidator(0.0), MaxValueValidator(0.5)],
-        help_text="of what a person is given, how much has a known answer",
-    )
-    pause_below = models.FloatField(
-        default=0.7, validators=SHARE, help_text="pause who answers less than this share of the known ones rightly"
-    )
-    pause_confidence = models.FloatField(
-        default=0.95,
-        validators=[MinValueValidator(0.5), MaxValueValidator(0.999)],
-        help_text="once it is so certain",
-    )
-    pause_least = models.PositiveSmallIntegerField(
-        default=8, validators=KNOB, help_text="and they have answered so many"
-    )
+    # Those that its kind has, each with its value.
+    options = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = Tasks.as_manager()
 
     class Meta:
         ordering = ["-pk"]
-        constraints = [models.CheckConstraint(condition=Q(redundancy__gte=1), name="task_asks_somebody")]
 
     def __str__(self) -> str:
         return f"{self.title} ({self.name})"  # several tasks may ask the same
 
     @property
+    def kind(self) -> Kind:
+        return kind_of(self.kind_slug, self.kind_file) if self.kind_file else KINDS[self.kind_slug]
+
+    @property
     def read_in(self) -> list[str]:
         """The languages that people must read to work in it."""
         return self.languages or self.labels
+
+    @cached_property
+    def seed(self) -> str:
+        """That of its draws, which all have one, and which larger draws keep."""
+        return self.draw.seed
 
     @property
     def draw(self) -> Draw:

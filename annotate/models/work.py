@@ -1,6 +1,6 @@
 """Work: units, who has which of them open, what was said of them, and how they moved.
 
-The database refuses what must never be; annotate/work/ explains why. Judgments and transitions are only ever added: a
+The database refuses what must never be; work/ explains why. Judgments and transitions are only ever added: a
 judgment that no longer counts is voided.
 """
 
@@ -13,8 +13,26 @@ from annotate.models.people import Annotator
 from annotate.models.tasks import Task
 
 
+class Units(models.QuerySet):
+    """What counts of units, said here once."""
+
+    def work(self):
+        """Those that are to get a label: no gold answers hidden among them, which everybody is asked for."""
+        return self.filter(honeypot=False)
+
+    def exported(self):
+        """Those that are published: none whose answer was known beforehand."""
+        return self.filter(known_answer="")
+
+    def queued(self):
+        return self.filter(stage=stages.QUEUED)
+
+    def finished(self):
+        return self.filter(stage__in=stages.FINISHED)
+
+
 class Unit(models.Model):
-    """One item under one task. Only annotate/work/routing.py writes its stage."""
+    """One item under one task. Only work/routing.py writes its stage."""
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units")
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units")
@@ -28,7 +46,7 @@ class Unit(models.Model):
     visited = models.JSONField(default=list, help_text="queues that the unit has been in")
     round = models.PositiveSmallIntegerField(default=0)
     language = models.CharField(max_length=16, blank=True, help_text="the queue it is in, or was in last")
-    label = models.CharField(max_length=64, blank=True)
+    label = models.TextField(blank=True, help_text="the canonical text of the answer that it came to")
     copy_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="copies")
     reused_from = models.ForeignKey(
         "self",
@@ -38,15 +56,17 @@ class Unit(models.Model):
         related_name="reused_as",
         help_text="the unit of another task whose label it took",
     )
-    agreed_label = models.CharField(max_length=16, blank=True, help_text="what the detectors agreed on, if they did")
+    agreed_label = models.CharField(max_length=64, blank=True, help_text="what the detectors agreed on, if they did")
     audited = models.BooleanField(default=False, help_text="chosen by chance to audit the detectors' agreement")
     recheck = models.BooleanField(default=False, help_text="if audited, an adjudicator checks it in any case")
-    gold_answer = models.CharField(
-        max_length=64, blank=True, help_text="known beforehand: hidden among the work, and never exported"
+    known_answer = models.TextField(
+        blank=True, help_text="known beforehand: a decoy or gold answer hidden among the work, and never exported"
     )
     honeypot = models.BooleanField(
         default=False, help_text="a gold answer that everybody is asked for, again and again, and that gets no label"
     )
+
+    objects = Units.as_manager()
 
     class Meta:
         ordering = ["position"]
@@ -75,11 +95,12 @@ class Unit(models.Model):
                 name="agreed_on_a_label",
             ),
             models.CheckConstraint(
-                condition=Q(gold_answer="") | Q(copy_of__isnull=True, reused_from__isnull=True),
-                name="gold_answer_stands_alone",
+                condition=Q(known_answer="") | Q(copy_of__isnull=True, reused_from__isnull=True),
+                name="known_answer_stands_alone",
             ),
+            models.CheckConstraint(condition=Q(redundancy__gte=1), name="unit_asks_somebody"),
             models.CheckConstraint(
-                condition=Q(honeypot=False) | (Q(stage=stages.QUEUED) & ~Q(gold_answer="")),
+                condition=Q(honeypot=False) | (Q(stage=stages.QUEUED) & ~Q(known_answer="")),
                 name="honeypot_stays_queued",
             ),
         ]
@@ -129,6 +150,33 @@ class Lease(models.Model):
         return f"{self.unit} to {self.annotator}"
 
 
+class Judgments(models.QuerySet):
+    """What counts of judgments, said here once."""
+
+    def live(self):
+        """Those that stand."""
+        return self.filter(voided_at=None)
+
+    def binding(self):
+        """Those after which a person is not asked again: that stand, or that a manager voided."""
+        return self.filter(BINDING)
+
+    def answers(self):
+        return self.filter(kind=Judgment.ANSWER)
+
+    def decisions(self):
+        """Those of adjudicators."""
+        return self.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
+
+    def of_work(self):
+        """Those of units that are to get a label."""
+        return self.filter(unit__honeypot=False)
+
+
+# As a condition, for subqueries and counts.
+BINDING = Q(voided_at=None) | Q(voided_by__isnull=False)
+
+
 class Judgment(models.Model):
     """What one person said of one unit: an answer or a skip, or as an adjudicator a settlement or a discard.
 
@@ -142,7 +190,7 @@ class Judgment(models.Model):
     # An adjudicator needs no lease.
     lease = models.OneToOneField(Lease, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=8, choices=[(k, k) for k in (ANSWER, SKIP, SETTLE, DISCARD, REPEAT)])
-    label = models.CharField(max_length=64, blank=True)
+    label = models.TextField(blank=True, help_text="the canonical text of the answer")
     reason = models.CharField(max_length=200, blank=True)
     comment = models.TextField(blank=True)
     shown_at = models.DateTimeField(null=True)
@@ -156,6 +204,8 @@ class Judgment(models.Model):
         blank=True,
         help_text="the manager who voided it; nobody where it was taken back",
     )
+
+    objects = Judgments.as_manager()
 
     class Meta:
         ordering = ["pk"]
@@ -199,7 +249,7 @@ class Transition(models.Model):
     to_stage = models.CharField(max_length=16)
     round = models.PositiveSmallIntegerField()
     language = models.CharField(max_length=16, blank=True)
-    label = models.CharField(max_length=64, blank=True)
+    label = models.TextField(blank=True)
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, null=True, blank=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True)
     at = models.DateTimeField()

@@ -1,8 +1,8 @@
-"""What presenting.py says of a task, wherever a template has one."""
+"""What pages/showing.py says of a task, wherever a template has one."""
 
 from django import template
 
-from annotate.pages import presenting
+from annotate.pages import showing
 
 register = template.Library()
-register.filter("question", presenting.question_about)
+register.filter("question", showing.question_about)

@@ -9,8 +9,8 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
-from annotate.models import AnnotatorLanguage, Judgment, Lease, Task, Unit
+from annotate.kinds import Answer
+from annotate.models import AnnotatorLanguage, Judgment, Lease, Unit
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.models import Draw, Item
@@ -133,7 +133,7 @@ def test_agreed_without_what_was_agreed_on(task):
 def test_a_copy_whose_answer_is_known(task, unit):
     agreed = task.units.filter(stage=stages.AGREED)
     agreed.update(label="", stage=stages.COPIED, copy_of=unit)
-    refuses("gold_answer_stands_alone", lambda: task.units.filter(copy_of=unit).update(gold_answer="not-de"))
+    refuses("known_answer_stands_alone", lambda: task.units.filter(copy_of=unit).update(known_answer="not-de"))
 
 
 def test_an_unknown_stage(unit):
@@ -205,8 +205,8 @@ def test_an_item_twice_in_one_task(unit):
     refuses("item_asked_once_in_task", lambda: Unit.objects.create(**again))
 
 
-def test_a_task_that_asks_nobody(task):
-    refuses("task_asks_somebody", lambda: Task.objects.update(redundancy=0))
+def test_a_unit_that_asks_nobody(unit):
+    refuses("unit_asks_somebody", lambda: Unit.objects.update(redundancy=0))
 
 
 def test_a_language_twice_for_one_annotator_and_a_level_above_native(ann):
