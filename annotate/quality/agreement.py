@@ -5,7 +5,7 @@ hidden gold answers, and none of adjudicators, who see what others said. Of post
 overlap counts, posts that two people or more have read.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from annotate.actions.judgment_files import JudgmentFileError
 from annotate.core import agreement, dawid_skene
 from annotate.core.aggregation import at_first
 from annotate.core.answers import Answers, Floats, credit, tabulate, winners
 from annotate.core.estimation import proportion
 from annotate.core.lottery import lot
-from annotate.kinds import TASK_TYPES
 from annotate.models import Annotator, Judgment, Task
-from corpora.core.languages import UND
 
-YES, NO = "yes", "no"
+
+class UnknownLabel(ValueError):
+    """A true label that is none of the task's; says which."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Fitted:
 @dataclass(frozen=True)
 class _Options:
     labels: list[str]
-    ordered: bool
+    distances: Mapping[str, agreement.Distance]
     seed: int
     replicates: int
     asked_first: int | None
@@ -78,10 +77,10 @@ def report(
     """Everything about the agreement of a task that can be written as JSON.
 
     gold: item -> true label, of any of them. repeats: count the further answers of one person on one unit, which were
-    imported for analysis only. ordinal: the labels are grades, in order, as they are anyway where the task type says
-    so. found: the answers, where they have been read. JudgmentFileError where a true label is none of the task.
+    imported for analysis only. ordinal: the labels are grades, in order, as they are anyway where the kind says
+    so. found: the answers, where they have been read. UnknownLabel where a true label is none of the task.
 
-        {"task", "task_type", "repeats": bool, "replicates", "labels": [...], "ordered": bool,
+        {"task", "kind", "repeats": bool, "replicates", "labels": [...], "ordered": bool,
          "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
 
     SECTION, of all answers or of those in one language:
@@ -107,13 +106,15 @@ def report(
     said, labels, model = found.said, found.labels, found.model
     options = _Options(
         labels=labels,
-        ordered=ordinal or TASK_TYPES[task.task_type].ordered,
+        distances=_distances(task, labels, ordinal),
         seed=int(lot(task.draw.seed, "agreement", task.name)[:12], 16),
         replicates=replicates,
-        asked_first=at_first(task.redundancy, stop_early=task.stop_early) if adaptive(task) else None,
+        asked_first=at_first(task.redundancy, stop_early=task.stop_early)
+        if task.stop_early or task.extra_answers
+        else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
     )
-    truth = None if gold is None else _truth(said, gold, labels)
+    truth = None if gold is None else _truth(said, gold, labels, task.kind.compared_as)
     whole = _section(said, model, truth, options)
     if gold is not None:
         keys = {one.key for one in said}
@@ -122,11 +123,11 @@ def report(
     by_language.pop("", None)
     return {
         "task": task.name,
-        "task_type": task.task_type,
+        "kind": task.kind_slug,
         "repeats": repeats,
         "replicates": replicates,
         "labels": labels,
-        "ordered": options.ordered,
+        "ordered": "ordinal" in options.distances,
         "all": whole,
         "languages": {code: _section(group, model, truth, options) for code, group in by_language.items()},
     }
@@ -135,8 +136,13 @@ def report(
 def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -> Fitted:
     """without: units whose answers do not count."""
     said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
-    labels = labels_of(task)
+    labels = values_of(task, said)
     return Fitted(said, labels, _model(task, said, labels))
+
+
+def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
+    """The canonical texts that are told apart: where one language is asked about at a time, yes, no and und."""
+    return task.kind.form.values(task.kind.compared(task), (one.label for one in said))
 
 
 def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
@@ -150,51 +156,32 @@ def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
     }
 
 
-def adaptive(task: Task) -> bool:
-    """Whether how many people are asked of a unit depends on what the first ones say."""
-    return bool(task.stop_early or task.extra_answers)
-
-
-def labels_of(task: Task) -> list[str]:
-    """What may be said: where one language is asked about at a time, yes, no and und."""
-    if task.task_type == "verify":
-        return [YES, NO, UND]
-    return list(task.labels) if TASK_TYPES[task.task_type].records else [*task.labels, UND]
-
-
 def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     """The answers that count, by language, then by unit, then as they were given."""
-    records = TASK_TYPES[task.task_type].records
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
-    live = Judgment.objects.filter(unit__task=task, unit__honeypot=False, unit__gold_answer="")
-    rows = (
-        live.filter(voided_at=None, kind__in=kinds)
-        .order_by("unit_id", "answered_at", "pk")
-        .values_list(
-            "unit_id",
-            "annotator_id",
-            "label",
-            "unit__asked",
-            "unit__language",
-            "unit__item__language",
-            "unit__item__key",
-        )
+    live = Judgment.objects.live().of_work().filter(unit__task=task, unit__known_answer="", kind__in=kinds)
+    # Where records have no declared language, the queue they wait in says nothing of them.
+    paths = ("unit__item__language",) if task.languages else task.kind.spoken_paths
+    rows = live.order_by("unit_id", "answered_at", "pk").values_list(
+        "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
     )
     said = []
-    for unit, annotator, label, asked, queue, declared, key in rows.iterator():
-        language = declared if task.languages else "" if records else asked or queue
-        said.append(Said(unit, annotator, _said(asked, label), language, key, asked))
-    if not records:
+    for unit, annotator, label, asked, key, *languages in rows.iterator():
+        language = next(filter(None, languages), "")
+        said.append(Said(unit, annotator, task.kind.compared_as(asked, label), language, key, asked))
+    if not task.kind.counts_single:
         many = {unit for unit, group in groupby(said, attrgetter("unit")) if len(list(group)) > 1}
         said = [one for one in said if one.unit in many]
     return sorted(said, key=attrgetter("language"))  # stable: units stay together
 
 
-def _said(asked: str, label: str) -> str:
-    return label if not asked or label == UND else YES if label == asked else NO
-
-
 # --- what is made of the answers
+
+
+def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, agreement.Distance]:
+    """ordinal: the labels are grades though the kind's form does not say so."""
+    found = task.kind.form.distances(labels)
+    return {**found, "ordinal": agreement.ordinal} if ordinal else found
 
 
 def _model(task: Task, said: list[Said], labels: list[str]) -> _Model:
@@ -214,15 +201,17 @@ def _table(said: Iterable[Said], labels: list[str]) -> Answers:
     return tabulate(((one.unit, one.annotator, one.label) for one in said), labels)
 
 
-def _truth(said: list[Said], gold: Mapping[str, str], labels: list[str]) -> dict[int, int]:
+def _truth(
+    said: list[Said], gold: Mapping[str, str], labels: list[str], compared_as: Callable[[str, str], str]
+) -> dict[int, int]:
     """Unit -> the place of its true label, of those that have one."""
     places = {label: place for place, label in enumerate(labels)}
     truth = {}
     for one in said:
         if one.key in gold:
-            label = _said(one.asked, gold[one.key])
+            label = compared_as(one.asked, gold[one.key])
             if label not in places:
-                raise JudgmentFileError(
+                raise UnknownLabel(
                     f"The true label of {one.key} is {label!r}, which is none of the task's: {', '.join(labels)}."
                 )
             truth[one.unit] = places[label]
@@ -243,7 +232,9 @@ def _section(said: list[Said], model: _Model, truth: Mapping[int, int] | None, o
         "judgments": len(table.unit),
         "observed": agreement.observed_agreement(counts, **drawn).as_dict(),
         "nominal": agreement.alpha(counts, **drawn).as_dict(),
-        "ordinal": agreement.alpha(counts, agreement.ordinal, **drawn).as_dict() if options.ordered else None,
+        "ordinal": agreement.alpha(counts, options.distances["ordinal"], **drawn).as_dict()
+        if "ordinal" in options.distances
+        else None,
         "against_rest": _against_rest(first, options),
         "dawid_skene": {
             "rounds": max((rounds for rounds, _ in ends), default=0),
@@ -261,7 +252,7 @@ def _first(said: list[Said], number: int | None) -> Iterable[Said]:
 
 
 def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
-    distance = agreement.ordinal if options.ordered else agreement.nominal
+    *_, distance = options.distances.values()
     each = agreement.against_rest(table, distance, seed=options.seed, replicates=options.replicates)
     shared = [one for one in each if one.units]
     return [

@@ -1,18 +1,17 @@
 """How wrong the detectors are where they agree, by what people found in the posts chosen for the audit.
 
-Which posts are chosen is decided when units are added (routing.py). A reader is not told, and an adjudicator who
-checks the answer sees neither it nor the votes. Where too much of a language may be wrong, people label all of it.
+Posts are chosen by lot when units are added. A reader is not told, and an adjudicator who checks the answer sees
+neither it nor the votes. Where too much of a language may be wrong, people label all of it (work/contesting.py).
 """
 
 from collections.abc import Iterable
 
 from django.db.models import Count, Prefetch, Q, QuerySet
 
-from annotate.core import stages
+from annotate.core import lottery, stages
 from annotate.core.aggregation import majority
 from annotate.core.audits import Audit, bounds, error, overall_error
 from annotate.models import Judgment, Task, Unit
-from annotate.work.routing import contest, contested_labels
 
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
@@ -22,7 +21,7 @@ def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
         posts = posts.filter(agreed_label__in=labels)
     counted = dict(posts.order_by("agreed_label").values_list("agreed_label").annotate(Count("pk")))
     found: dict[str, list[str]] = {label: [] for label in counted}
-    answers = Judgment.objects.filter(kind=Judgment.ANSWER, voided_at=None)
+    answers = Judgment.objects.live().answers()
     chosen = posts.filter(audited=True).select_related("task", "copy_of__task")
     for unit in chosen.prefetch_related(
         Prefetch("judgments", queryset=answers), Prefetch("copy_of__judgments", queryset=answers)
@@ -60,46 +59,54 @@ def over_limit(task: Task, audit: Audit) -> bool:
     return audit.resolved + audit.unresolved > 0 and error(audit).high > task.audit_limit
 
 
-def check_limit(unit: Unit) -> None:
-    """After the last word on an audited unit: where its language fails the audit, send the rest of it to people.
+def audit_counts(task: Task) -> dict[str, tuple[int, int]]:
+    """Label -> how many posts the detectors agree on with it, and how many of those were chosen for the audit."""
+    counts = task.units.exclude(agreed_label="").order_by().values_list("agreed_label")
+    counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
+    return {label: (posts, chosen) for label, posts, chosen in counts}
 
-    Only once all of the language's audit is done, since a few answers bound nothing. The caller has the unit locked.
+
+def contested_labels(task: Task) -> set[str]:
+    """The labels on which the detectors agreed and which people give all of, as the audit failed."""
+    contested = task.units.filter(transitions__event="contested")
+    return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
+
+
+def choose_audits(task: Task, units: list[Unit], seed: str) -> list[Unit]:
+    """Choose the posts by which the detectors' agreement is audited, and mark them.
+
+    By lot among the posts of each language on which they agree, copies too, since it is posts that are counted. Where
+    a task is extended, the lots are drawn among what is added: its earlier choice stays.
     """
-    label = unit.agreed_label
-    if unit.stage not in stages.FINISHED or not label or not _left(unit.task, label):
-        return
-    # Two last answers at a time would each take the other for outstanding: the second waits here for the first.
-    task = locked(unit.task)
-    if not _waiting(task).filter(agreed_label=label).exists() and over_limit(task, audits(task, [label])[label]):
-        contest(task, label)
+    added: dict[str, list[Unit]] = {}
+    for unit in units:
+        if unit.agreed_label:
+            added.setdefault(unit.agreed_label, []).append(unit)
+    before = audit_counts(task)
+    chosen = []
+    for label, posts in added.items():
+        posts_before, audited_before = before.get(label, (0, 0))
+        total = posts_before + len(posts)
+        wanted = max(lottery.part_of(task.audit_share, total), min(task.audit_least, total)) - audited_before
+        by_key = {unit.item.key: unit for unit in posts}
+        keys = lottery.drawn(by_key, max(0, wanted), seed=seed, purpose="audit")
+        chosen += [by_key[key] for key in keys]
+    for unit in chosen:
+        unit.audited = True
+    return chosen
 
 
-def locked(task: Task) -> Task:
-    """The task, whose agreement only one transaction at a time judges or adds to."""
-    return Task.objects.select_for_update(no_key=True).get(pk=task.pk)
-
-
-def contest_all(task: Task, by=None) -> dict[str, int]:
-    """The same for all languages of a task, as when its limit was lowered. Label -> units sent to people."""
-    sent = {}
-    waiting = _labels(_waiting(task))
-    for label, audit in audits(task).items():
-        if label not in waiting and _left(task, label) and over_limit(task, audit):
-            sent[label] = contest(task, label, by)
-    return sent
-
-
-def _left(task: Task, label: str) -> bool:
+def left(task: Task, label: str) -> bool:
     return task.units.filter(agreed_label=label, stage=stages.AGREED).exists()
 
 
-def _waiting(task: Task) -> QuerySet[Unit]:
+def waiting(task: Task) -> QuerySet[Unit]:
     """What of the audit is not done yet. Where a language failed it, the rest that people read does not count."""
     chosen = Q(audited=True) | Q(pk__in=task.units.filter(audited=True).values("copy_of"))
     return task.units.filter(chosen, stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
 
-def _labels(units: QuerySet[Unit]) -> set[str]:
+def labels_of(units: QuerySet[Unit]) -> set[str]:
     return set(units.exclude(agreed_label="").order_by().values_list("agreed_label", flat=True).distinct())
 
 
@@ -112,7 +119,7 @@ def report(task: Task) -> dict:
     over_limit: it is done, too much may be wrong, and some were not read; contested: people label them all.
     """
     found = audits(task)
-    left, waiting = _labels(task.units.filter(stage=stages.AGREED)), _labels(_waiting(task))
+    unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task))
     contested = contested_labels(task)
     return {
         "limit": task.audit_limit,
@@ -125,8 +132,8 @@ def report(task: Task) -> dict:
                 "unresolved": audit.unresolved,
                 "error": error(audit).as_dict(),
                 "bounds": list(bounds(audit)),
-                "waiting": label in waiting,
-                "over_limit": label in left and label not in waiting and over_limit(task, audit),
+                "waiting": label in unfinished,
+                "over_limit": label in unread and label not in unfinished and over_limit(task, audit),
                 "contested": label in contested,
             }
             for label, audit in found.items()

@@ -7,16 +7,15 @@ is shown nothing but candidates of one language is biased towards Yes.)
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 
 from django.db.models import Count, Prefetch
 
 from annotate.core import lottery, stages
 from annotate.core.estimation import proportion
-from annotate.core.labels import answer_about, negative
-from annotate.kinds.language import UNLISTED
-from annotate.models import Judgment, Task, Unit
-from annotate.work.routing import read_in
+from annotate.kinds.labels import answer_about, negative
+from annotate.kinds.languages import UNLISTED
+from annotate.models import Judgment, LanguageRoute, Task, Unit
 from corpora.core.languages import LANGUAGES, UND, confusable_with
 from corpora.models import Corpus, Item
 
@@ -24,7 +23,7 @@ from corpora.models import Corpus, Item
 def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
     """Item -> the units by which people have labelled it, or a post with the same text, in any task of the corpus."""
     said_und = Judgment.objects.filter(voided_at=None, label=UND)
-    units = Unit.objects.filter(item__corpus=corpus, stage=stages.LABELLED, reused_from=None, gold_answer="")
+    units = Unit.objects.filter(item__corpus=corpus, stage=stages.LABELLED, reused_from=None, known_answer="")
     judged = {
         unit.pk: unit
         for unit in units.select_related("item", "task")
@@ -61,10 +60,10 @@ def decoys(
     by_text: dict[str, list[Unit]] = {}
     for units in known.values():
         by_text.setdefault(units[0].item.text, []).extend(units)
-    eligible = {}
+    eligible, similar = {}, _similar(task, asked)
     for text, units in by_text.items():
         answers = {answer for _, answer in _answers(units, asked)}
-        if answers == {negative(asked)} and text not in drawn_texts and _tempting(units, asked):
+        if answers == {negative(asked)} and text not in drawn_texts and _tempting(units, asked, similar):
             eligible[units[0].item.key] = units[0].item
     seen = {item.text for item in drawn if item.pk not in reused}
     count = lottery.part_of(task.decoy_share, len(seen))
@@ -92,8 +91,9 @@ def _answer(unit: Unit, asked: str) -> str | None:
     """
     if unit.label != UND or unit.asked:
         return answer_about(asked, unit.label)
-    finer = LANGUAGES[asked].labels
-    if asked not in read_in(unit.task) and not set(finer).intersection(unit.task.labels):
+    kind, listed = unit.task.kind, set(unit.task.labels)
+    read = {code for label in unit.task.read_in for code in (label, *kind.finer(label))}
+    if asked not in read and not listed.intersection(kind.finer(asked)):
         return None
     if any(judgment.kind == Judgment.SETTLE for judgment in unit.said_und):
         return None
@@ -101,11 +101,25 @@ def _answer(unit: Unit, asked: str) -> str | None:
     return {(True,): negative(asked), (False,): UND}.get(tuple(unlisted))
 
 
-def _tempting(units: list[Unit], asked: str) -> bool:
+def _similar(task: Task, asked: str) -> set[str]:
+    """The codes by which a detector may mean the language: its own, and those of which one stands for the other.
+
+    Of a language that the task's file adds no detector has a code: what is like it is the code it stands under, the
+    others under that, and those after which the routes try it.
+    """
+    kind = task.kind
+    meant = {asked, *kind.finer(asked)}
+    similar = meant | {code for code, language in LANGUAGES.items() if meant.intersection(language.labels)}
+    if asked in kind.languages:
+        under = kind.under(asked)
+        routes = LanguageRoute.objects.values_list("language", "extra_candidates")
+        similar |= {under, *kind.finer(under), *(language for language, extra in routes if asked in extra)}
+    return similar
+
+
+def _tempting(units: list[Unit], asked: str, similar: Collection[str]) -> bool:
     ranked = {code for ranking in units[0].item.votes.values() for code, _ in ranking}
-    ranked |= {label for code in ranked for label in LANGUAGES[code].labels}
-    meant = {asked, *LANGUAGES[asked].labels}
-    return bool(ranked & meant) or any(unit.label in confusable_with(asked) for unit in units)
+    return bool(ranked.intersection(similar)) or any(unit.label in confusable_with(asked) for unit in units)
 
 
 def report(task: Task) -> dict:
@@ -116,7 +130,7 @@ def report(task: Task) -> dict:
     """
     languages = task.draws.order_by("language").values_list("language", flat=True)
     counts: dict[str, Counter[str]] = {asked: Counter() for asked in languages}
-    hidden = task.units.exclude(gold_answer="")
+    hidden = task.units.exclude(known_answer="")
     for asked, number in hidden.order_by().values_list("asked").annotate(Count("pk")):
         counts[asked]["decoys"] = number
     answers = Judgment.objects.filter(unit__in=hidden.order_by(), kind=Judgment.ANSWER, voided_at=None)

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import transaction
+from django.db.models import Count
 
 from annotate.core.refusals import InvalidAnswer
-from annotate.models import GoldAnswer, Task, Trial
+from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.quality.honeypots import answers
-from annotate.work.routing import add_units, same
-from corpora.ingest import MAX_LINE, check_file
-from corpora.models import Item
-from corpora.readers import Columns, Fault, format_of, read_rows
+from corpora.models import Item, same
+from corpora.readers import MAX_LINE, Columns, Fault, check_file, format_of, read_rows
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
@@ -71,17 +70,17 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
     return list(rows.values())
 
 
-def add_gold_answers(task: Task, rows: list[GoldRow], items: list[Item]) -> None:
-    """Put the answers in the task's languages to their use. items: those of the rows, in their order.
+def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
+    """Store the answers in the task's languages. items: those of the rows, in their order.
 
-    The caller has a transaction.
+    Returns those that are to be hidden among the work, with what is right. The caller has a transaction.
     """
     both = [(row, item) for row, item in zip(rows, items, strict=True) if item.language in task.languages]
     for row, _ in both:
-        if row.label not in task.labels:
-            raise GoldAnswerError(
-                f"The gold answer of {row.id} is {row.label!r}; the labels of the task are {', '.join(task.labels)}."
-            )
+        try:
+            task.kind.form.check(row.label, task.labels)
+        except ValueError as error:
+            raise GoldAnswerError(f"The gold answer of {row.id}: {error}") from error
     first: dict[tuple, str] = {}
     for row, item in both:
         if (other := first.setdefault(same(item), row.id)) != row.id:
@@ -93,8 +92,7 @@ def add_gold_answers(task: Task, rows: list[GoldRow], items: list[Item]) -> None
         GoldAnswer(task=task, item=item, purpose=row.purpose, label=row.label, explanation=row.explanation)
         for row, item in both
     )
-    hidden = {item: row.label for row, item in both if row.purpose == GoldAnswer.QUEUE}
-    add_units(task, list(hidden), gold_answers={item.pk: label for item, label in hidden.items()}, honeypots=True)
+    return {item: row.label for row, item in both if row.purpose == GoldAnswer.QUEUE}
 
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
@@ -132,10 +130,25 @@ def check_pool(task: Task) -> None:
             )
 
 
+def answered(task: Task) -> dict[int, tuple[int, int]]:
+    """Item -> how often its gold answer was answered rightly, and how often in all: in tests, or in the queue."""
+    known = dict(task.gold_answers.values_list("item_id", "label"))
+    tests = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind=Trial.TEST, answered_at__isnull=False)
+    counts: Counter[int] = Counter()
+    right: Counter[int] = Counter()
+    for rows, item in ((tests, "gold_answer__item"), (answers(task), "unit__item")):
+        for key, said, number in rows.order_by().values_list(item, "label").annotate(Count("pk")):
+            counts[key] += number
+            right[key] += number if key in known and task.kind.form.agrees(said, known[key]) else 0
+    return {key: (right[key], number) for key, number in counts.items()}
+
+
 def check_correction(task: Task, purpose: str, label: str, explanation: str) -> None:
     """InvalidAnswer where a gold answer cannot be that."""
-    if label not in task.labels:
-        raise InvalidAnswer(f"{label!r} is no label of this task; it is one of {', '.join(task.labels)}.")
+    try:
+        task.kind.form.check(label, task.labels)
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from error
     if purpose == GoldAnswer.PRACTICE and not explanation.strip():
         raise InvalidAnswer("Practice is explained item by item. Say in a sentence why this is right.")
 
@@ -153,10 +166,11 @@ def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
     gold.save(update_fields=["label", "explanation"])
     # Under the unit's lock, as everything that changes it.
     for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
-        unit.gold_answer = label
-        unit.save(update_fields=["gold_answer"])
+        unit.known_answer = label
+        unit.save(update_fields=["known_answer"])
     if label == before:
         return 0, 0
-    said = Counter(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
-    said += Counter(answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True))
-    return said[label], said[before]
+    said = list(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
+    said += answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True)
+    agrees = gold.task.kind.form.agrees
+    return sum(agrees(each, label) for each in said), sum(agrees(each, before) for each in said)

@@ -1,6 +1,6 @@
 """Which version of a task's guidelines holds, in which language; and new versions, which never change an old one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from django.db import transaction
 
@@ -10,20 +10,22 @@ from annotate.models import Guidelines, Task
 ENGLISH = "en"
 
 
-def _newest(task: Task) -> dict[str, Guidelines]:
+def newest_of(task: Task) -> dict[str, Guidelines]:
+    """Language -> the version that holds in it."""
     newest: dict[str, Guidelines] = {}
     for version in task.guidelines.order_by("language", "-major", "-minor"):
         newest.setdefault(version.language, version)
     return newest
 
 
-def _in(language: str, newest: Mapping):
+def in_language(language: str, newest: Mapping):
+    """What holds in a language: its own, else the English, else whatever there is; None of nothing."""
     return newest.get(language) or newest.get(ENGLISH) or next(iter(newest.values()), None)
 
 
 def current(task: Task, language: str = ENGLISH) -> Guidelines | None:
     """The newest version in a language; where there is none in it, the English one, or whatever there is."""
-    return _in(language, _newest(task))
+    return in_language(language, newest_of(task))
 
 
 def versions(task: Task, language: str) -> list[Guidelines]:
@@ -33,17 +35,31 @@ def versions(task: Task, language: str) -> list[Guidelines]:
 
 def languages(task: Task) -> list[str]:
     """The languages in which there are guidelines, by code."""
-    return sorted(_newest(task))
+    return sorted(newest_of(task))
 
 
 def majors(task: Task) -> dict[str, int]:
     """Each language of the task's records -> the major version under which its test is to be passed."""
-    newest: dict[str, int] = {}
-    # Without the texts, which are long, and asked for with every unit that is handed out.
-    versions = task.guidelines.order_by("language", "-major", "-minor").values_list("language", "major")
-    for language, major in versions:
-        newest.setdefault(language, major)
-    return {language: _in(language, newest) or 0 for language in task.languages}
+    return majors_of([task])[task.pk]
+
+
+def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
+    """The same of several tasks, by their keys."""
+    listed = list(tasks)
+    # Without the texts, which are long.
+    rows = Guidelines.objects.filter(task__in=listed).order_by().values_list("task_id", "language", "major")
+    return holding(listed, rows if listed else ())
+
+
+def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dict[int, dict[str, int]]:
+    """The same from what has been read: task, language and major version of each of their guidelines."""
+    newest: dict[int, dict[str, int]] = {task.pk: {} for task in listed}
+    for task, language, major in sorted(versions):
+        newest[task][language] = max(major, newest[task].get(language, 0))
+    return {
+        task.pk: {language: in_language(language, newest[task.pk]) or 0 for language in task.languages}
+        for task in listed
+    }
 
 
 def add_first(task: Task, texts: Mapping[str, str]) -> None:

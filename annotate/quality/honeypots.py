@@ -3,69 +3,59 @@
 Of each block of ten units in a language, where the task's share is a tenth, one has a known answer, at a place drawn by
 lot for the annotator. It is asked for, shown and counted like the others; only its stage never changes, so that
 everybody can be asked for it. Each language has blocks of its own: where its honeypots are used up, none is made up for
-in another. Who fails too many is paused by annotate/quality/pauses.py.
+in another. Who fails too many is paused (pauses.py).
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from django.db.models import Count, F, Q, QuerySet
-from django.utils import timezone
+from django.db.models import Count, QuerySet
 
-from annotate.core import lottery, stages
+from annotate.core import lottery
 from annotate.core.estimation import proportion
-from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.work.routing import binding
+from annotate.models import Annotator, Judgment, Task, Unit
 
 
-def due(annotator: Annotator, task: Task, language: str, units: QuerySet[Unit]) -> Unit | None:
-    """The honeypot that the annotator is to be given instead of the next unit, which is in this language, locked; None
-    where it is not its turn.
+def is_due(permit, language: str, tally) -> bool:
+    """Whether the annotator is to be given a honeypot instead of the next unit, which is in this language.
 
-    units: those that they may be given. One that somebody else has locked this moment is left out: it comes later.
+    permit: of work/permit.py; tally: of work/tally.py.
     """
-    if not task.gold_share:
-        return None
-    judged = _judged(annotator, task)[language]
-    if (
-        _scheduled(_places(annotator, language, _seed(task), block(task)), judged.total() + 1, block(task))
-        <= judged[True]
-    ):
-        return None
-    pots = {unit.item_id: unit.pk for unit in units.filter(honeypot=True, language=language)}
-    order = lottery.drawn(map(str, pots), len(pots), seed=_seed(task), purpose=f"honeypots of {annotator.pk}")
-    for item in order:
-        locked = task.units.filter(pk=pots[int(item)]).select_for_update(of=("self",), skip_locked=True)
-        if unit := locked.select_related("task", "item").first():
-            return unit
-    return None
+    judged, size = tally.judged[language], block(permit.task)
+    places = _places(permit.annotator, language, _seed(permit.task), size)
+    return _scheduled(places, judged.total() + 1, size) > judged[True]
 
 
-def to_come(annotator: Annotator, task: Task, work: QuerySet[Unit], units: QuerySet[Unit]) -> int:
-    """How many honeypots come before the last of the units of work has been given. units: as for `due`.
+def in_order(permit, pots: dict[int, int]) -> list[int]:
+    """Units of honeypots in the order in which the annotator is given them. pots: item -> unit."""
+    seed, purpose = _seed(permit.task), f"honeypots of {permit.annotator.pk}"
+    return [pots[int(item)] for item in lottery.drawn(map(str, pots), len(pots), seed=seed, purpose=purpose)]
 
-    So the number that waits for an annotator goes down by one with every answer.
+
+def to_come(permit, tally, work: Counter[str], pool: Counter[str], on_screen: Unit | None) -> int:
+    """How many honeypots come before the last of the units of work has been given.
+
+    work: language -> units that wait for the annotator; pool: honeypots that they can still be given; the unit on the
+    screen is among them. So the number that waits for an annotator goes down by one with every answer.
     """
-    held = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
-    on_screen = Unit.objects.filter(leases__in=held).first()
     coming = int(on_screen is not None and on_screen.honeypot)
-    if not task.gold_share:
+    if not permit.task.gold_share:
         return coming
+    work, pool = Counter(work), Counter(pool)
     if on_screen:
-        work = work.exclude(pk=on_screen.pk)
-    pool = by_language(units.filter(honeypot=True))
-    judged, seed, size = _judged(annotator, task), _seed(task), block(task)
-    for language, count in by_language(work).items():
-        own, is_pot = judged[language], _places(annotator, language, seed, size)
-        place, left = own.total(), pool[language]
+        of = pool if on_screen.honeypot else work
+        of[on_screen.language] = max(0, of[on_screen.language] - 1)
+    seed, size = _seed(permit.task), block(permit.task)
+    for language, count in work.items():
+        own, is_pot = tally.judged[language], _places(permit.annotator, language, seed, size)
+        place = own.total()
         late = _scheduled(is_pot, place, size) - own[True]
         if on_screen and on_screen.language == language:
             # It comes first, whatever the schedule says by now.
             late += is_pot(place) - on_screen.honeypot
-            left -= on_screen.honeypot
             place += 1
-        coming += before(count, left, place=place, late=late, is_pot=is_pot)
+        coming += before(count, pool[language], place=place, late=late, is_pot=is_pot)
     return coming
 
 
@@ -90,17 +80,8 @@ def by_language(units: QuerySet[Unit]) -> Counter[str]:
     return Counter(dict(units.order_by().values_list("language").annotate(Count("pk"))))
 
 
-def _judged(annotator: Annotator, task: Task) -> dict[str, Counter[bool]]:
-    """Language -> how many honeypots (True) and others the annotator has judged in the task and not taken back."""
-    own = Judgment.objects.filter(binding(), annotator=annotator, unit__task=task, lease__isnull=False).order_by()
-    found: dict[str, Counter[bool]] = defaultdict(Counter)
-    for language, honeypot, number in own.values_list("unit__language", "unit__honeypot").annotate(Count("pk")):
-        found[language][honeypot] = number
-    return found
-
-
 def _seed(task: Task) -> str:
-    return f"{task.draw.seed}:{task.name}"
+    return f"{task.seed}:{task.name}"
 
 
 def block(task: Task) -> int:
@@ -126,24 +107,39 @@ def _scheduled(is_pot: Callable[[int], bool], places: int, size: int) -> int:
 
 
 def answers(task: Task) -> QuerySet[Judgment]:
-    """The answers to honeypots that stand, each with `right`."""
-    live = Judgment.objects.filter(unit__task=task, unit__honeypot=True, kind=Judgment.ANSWER)
-    return live.filter(binding()).annotate(right=Q(label=F("unit__gold_answer")))
+    """The answers to honeypots that stand."""
+    return Judgment.objects.binding().answers().filter(unit__task=task, unit__honeypot=True)
 
 
-def by_annotator(task: Task) -> dict[int, dict]:
-    """What annotators answered to the honeypots: id -> asked, right, and accuracy with its 95% interval."""
-    right = Count("pk", filter=Q(label=F("unit__gold_answer")))
-    rows = answers(task).order_by("annotator").values_list("annotator").annotate(asked=Count("pk"), right=right)
+def is_right(judgment: Judgment) -> bool:
+    """Whether an answer to a honeypot is right; its unit and task have been read."""
+    return judgment.unit.task.kind.form.agrees(judgment.label, judgment.unit.known_answer)
+
+
+def by_annotator(task: Task, of: Annotator | None = None) -> dict[int, dict]:
+    """What annotators answered to the honeypots: id -> asked, right, and accuracy with its 95% interval.
+
+    of: this annotator alone.
+    """
+    agrees = task.kind.form.agrees
+    counts: dict[int, Counter[bool]] = defaultdict(Counter)
+    given = answers(task) if of is None else answers(task).filter(annotator=of)
+    rows = given.order_by().values_list("annotator", "label", "unit__known_answer").annotate(Count("pk"))
+    for annotator, said, known, number in rows:
+        counts[annotator][agrees(said, known)] += number
     return {
-        annotator: {"asked": asked, "right": right, "accuracy": proportion(right, asked).as_dict()}
-        for annotator, asked, right in rows
+        annotator: {
+            "asked": count.total(),
+            "right": count[True],
+            "accuracy": proportion(count[True], count.total()).as_dict(),
+        }
+        for annotator, count in sorted(counts.items())
     }
 
 
 def given(task: Task) -> Counter[tuple[int, str]]:
     """(Annotator, language) -> how many honeypots they have judged or skipped, and are not asked for again."""
-    own = Judgment.objects.filter(binding(), unit__task=task, unit__honeypot=True).order_by()
+    own = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
     rows = own.values_list("annotator", "unit__language").annotate(Count("pk"))
     return Counter({(annotator, language): number for annotator, language, number in rows})
 
@@ -151,7 +147,7 @@ def given(task: Task) -> Counter[tuple[int, str]]:
 def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
     """Each language with its honeypots, its work and the size of a block; none where there are to be no honeypots."""
     pool = by_language(task.units.filter(honeypot=True))
-    work = by_language(task.units.filter(honeypot=False, stage=stages.QUEUED))
+    work = by_language(task.units.work().queued())
     if task.gold_share:
         yield from ((language, pool[language], units, block(task)) for language, units in sorted(work.items()))
 

@@ -1,19 +1,18 @@
 """Proving oneself before the work: guidelines read, practice explained item by item, and a test of gold answers.
 
 Whoever passes may work in that language of the task, as long as the major version of the guidelines holds that they
-were tested on. Who may work is routing.py's to say, which asks for a Qualification; the pages are in
-qualification_views.py. What is right is told by `answer` in practice, and by `missed` after a test, never before.
+were tested on. What is right is told by `answer` in practice, and by `missed` after a test, never before.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotate.core import lottery
-from annotate.core.labels import label_name
 from annotate.core.refusals import (
     AlreadyAnswered,
     InvalidAnswer,
@@ -23,13 +22,10 @@ from annotate.core.refusals import (
     Outdated,
     WrongStage,
 )
-from annotate.kinds import TASK_TYPES, name_of
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
+from annotate.kinds.labels import label_name
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
-from annotate.quality.guidelines import current
-from annotate.quality.pauses import check_not_paused
-from annotate.work.queue import one_at_a_time
-from annotate.work.routing import Routes, qualified, queues_read_by
+from annotate.quality.guidelines import current, in_language, majors, majors_of, newest_of
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
 # What comes next for a person, and in words.
@@ -66,42 +62,60 @@ class Standing:
         return label_name(self.language)
 
 
-def languages_of(annotator: Annotator, task: Task) -> list[str]:
-    """The languages of the task in which the annotator would work once they have passed; best-read first."""
-    if not TASK_TYPES[task.task_type].records:
+def languages_of(permit) -> list[str]:
+    """The languages of the task in which the annotator would work once they have passed; best-read first.
+
+    permit: of work/permit.py, here and below.
+    """
+    if not permit.task.languages:
         return []
-    return [code for codes in queues_read_by(annotator, task, Routes.load()).values() for code in codes]
+    return [code for codes in permit.read_queues.values() for code in codes]
 
 
-def states(annotator: Annotator, task: Task) -> list[Standing]:
-    """Where the annotator stands in each language of the task that they read."""
-    return [_state(annotator, task, language) for language in languages_of(annotator, task)]
+def states(permit, trials: Iterable[Trial] | None = None, texts: bool = False) -> list[Standing]:
+    """Where the annotator stands in each language of the task that they read.
+
+    trials: theirs in the task with their guidelines, where the caller has read them. texts: with the guidelines that
+    hold; None otherwise.
+    """
+    found = languages_of(permit)
+    if found and trials is None and permit.task.test_items:
+        trials = trials_of(permit.annotator, [permit.task])
+    newest = newest_of(permit.task) if texts else {}
+    return [_state(permit, language, trials or (), in_language(language, newest)) for language in found]
 
 
-def state(annotator: Annotator, task: Task, language: str) -> Standing:
-    """Where the annotator stands in a language. NotFound where the task has none such, NotAllowed if they do not
-    read it."""
-    if language not in task.languages:
+def trials_of(annotator: Annotator, tasks: Iterable[Task]) -> list[Trial]:
+    return list(annotator.trials.filter(task__in=list(tasks)).select_related("guidelines"))
+
+
+def state(permit, language: str) -> Standing:
+    """Where the annotator stands in a language, with the guidelines that hold there.
+
+    NotFound where the task has none such, NotAllowed if they do not read it.
+    """
+    if language not in permit.task.languages:
         raise NotFound(f"This task has no records in {label_name(language)}.")
-    if language not in languages_of(annotator, task):
+    if language not in languages_of(permit):
         raise NotAllowed(
             f"You are not down as a reader of {label_name(language)}. The manager can add it to your languages."
         )
-    return _state(annotator, task, language)
+    trials = trials_of(permit.annotator, [permit.task]) if permit.task.test_items else ()
+    return _state(permit, language, trials, current(permit.task, language))
 
 
-def _state(annotator: Annotator, task: Task, language: str) -> Standing:
-    found = current(task, language)
-    if not task.test_items or found is None:
-        return Standing(language, NONE_NEEDED, found, 0)
-    own = list(annotator.trials.filter(task=task, language=language).select_related("guidelines"))
-    held = [trial for trial in own if trial.guidelines.major == found.major]
+def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guidelines | None) -> Standing:
+    task, major = permit.task, permit.majors.get(language, 0)
+    if not task.test_items or not major:
+        return Standing(language, NONE_NEEDED, guidelines, 0)
+    own = [trial for trial in trials if trial.language == language]
+    held = [trial for trial in own if trial.guidelines.major == major]
     tests = [trial for trial in held if trial.kind == Trial.TEST]
     practised = any(trial.finished_at for trial in held if trial.kind == Trial.PRACTICE)
     # Of a test and practice that are both begun, the test.
     trial = max((t for t in held if not t.finished_at), key=lambda t: t.kind == Trial.TEST, default=None)
     tries_left = max(0, task.tries - len(tests))
-    if qualified(task).filter(annotator=annotator, language=language).exists():
+    if language in permit.passed:
         step = PASSED
     elif trial:
         step = trial.kind
@@ -109,11 +123,11 @@ def _state(annotator: Annotator, task: Task, language: str) -> Standing:
         step = TEST if tries_left else FAILED
     else:
         step = READ
-    before = [trial for trial in own if trial.guidelines.major != found.major] if step == READ else []
+    before = [trial for trial in own if trial.guidelines.major != major] if step == READ else []
     return Standing(
         language,
         step,
-        found,
+        guidelines,
         tries_left,
         trial=trial,
         last=next((trial for trial in reversed(tests) if trial.finished_at), None),
@@ -123,18 +137,39 @@ def _state(annotator: Annotator, task: Task, language: str) -> Standing:
     )
 
 
-@transaction.atomic
-def begin(annotator: Annotator, task: Task, language: str, kind: str) -> Trial:
+def qualified(task: Task) -> QuerySet[Qualification]:
+    """The qualifications that hold: those under the major version of the guidelines that holds in their language."""
+    holding = Q(pk=None)
+    for language, major in majors(task).items():
+        holding |= Q(language=language, major=major)
+    return task.qualifications.filter(holding).order_by()
+
+
+def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
+    """The same in several tasks, in as many statements as in one: task -> language -> ids of annotators."""
+    listed = list(tasks)
+    found: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
+    if not listed:
+        return found
+    holding = majors_of(listed)
+    held = Qualification.objects.filter(task__in=listed).order_by()
+    for task, language, major, person in held.values_list("task_id", "language", "major", "annotator_id"):
+        if holding[task].get(language) == major:
+            found[task].setdefault(language, set()).add(person)
+    return found
+
+
+def begin(permit, language: str, kind: str) -> Trial:
     """Begin a practice or a test, or go on with the one that is open, in whichever tab it was begun.
 
     A test counts as a try as soon as it is begun. One that was begun under an earlier major version is closed, and
-    counts for nothing.
+    counts for nothing. In the transaction in which the annotator acts.
     """
-    one_at_a_time(annotator)
-    found = state(annotator, task, language)
+    annotator, task = permit.annotator, permit.task
+    found = state(permit, language)
     if not task.is_open:
         raise WrongStage("This task is closed.")
-    check_not_paused(annotator, task)
+    permit.check_not_paused()
     _check_step(found, kind)
     own = annotator.trials.filter(task=task, language=language, kind=kind)
     for trial in own.filter(finished_at=None).select_related("guidelines"):
@@ -191,7 +226,7 @@ def _draw(trial: Trial) -> list[GoldAnswer]:
     )
     by_key = {gold.item.key: gold for gold in pool}
     seed = {
-        "seed": f"{task.draw.seed}:{task.name}",
+        "seed": f"{task.seed}:{task.name}",
         "purpose": f"test {trial.guidelines.major}.{trial.number} of {person.pk} in {language}",
     }
     order = lottery.drawn(by_key, len(by_key), **seed)
@@ -204,30 +239,38 @@ def next_question(trial: Trial) -> TrialAnswer | None:
     return trial.answers.filter(answered_at=None).select_related("gold_answer__item").order_by("position").first()
 
 
-@transaction.atomic
-def answer(annotator: Annotator, question_id: int, label: str) -> TrialAnswer:
+def answer(permit, question_id: int, label: str) -> TrialAnswer:
     """Answer a question of a practice or a test; the last one finishes it, and whoever passes the test is qualified.
 
-    A retry with the same label changes nothing and returns the first answer.
+    label: the canonical text. A retry with the same one changes nothing and returns the first answer. In the
+    transaction in which the annotator acts.
     """
-    one_at_a_time(annotator)
-    questions = TrialAnswer.objects.select_related("trial__guidelines", "trial__task", "gold_answer__item")
-    found = questions.filter(pk=question_id, trial__annotator=annotator).first()
+    task = permit.task
+    questions = TrialAnswer.objects.select_related("trial__guidelines", "gold_answer__item")
+    found = questions.filter(pk=question_id, trial__annotator=permit.annotator, trial__task=task).first()
     if found is None:
         raise NotFound("You have not been asked such a question.")
     trial = found.trial
+    trial.task, trial.annotator = task, permit.annotator
     if found.answered_at:
-        return _retried(found, label)
-    if trial.finished_at or trial.guidelines.major != _major(trial):
+        if found.label != label:
+            raise AlreadyAnswered(
+                f"You have already answered {task.kind.name(found.label)} here, and that stands. "
+                "Please go on with the next question."
+            )
+        return found
+    if trial.finished_at or trial.guidelines.major != permit.majors.get(trial.language):
         raise Outdated(
             "The guidelines have changed since you began, and with them what is right. This does not count, and uses "
             "up none of your tries: read the new guidelines, and begin anew."
         )
     if found != next_question(trial):
         raise NotFound("You have not been asked this question yet. Answer the one before it first.")
-    check_not_paused(annotator, trial.task)
-    task_type = TASK_TYPES[trial.task.task_type]
-    task_type.check(Answer(label), Unit(task=trial.task, item=found.gold_answer.item))
+    permit.check_not_paused()
+    try:
+        task.kind.check(Answer(label), Unit(task=task, item=found.gold_answer.item))
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from error
     found.label, found.answered_at = label, timezone.now()
     found.save(update_fields=["label", "answered_at"])
     if next_question(trial) is None:
@@ -235,18 +278,13 @@ def answer(annotator: Annotator, question_id: int, label: str) -> TrialAnswer:
     return found
 
 
-def _major(trial: Trial) -> int | None:
-    found = current(trial.task, trial.language)
-    return found.major if found else None
-
-
-def _retried(first: TrialAnswer, label: str) -> TrialAnswer:
-    if first.label != label:
-        raise AlreadyAnswered(
-            f"You have already answered {name_of(first.label, first.trial.task)} here, and that stands. "
-            "Please go on with the next question."
-        )
-    return first
+def task_of(annotator: Annotator, question_id: int) -> str:
+    """The name of the task in which the annotator was asked a question. NotFound where they were not."""
+    own = TrialAnswer.objects.filter(pk=question_id, trial__annotator=annotator)
+    name = own.values_list("trial__task__name", flat=True).first()
+    if name is None:
+        raise NotFound("You have not been asked such a question.")
+    return name
 
 
 def _finish(trial: Trial) -> None:
@@ -271,7 +309,19 @@ def _close(trial: Trial, *, passed: bool) -> None:
 
 
 def _right(trial: Trial) -> int:
-    return trial.answers.filter(label=F("gold_answer__label")).count()
+    return sum(is_right(answered) for answered in _answers(trial))
+
+
+def is_right(answered: TrialAnswer) -> bool:
+    return answered.trial.task.kind.form.agrees(answered.label, answered.gold_answer.label)
+
+
+def _answers(trial: Trial) -> list[TrialAnswer]:
+    """Those that were given, with what is right."""
+    given = list(trial.answers.filter(answered_at__isnull=False).select_related("gold_answer__item"))
+    for each in given:
+        each.trial = trial
+    return given
 
 
 def needed(trial: Trial) -> int:
@@ -290,11 +340,9 @@ def questions_of_a_test(task: Task, language: str) -> int:
     return min(task.test_items, pool.count())
 
 
-def missed(trial: Trial) -> QuerySet[TrialAnswer]:
+def missed(trial: Trial) -> list[TrialAnswer]:
     """What was answered wrongly in a test, to be told after its end only; nothing before."""
-    if not trial.finished_at:
-        return trial.answers.none()
-    return trial.answers.exclude(label=F("gold_answer__label")).select_related("gold_answer__item")
+    return [answered for answered in _answers(trial) if not is_right(answered)] if trial.finished_at else []
 
 
 def check_grant(task: Task, language: str) -> Guidelines:
@@ -311,7 +359,7 @@ def check_grant(task: Task, language: str) -> Guidelines:
 def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualification:
     """Let a person work in a language without the test, under the guidelines that hold. Twice is once."""
     found = check_grant(task, language)
-    one_at_a_time(annotator)
+    annotator.one_at_a_time()
     qualification, _ = Qualification.objects.get_or_create(
         annotator=annotator,
         task=task,

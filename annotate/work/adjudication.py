@@ -1,17 +1,19 @@
 """The last word on what the queues could not settle: settle, discard, and take that back."""
 
+from collections.abc import Iterable
+
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, WrongStage
-from annotate.kinds import TASK_TYPES
-from annotate.kinds.kind import Answer
+from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
+from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.quality.audits import check_limit
-from annotate.quality.pauses import check_not_paused
-from annotate.work.routing import binding, move
+from annotate.quality.pauses import PAUSED, running
+from annotate.work.contesting import check_limit
+from annotate.work.judging import check, check_words
+from annotate.work.moving import move
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
@@ -27,44 +29,59 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
     return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by("position")
 
 
+def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
+    """Task -> how many of its units this adjudicator may decide."""
+    units = Unit.objects.filter(task__in=list(tasks), stage=stages.ADJUDICATION).exclude(pk__in=_judged(annotator))
+    return dict(units.order_by().values_list("task").annotate(Count("pk")))
+
+
 def for_others(task: Task, annotator: Annotator) -> int:
     """How many units wait for an adjudicator other than this one, who has judged them."""
     return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
 
 
 def _judged(annotator: Annotator):
-    return Judgment.objects.filter(binding(), annotator=annotator).values("unit")
+    return Judgment.objects.binding().filter(annotator=annotator).values("unit")
 
 
 def adjudicated(task: Task):
     """Units whose votes and judgments adjudicators may see: those that wait for one, or that one has decided on."""
-    decided = Judgment.objects.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD]).values("unit")
+    decided = Judgment.objects.decisions().values("unit")
     seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
     return task.units.filter(seen).select_related("item", "task")
 
 
 def decisions(annotator: Annotator, task: Task):
     """What this adjudicator has decided and not taken back, the latest first."""
-    own = Judgment.objects.filter(annotator=annotator, unit__task=task, lease=None, voided_at=None)
+    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease=None)
     return own.select_related("unit__item", "unit__task").order_by("-pk")
+
+
+def read_decision(kind: Kind, sent: list[str], reason: str, comment: str) -> Answer:
+    """A decision from what a page or a client sent; without an answer it discards. InvalidAnswer where it is none."""
+    check_words(*sent, reason, comment)
+    try:
+        return Answer(label=kind.form.read(sent), reason=reason, comment=comment)
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from error
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
     """Give a unit its label. answer.reason: how the adjudicator knows; obligatory."""
-    return _decide(annotator, unit_id, answer)
+    return _decide(annotator, unit_id, Judgment.SETTLE, answer)
 
 
 def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
     """Leave a unit out of the gold set, since its language cannot be told."""
-    return _decide(annotator, unit_id, Answer(label="", reason=reason, comment=comment))
+    return _decide(annotator, unit_id, Judgment.DISCARD, Answer(label="", reason=reason, comment=comment))
 
 
 @transaction.atomic
-def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
+def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Judgment:
     unit = _locked(unit_id)
-    kind = Judgment.SETTLE if answer.label else Judgment.DISCARD
-    check_not_paused(annotator, unit.task)
-    own = unit.judgments.filter(binding(), annotator=annotator).first()
+    if running(annotator, unit.task):
+        raise Paused(PAUSED)
+    own = unit.judgments.binding().filter(annotator=annotator).first()
     said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
     if own and (own.kind, own.label, own.reason, own.comment) == said:
         return own  # a retry
@@ -74,12 +91,11 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
         raise NotAllowed("You have judged this one as an annotator, so another adjudicator must decide it.")
     if not answer.reason.strip():
         raise InvalidAnswer("Say in a few words how you know, so that others can follow the decision.")
-    if "\x00" in answer.reason + answer.comment:
-        raise InvalidAnswer("The reason or comment has a NUL character in it. Please remove it.")
+    check_words(answer.reason, answer.comment)
     if len(answer.reason) > 200:
         raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
-    if answer.label:
-        TASK_TYPES[unit.task.task_type].check(Answer(answer.label), unit)
+    if kind == Judgment.SETTLE:
+        check(unit.task.kind, Answer(answer.label), unit)
     judgment = Judgment.objects.create(
         unit=unit,
         annotator=annotator,
@@ -89,7 +105,7 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
         comment=answer.comment.strip(),
         answered_at=timezone.now(),
     )
-    event, stage = ("settled", stages.LABELLED) if answer.label else ("discarded", stages.DISCARDED)
+    event, stage = ("settled", stages.LABELLED) if kind == Judgment.SETTLE else ("discarded", stages.DISCARDED)
     move(unit, event, stage, by=annotator.user, judgment=judgment, label=answer.label)
     check_limit(unit)
     return judgment
@@ -99,9 +115,7 @@ def _decide(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
 def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     """Take one's own decision back; the unit waits for an adjudicator again."""
     unit = _locked(unit_id)
-    own = unit.judgments.filter(
-        annotator=annotator, voided_at=None, kind__in=[Judgment.SETTLE, Judgment.DISCARD]
-    ).first()
+    own = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if own is None:
         raise NothingToUndo("There is no decision of yours here to take back.")
     own.voided_at = timezone.now()

@@ -1,10 +1,12 @@
 """An annotator's answers: judge, skip, and take back."""
 
-from django.db import transaction
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.labels import label_name
 from annotate.core.refusals import (
     AlreadyAnswered,
     InvalidAnswer,
@@ -16,13 +18,18 @@ from annotate.core.refusals import (
     TooLateToUndo,
     WrongStage,
 )
-from annotate.kinds import TASK_TYPES, name_of
-from annotate.kinds.kind import Answer
-from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.quality.audits import check_limit
-from annotate.quality.pauses import after_answer, check_not_paused
-from annotate.work.queue import close_others, free_place, lease_locked, one_at_a_time
-from annotate.work.routing import Routes, after_judgment, ask_again, binding, move, queues_of
+from annotate.kinds import Answer, Kind
+from annotate.kinds.labels import label_name
+from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
+from annotate.work.contesting import check_limit
+from annotate.work.moving import move
+from annotate.work.pausing import pause_if_failing
+from annotate.work.permit import Permit, acting
+from annotate.work.queue import close_others, free_place, lease_locked
+from annotate.work.routing import after_judgment, ask_again
+from annotate.work.tally import Tally, tally_of
+
+COMMENT = 2000  # letters
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
@@ -30,16 +37,26 @@ def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: f
 
     active_seconds: time at work as the client measured it; cut to the time since the unit was shown.
     """
-    return _close(annotator, lease_id, answer, active_seconds)
+    with acting(annotator, task_of(annotator, lease_id).name) as permit:
+        return close(permit, lease_id, answer, active_seconds).judgment
 
 
 def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = None) -> Judgment:
     """Pass on the unit of a lease: this annotator will not see it again."""
-    return _close(annotator, lease_id, None, active_seconds)
+    with acting(annotator, task_of(annotator, lease_id).name) as permit:
+        return close(permit, lease_id, None, active_seconds).judgment
+
+
+def task_of(annotator: Annotator, lease_id: int) -> Task:
+    """The task of a lease. NotFound where the annotator was given no such unit."""
+    task = Task.objects.filter(units__leases__in=Lease.objects.filter(pk=lease_id, annotator=annotator)).first()
+    if task is None:
+        raise NotFound("You have not been given such a unit.")
+    return task
 
 
 def judge_sheet(
-    annotator: Annotator, answers: dict[int, Answer | None], active_seconds: float | None = None
+    annotator: Annotator, task: Task, answers: dict[int, Answer | None], active_seconds: float | None = None
 ) -> list[Refusal]:
     """Answer, or with None skip, each unit of a sheet by its lease. Returns what was refused: the rest is saved.
 
@@ -50,36 +67,64 @@ def judge_sheet(
     refused = []
     for lease_id, answer in answers.items():
         try:
-            _close(annotator, lease_id, answer, each)
+            with acting(annotator, task.name) as permit:
+                close(permit, lease_id, answer, each)
         except Refusal as refusal:
             refused.append(refusal)
     return refused
 
 
-@transaction.atomic
-def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_seconds: float | None) -> Judgment:
-    unit_id = Lease.objects.filter(pk=lease_id, annotator=annotator).values_list("unit_id", flat=True).first()
-    if unit_id is None:
-        raise NotFound("You have not been given such a unit.")
-    # A person's answers one after another, so that none slips past a pause or a voiding.
-    one_at_a_time(annotator)
+@dataclass(frozen=True)
+class Closed:
+    """What came of an answer or a skip.
+
+    is_new: the answer was no retry. lease: the one that it was sent for; held: those that the annotator has open in
+    the task besides. tally: what they have done in it by now, where there are gold answers. paused: whether they are,
+    since.
+    """
+
+    judgment: Judgment
+    is_new: bool
+    lease: Lease
+    held: list[Lease]
+    tally: Tally | None
+    paused: bool
+
+
+def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Closed:
+    """Answer, or with None skip, the unit of a lease, in the transaction in which the annotator acts."""
+    annotator, task = permit.annotator, permit.task
     # Everything that changes a unit or its leases happens under this lock. no_key: or else an extension that adds
     # copies of the unit would wait for it, and check_limit for the extension.
-    unit = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task").get(pk=unit_id)
-    lease = Lease.objects.get(pk=lease_id)
-    if first := Judgment.objects.filter(lease=lease).first():
-        return _retried(first, answer)
-    check_not_paused(annotator, unit.task)
+    given = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task).select_related("unit")
+    audited = Transition.objects.filter(unit=OuterRef("unit"), event="audited")
+    given = given.annotate(is_audit=Exists(audited)).select_for_update(of=("unit",), no_key=True).first()
+    if given is None:
+        raise NotFound("You have not been given such a unit.")
+    unit = given.unit
+    unit.task, unit.is_audit = task, given.is_audit
+    # In a statement of its own, after the lock: whoever had it may have changed them.
+    open_by_me = Q(annotator=annotator, closed_at=None, unit__task=task)
+    leases = list(Lease.objects.filter(Q(unit=unit) | open_by_me).select_related("judgment", "unit__item"))
+    held = [each for each in leases if each.unit_id != unit.pk]
+    leases = [each for each in leases if each.unit_id == unit.pk]
+    lease = next(each for each in leases if each.pk == lease_id)
+    unit.item = lease.unit.item
+    if first := _judgment_of(lease):
+        return Closed(_retried(first, answer, task.kind), False, lease, held, None, permit.is_paused)
+    permit.check_not_paused()
+    own = [each for each in leases if each.annotator_id == annotator.pk]
     # The lease may have run out and been given to the same person again, in another tab.
-    lease = unit.leases.filter(annotator=annotator, closed_at=None).first() or lease
-    if before := unit.judgments.filter(binding(), annotator=annotator).first():
-        return _retried(before, answer)
+    lease = next((each for each in own if each.closed_at is None), lease)
+    binding = (_judgment_of(each) for each in own)
+    if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
+        return Closed(_retried(before, answer, task.kind), False, lease, held, None, permit.is_paused)
     if unit.stage != stages.QUEUED:
         raise WrongStage("This one has gone on without your answer, so it was not counted. Please take the next.")
     if answer:
-        TASK_TYPES[unit.task.task_type].check(answer, unit)
+        check(task.kind, answer, unit)
         if lease.place is None:
-            lease.place = free_place(unit)
+            lease.place = free_place(unit, leases)
             if lease.place is None:
                 raise LeaseExpired(
                     "You had this one open for longer than it is kept for one reader, and somebody else has it "
@@ -105,16 +150,28 @@ def _close(annotator: Annotator, lease_id: int, answer: Answer | None, active_se
         answered_at=now,
         active_seconds=active_seconds,
     )
-    after_judgment(unit, judgment)
+    after_judgment(unit, judgment, [*_standing(leases, judgment), judgment])
     check_limit(unit)
-    if unit.honeypot:
-        after_answer(judgment)
-    return judgment
+    if not task.gold_share:
+        return Closed(judgment, True, lease, held, None, permit.is_paused)
+    tally = tally_of(permit)
+    # Of every answer, to a gold answer or to work: nothing tells them apart.
+    return Closed(judgment, True, lease, held, tally, pause_if_failing(permit, tally))
 
 
-def _retried(first: Judgment, answer: Answer | None) -> Judgment:
+def _judgment_of(lease: Lease) -> Judgment | None:
+    return getattr(lease, "judgment", None)
+
+
+def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
+    """What stands of what annotators said of a unit, as they said it, but for the last."""
+    said = [each for lease in leases if (each := _judgment_of(lease)) and each.voided_at is None and each != last]
+    return sorted(said, key=lambda each: each.pk)
+
+
+def _retried(first: Judgment, answer: Answer | None, kind: Kind) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
-    said = f"answered {name_of(first.label, first.unit.task)}" if first.label else "skipped"
+    said = f"answered {kind.name(first.label)}" if first.label else "skipped"
     if first.voided_by_id:
         raise AlreadyAnswered("Your answers in this task were set aside by the manager, who can tell you why.")
     if first.voided_at:
@@ -128,37 +185,39 @@ def _retried(first: Judgment, answer: Answer | None) -> Judgment:
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
     """The one that Undo takes back."""
-    return (
-        Judgment.objects.filter(annotator=annotator, unit__task=task, voided_at=None, lease__isnull=False)
-        .order_by("-answered_at", "-pk")
-        .first()
-    )
+    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
+    return own.select_related("unit__item").order_by("-answered_at", "-pk").first()
 
 
-@transaction.atomic
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
     """Take back an answer or a skip, the last one if none is named, and open its unit again.
 
     Possible until somebody else has been given the unit, or has judged it, since, and as long as they may be given it
     themselves. The unit that was open goes back.
     """
-    one_at_a_time(annotator)
-    check_not_paused(annotator, task)
+    with acting(annotator, task.name) as permit:
+        return take_back(permit, judgment_id)
+
+
+def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
+    """The same in the transaction in which the annotator acts."""
+    annotator, task = permit.annotator, permit.task
+    permit.check_not_paused()
     if not task.is_open:
         raise WrongStage("This task is closed, so your answer stands.")
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
-        judgment = Judgment.objects.filter(
-            pk=judgment_id, annotator=annotator, unit__task=task, lease__isnull=False, voided_at=None
-        ).first()
+        own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
+        judgment = own.filter(pk=judgment_id).first()
     if judgment is None:
         raise NothingToUndo("There is no answer of yours to take back.")
-    unit = Unit.objects.select_for_update(of=("self",)).select_related("task").get(pk=judgment.unit_id)
+    unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
+    unit.task = task
     judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
     if judgment.voided_at:
         raise NothingToUndo("That answer has already been taken back.")
-    if judgment.lease.queue not in queues_of(annotator, task, Routes.load()):
+    if judgment.lease.queue not in permit.queues:
         raise NotAllowed(f"You may not work in {label_name(judgment.lease.queue)} any more, so your answer stands.")
     others_leases = unit.leases.exclude(annotator=annotator).filter(opened_at__gte=judgment.answered_at)
     others_judgments = unit.judgments.exclude(annotator=annotator).filter(answered_at__gte=judgment.answered_at)
@@ -185,22 +244,39 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
             language=before.language,
             visited=unit.visited[: unit.visited.index(before.language) + 1],
         )
-    reopened = lease_locked(unit, annotator)
+    reopened = lease_locked(unit, permit)
     if reopened is None:
         raise TooLateToUndo("Somebody else has this one by now, so your answer stands.")
     close_others([reopened], annotator, task, "released")
     return reopened
 
 
-def read_answer(label: str, reason: str = "", comment: str = "", *, discard: bool = False) -> Answer:
-    """An answer from what a page or a client sent; which labels a task takes is its task type's to say.
+def read_answer(kind: Kind, sent: list[str], reason: str = "", comment: str = "") -> Answer:
+    """An answer from what a page or a client sent; a reason alone is one of the answer that has reasons.
 
-    discard: no label is wanted, since an adjudicator leaves the unit out.
+    InvalidAnswer where it cannot be read or stored; whether it does for a unit is asked by `check`.
     """
-    if not label and not discard:
-        raise InvalidAnswer("No language was chosen. Choose one, or Undefined.")
-    if len(comment) > 2000:
-        raise InvalidAnswer("The comment is longer than 2,000 characters. Please shorten it.")
-    if "\x00" in label + reason + comment:
-        raise InvalidAnswer("The answer has a NUL character in it. Please remove it.")
+    if reason and not any(sent):
+        sent = [kind.undefined]
+    check_words(*sent, reason, comment)
+    try:
+        label = kind.form.read(sent)
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from error
     return Answer(label=label, reason=reason, comment=comment)
+
+
+def check_words(*words: str) -> None:
+    """InvalidAnswer where words cannot be stored; the last of them are the comment."""
+    if len(words[-1]) > COMMENT:
+        raise InvalidAnswer(f"The comment is longer than {COMMENT:,} characters. Please shorten it.")
+    if any("\x00" in word for word in words):
+        raise InvalidAnswer("The answer has a NUL character in it. Please remove it.")
+
+
+def check(kind: Kind, answer: Answer, unit: Unit) -> None:
+    """InvalidAnswer where an answer does not do for a unit."""
+    try:
+        kind.check(answer, unit)
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from error

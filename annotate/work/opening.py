@@ -1,35 +1,35 @@
-"""Opening a task: draw, make its units, route them; and extending it by a larger draw. All of it or nothing."""
+"""Opening a task: draw, make its units, route them; and extending it by a larger draw. All of it or nothing.
+
+What a task is before it has units is checked in new_task.py.
+"""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from annotate.core.intervals import jeffreys
-from annotate.core.labels import negative
 from annotate.core.lottery import lot
-from annotate.kinds import TASK_TYPES
-from annotate.models import LanguageRoute, Task
-from annotate.quality.audits import contest_all, locked
+from annotate.kinds import Kind
+from annotate.kinds.designs import DESIGNS, Design, Wanted
+from annotate.kinds.labels import negative
+from annotate.models import Task, Unit
 from annotate.quality.decoys import decoys, known_units, mixed, reusable
-from annotate.quality.gold_answers import GoldRow, add_gold_answers, check_pool, without_twins
+from annotate.quality.gold_answers import GoldRow, check_pool, store, without_twins
 from annotate.quality.guidelines import add_first
-from annotate.reports.numbers import percent
-from annotate.work.routing import add_units
+from annotate.work.contesting import contest_all, locked
+from annotate.work.entering import add_units
+from annotate.work.new_task import TaskError, check_codes, new_task
 from corpora.core.languages import LANGUAGES
-from corpora.drawing import Sample, items_of, record, sample_precision, sample_recall, sample_records, sample_uniform
+from corpora.draw import Sample, sample_uniform
+from corpora.items import items_of, record
+from corpora.manifest import manifest_of
 from corpora.models import Corpus, Item
-from corpora.store import manifest_of
 
-# The designs that ask about one language at a time, each with a draw for each language.
-DESIGNS = {"recall": sample_recall, "precision": sample_precision}
+Progress = Callable[[int], object]  # hears of units as they are made; what it raises undoes them
+
 FEW = 3  # languages that a task's title names, if it is given none
-
-
-class TaskError(Exception):
-    """A task cannot be opened or extended; says why and what to do. Nothing was changed."""
 
 
 @dataclass
@@ -48,107 +48,76 @@ class Opened:
     contested: dict[str, int] = field(default_factory=dict)
 
 
-def check_codes(codes) -> None:
-    if unknown := [code for code in codes if code not in LANGUAGES]:
-        raise TaskError(
-            f"{', '.join(map(repr, unknown))}: not a language code known here, such as de, zh-CN or hi-Latn."
-        )
-
-
-def open_task(name: str, corpus: Corpus, size: int, seed: str, **fields) -> Opened:
-    """Draw size posts uniformly and ask which language each is in, where the detectors dispute it.
-
-    fields: those of Task that are to differ from the task type's and the model's defaults.
-    """
-    task, guidelines = _new_task(name, "language", fields)
-    # The files are read before the transaction, during which nobody else may write.
-    sample = sample_uniform(corpus, size=size, seed=seed)
-    with transaction.atomic():
-        draw, items = record(sample)
-        task.save()
-        add_first(task, guidelines)
-        task.draws.add(draw)
-        return Opened(task, add_units(task, items), [sample])
-
-
-def open_records(
+def open_task(
     name: str,
     corpus: Corpus,
-    task_type: str,
-    languages: list[str] | None,
+    kind: Kind,
     *,
-    size: int | None,
     seed: str,
-    gold: list[GoldRow],
-    **fields,
-) -> Opened:
-    """Draw records of each language and have several people label each; hide gold answers among them.
-
-    languages: None for all of the corpus. size: records a language, or groups of them where the task type keeps
-    records together; None for all. gold: records whose answer is known, which are never work.
-    """
-    kind = TASK_TYPES[task_type]
-    task, guidelines = _new_task(name, task_type, fields)
-    there = manifest_of(corpus.name).fields
-    if there and (missing := [field for field in kind.fields if field not in there]):
-        raise TaskError(
-            f"A {kind.slug} task asks about {', '.join(kind.fields)}; the records of corpus {corpus.name} have "
-            f"{', '.join(there)}, and no {', '.join(missing)}. Choose another type, or import them with --column."
-        )
-    samples = sample_records(
-        corpus, languages, size=size, seed=seed, together=kind.together, leave_out=frozenset(row.id for row in gold)
-    )
-    task.languages = [sample.language for sample in samples]
-    with transaction.atomic():
-        opened = Opened(task, Counter(), samples)
-        task.save()
-        add_first(task, guidelines)
-        drawn = []
-        for sample in samples:
-            draw, items = record(sample)
-            task.draws.add(draw)
-            drawn += items
-        add_gold_answers(task, gold, items_of(corpus, [row.id for row in gold]))
-        check_pool(task)
-        opened.stages = add_units(task, without_twins(task, _shuffled(drawn, seed)))
-        return opened
-
-
-def open_verification(
-    name: str,
-    corpus: Corpus,
-    design: str,
-    languages: list[str] | None,
-    *,
-    size: int,
-    seed: str,
-    options: dict,
+    design: str = "",
+    size: int | None = None,
+    languages: list[str] | None = None,
+    chosen: Mapping[str, Any] | None = None,
+    title: str = "",
+    labels: Sequence[str] = (),
+    guidelines: Mapping[str, str] | None = None,
+    gold: Sequence[GoldRow] = (),
     reuse: bool = False,
-    **fields,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = lambda units: None,
 ) -> Opened:
-    """Draw size posts for each language by a design of DESIGNS, and ask of each whether it is in that language.
+    """Draw from a corpus by a design of the kind, and ask the kind's question of what was drawn.
 
-    languages: None for all of the corpus. options: those of the design. reuse: take the labels that posts have from
-    other tasks of the corpus, instead of asking again.
+    size: units in all, or a language, or groups of them where the kind keeps records together; None for the design's
+    own, or all. languages: those drawn for; None for all that there are. chosen: options of the draw; options: those of
+    the task that are to differ from the kind's defaults. labels: what may be answered, where it is languages. gold:
+    records whose answer is known, which are never work. reuse: take the labels that posts have from other tasks of the
+    corpus, instead of asking again. TaskError, GoldAnswerError or CorpusError where it cannot be; nothing was changed.
     """
-    task, guidelines = _new_task(name, "verify", fields | ({"labels": languages} if languages else {}))
-    samples = DESIGNS[design](corpus, languages, size=size, seed=seed, **options)
-    opened = Opened(task, Counter(), samples)
-    if not any(sample.rows for sample in samples):
-        raise TaskError(
-            f"No post of corpus {corpus.name} fits the {design}-oriented design for any of the languages; "
-            "choose another predictor, other languages, or wider windows."
-        )
-    task.labels = [sample.language for sample in samples if sample.rows]
-    if "title" not in fields and len(task.labels) <= FEW:
-        task.title = _title(task.labels)
+    how = DESIGNS[design or kind.designs[0]]
+    listed = languages if how.asks_each and languages else labels
+    task = new_task(name, kind, title, listed, options or {})
+    _check_fields(kind, corpus)
+    wanted = Wanted(
+        corpus=corpus,
+        size=how.size if size is None else size,
+        seed=seed,
+        languages=languages,
+        chosen=chosen or {},
+        together=kind.together,
+        leave_out=frozenset(row.id for row in gold),
+    )
+    # The files are read before the transaction, during which nobody else may write.
+    opened = Opened(task, Counter(), how.draw(wanted))
+    progress(0)
+    _take_languages(task, how, opened.samples, titled=bool(title) or not kind.titled_by_languages)
     with transaction.atomic():
         task.save()
-        add_first(task, guidelines)
-        known = known_units(corpus)
-        for sample in samples:
-            _add(opened, sample, known, reuse)
+        add_first(task, guidelines or kind.guidelines)
+        if how.asks_each:
+            known = known_units(corpus)
+            for sample in opened.samples:
+                progress(_add_asked(opened, sample, known, reuse))
+        else:
+            progress(_add(opened, corpus, gold, seed))
     return opened
+
+
+def _take_languages(task: Task, how: Design, samples: list[Sample], *, titled: bool) -> None:
+    """What was found for which language is what the task is about."""
+    found = [sample.language for sample in samples if sample.rows]
+    if how.asks_each:
+        if not found:
+            raise TaskError(
+                f"No post of corpus {samples[0].corpus.name} fits the {how.spelled} design for any of the languages; "
+                "choose another predictor, other languages, or wider windows."
+            )
+        task.labels = found
+        if not titled and len(found) <= FEW:
+            task.title = _title(found)
+    elif not task.kind.is_routed:
+        task.languages = [sample.language for sample in samples]
+        check_codes(task.kind, task.languages)
 
 
 def _title(languages: list[str]) -> str:
@@ -156,16 +125,22 @@ def _title(languages: list[str]) -> str:
     return f"Is this post in {', '.join(others)} or {last}?" if others else f"Is this post in {last}?"
 
 
-def _add(opened: Opened, sample: Sample, known, reuse: bool) -> None:
-    draw, items = record(sample)
-    task, asked = opened.task, sample.language
-    task.draws.add(draw)
-    labels = reusable(items, asked, known) if reuse else {}
-    hidden = decoys(task, asked, items, known, sample.seed, labels)
-    everything = mixed(items, hidden, asked, sample.seed)
-    answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
-    opened.stages += add_units(task, everything, asked=asked, gold_answers=answers, reuse=labels)
-    opened.decoys[asked], opened.reused[asked] = len(hidden), len(labels)
+def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> int:
+    """The units of a question that is asked alike of all that was drawn, with gold answers among them. How many."""
+    task = opened.task
+    drawn = []
+    for sample in opened.samples:
+        draw, items = record(sample)
+        task.draws.add(draw)
+        drawn += items
+    if "gold answers" in task.kind.protections:
+        hidden = store(task, list(gold), items_of(corpus, [row.id for row in gold]))
+        answers = {item.pk: label for item, label in hidden.items()}
+        add_units(task, list(hidden), known_answers=answers, honeypots=True)
+        check_pool(task)
+        drawn = without_twins(task, _shuffled(drawn, seed))
+    opened.stages = add_units(task, drawn)
+    return len(drawn)
 
 
 def _shuffled(items: list[Item], seed: str) -> list[Item]:
@@ -175,61 +150,40 @@ def _shuffled(items: list[Item], seed: str) -> list[Item]:
     return sorted(items, key=lambda item: lot(seed, "place", item.key))
 
 
-def _new_task(name: str, task_type: str, fields: dict) -> tuple[Task, Mapping[str, str]]:
-    """A task that is not saved yet, its fields checked, and its guidelines by language."""
-    if Task.objects.filter(name=name).exists():
-        raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
-    kind = TASK_TYPES[task_type]
-    fields = {"title": kind.title, "labels": list(kind.labels), **kind.knobs, **fields}
-    guidelines = fields.pop("guidelines", None) or kind.guidelines
-    task = Task(name=name, task_type=kind.slug, **fields)
-    if not kind.records:
-        check_codes([*task.labels, *task.never_agree])
-        listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
-        task.labels, task.never_agree = sorted(set(task.labels)), sorted({*listed, *task.never_agree})
-    if task.aggregation == "median" and not kind.ordered:
-        raise TaskError(f"The labels of {kind.slug} are no grades, so they have no median. Leave --aggregation out.")
-    if kind.records and task.redundancy == 2:
-        raise TaskError(
-            "Of two answers that differ neither is a majority, so a redundancy of 2 loses every such unit. Ask 3 with "
-            "--redundancy 3; with --stop-early the third is asked only where the first two differ."
-        )
-    _check_audit(task)
-    try:
-        task.full_clean()
-    except ValidationError as error:
-        faults = (f"{field.replace('_', '-')}: {' '.join(said)}" for field, said in error.message_dict.items())
-        raise TaskError(" ".join(faults)) from error
-    return task, guidelines
+def _add_asked(opened: Opened, sample: Sample, known: dict[int, list[Unit]], reuse: bool) -> int:
+    """The units that ask about one language, with decoys among them. How many."""
+    draw, items = record(sample)
+    task, asked = opened.task, sample.language
+    task.draws.add(draw)
+    labels = reusable(items, asked, known) if reuse else {}
+    hidden = decoys(task, asked, items, known, sample.seed, labels)
+    everything = mixed(items, hidden, asked, sample.seed)
+    answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
+    opened.stages += add_units(task, everything, asked=asked, known_answers=answers, reuse=labels)
+    opened.decoys[asked], opened.reused[asked] = len(hidden), len(labels)
+    return len(everything)
 
 
-def _check_audit(task: Task) -> None:
-    """TaskError where the limit would be passed by languages in whose audit no error was found."""
-    if not (task.audit_share or task.audit_least):
-        return
-    possible = jeffreys(0, task.audit_least)[1]
-    if possible > task.audit_limit:
+def _check_fields(kind: Kind, corpus: Corpus) -> None:
+    there = manifest_of(corpus.name).fields if kind.fields else ()
+    if there and (missing := [field for field in kind.fields if field not in there]):
         raise TaskError(
-            f"An audit of {task.audit_least} posts in which nothing is wrong still leaves up to {percent(possible)} "
-            f"possible, more than the limit of {percent(task.audit_limit)}: all such languages would go to people. "
-            "Raise --audit-least or --audit-limit; or set both --audit-share and --audit-least to 0, for no audit."
+            f"A {kind.slug} task asks about {', '.join(kind.fields)}; the records of corpus {corpus.name} have "
+            f"{', '.join(there)}, and no {', '.join(missing)}. Choose another kind, or import them with --column."
         )
 
 
-def extend_task(task: Task, size: int) -> Opened:
-    """Enlarge a uniform task's draw to size posts of the same frame and seed.
+def extend_task(task: Task, size: int, progress: Progress = lambda units: None) -> Opened:
+    """Enlarge a task's draw to size posts of the same frame and seed, where its design allows that.
 
     What is added of a language that had failed its audit goes to people too, unless it is audited itself.
     """
     draw = task.draw
-    if draw.design == "records":
+    how = DESIGNS[draw.design]
+    if how.not_extended:
         raise TaskError(
-            f"{task.name} is a task about records, and its draws are not enlarged; open another task for further ones."
-        )
-    if draw.design != "uniform":
-        raise TaskError(
-            f"{task.name} is a {draw.design}-oriented task, and its draws are not enlarged; open another task with a "
-            "larger --size and --reuse, which keeps what people have labelled."
+            f"{task.name} is a task drawn by the {how.spelled} design, and its draws are not enlarged; "
+            f"{how.not_extended}"
         )
     if size <= draw.size:
         raise TaskError(f"The task has {draw.size:,} posts already; --size must be larger than that.")
@@ -239,4 +193,6 @@ def extend_task(task: Task, size: int) -> Opened:
         locked(task)
         larger, items = record(sample)
         task.draws.set([larger])
-        return Opened(task, add_units(task, items), [sample], contested=contest_all(task))
+        added = add_units(task, items)
+        progress(len(items))
+        return Opened(task, added, [sample], contested=contest_all(task))

@@ -1,68 +1,133 @@
 """How far the work is: for an annotator, and for a manager. Reads only."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, Value
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.models import Annotator, Judgment, Lease, Task
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import to_come
-from annotate.quality.pauses import PAUSED, running
+from annotate.quality.pauses import PAUSED
 from annotate.quality.qualification import FAILED, Standing, states
-from annotate.work.queue import in_own_queues, unjudged, waiting, with_free_place
-from annotate.work.routing import Routes, lacking_readers, queues_of, queues_read_by
+from annotate.work.permit import Permit
+from annotate.work.queue import unjudged, waiting, with_free_place
+from annotate.work.routes import Routes
+from annotate.work.routing import lacking_readers
+from annotate.work.tally import Tally, midnight, tallies
 
 
 def today(annotator: Annotator, task: Task):
     """The annotator's judgments since midnight in the installation's time zone, newest first."""
-    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    return (
-        Judgment.objects.filter(annotator=annotator, unit__task=task, answered_at__gte=midnight)
-        .filter(lease__isnull=False, voided_at=None)
-        .select_related("unit__item", "unit__task")
-        .order_by("-answered_at", "-pk")
+    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, answered_at__gte=midnight())
+    return own.filter(lease__isnull=False).select_related("unit__item").order_by("-answered_at", "-pk")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """answered, skipped: by the annotator today; waiting: units in their queues. behind_tests: language -> how many
+    units would wait there for them, once they have passed its test.
+    """
+
+    answered_today: int
+    skipped_today: int
+    waiting: int
+    behind_tests: dict[str, int] = field(default_factory=dict)
+
+
+def own_progress(permit: Permit, tally: Tally | None = None, on_screen: Unit | None = None) -> Progress:
+    """tally, on_screen: what they have done and the unit that they have open, where the caller has read them."""
+    if tally is None and (permit.task.gold_share or on_screen is None):
+        (found,) = progress_in([permit])
+        return found
+    if tally is None:
+        tally, left = _day_and_waiting(permit)
+    else:
+        left = _left([permit], _waiting([permit]))[permit.task.pk]
+    return _progress(permit, tally, left, on_screen)
+
+
+def _day_and_waiting(permit: Permit) -> tuple[Tally, Counter[tuple[str, bool]]]:
+    """What the annotator has done today and what waits for them, where there are no gold answers, in one statement."""
+    done = today(permit.annotator, permit.task).order_by().select_related(None)
+    day = done.values_list(Value(0), "kind", Value(False)).annotate(Count("pk"))
+    left = _waiting([permit]).values_list("task", "language", "honeypot", "number")
+    tally, waits = Tally(), Counter()
+    for task, name, honeypot, number in left.union(day, all=True):
+        if task:
+            waits[name, honeypot] = number
+        else:
+            tally.today[name] = number
+    return tally, waits
+
+
+def progress_in(permits: Sequence[Permit]) -> list[Progress]:
+    """The same in several tasks, in as many statements as in one."""
+    if not permits:
+        return []
+    annotator = permits[0].annotator
+    done, left = tallies(permits), _left(permits, _waiting(permits))
+    running = Lease.objects.filter(annotator=annotator, closed_at=None, expires_at__gt=timezone.now())
+    running = running.filter(unit__task__in=[permit.task.pk for permit in permits]).select_related("unit")
+    on_screen = {lease.unit.task_id: lease.unit for lease in running.order_by("-pk")}
+    return [
+        _progress(permit, tally, left[permit.task.pk], on_screen.get(permit.task.pk))
+        for permit, tally in zip(permits, done, strict=True)
+    ]
+
+
+def _waiting(permits: Sequence[Permit]):
+    """Rows of task, language (the queue), honeypot and number of units that one person has not judged, in all queues
+    that they read.
+    """
+    anywhere = Q(pk=None)
+    for permit in permits:
+        anywhere |= Q(task=permit.task, language__in=list(permit.read_queues))
+    units = unjudged(permits[0], Unit.objects.queued().filter(anywhere)).order_by()
+    return units.values("task", "language", "honeypot").annotate(number=Count("pk"))
+
+
+def _left(permits: Sequence[Permit], rows) -> dict[int, Counter[tuple[str, bool]]]:
+    """Task -> (queue, honeypot) -> units."""
+    found: dict[int, Counter[tuple[str, bool]]] = {permit.task.pk: Counter() for permit in permits}
+    for row in rows:
+        found[row["task"]][row["language"], row["honeypot"]] = row["number"]
+    return found
+
+
+def _progress(permit: Permit, tally: Tally, left: Counter[tuple[str, bool]], on_screen: Unit | None) -> Progress:
+    def count(queues: Iterable[str], shown: Unit | None) -> int:
+        work = Counter({queue: left[queue, False] for queue in queues})
+        pool = Counter({queue: left[queue, True] for queue in queues})
+        return work.total() + to_come(permit, tally, work, pool, shown)
+
+    behind = {
+        language: count([queue], None)
+        for language in permit.majors
+        if (queue := permit.routes.queue_in(language)) in permit.read_queues and queue not in permit.queues
+    }
+    return Progress(
+        answered_today=tally.today[Judgment.ANSWER],
+        skipped_today=tally.today[Judgment.SKIP],
+        waiting=count(permit.queues, on_screen),
+        behind_tests=behind,
     )
 
 
-def own_progress(annotator: Annotator, task: Task) -> dict[str, int]:
-    """answered and skipped today, and how many posts wait in the annotator's queues."""
-    kinds = Counter(today(annotator, task).values_list("kind", flat=True))
-    work = waiting(annotator, task)
-    count = work.count()
-    return {
-        "answered_today": kinds[Judgment.ANSWER],
-        "skipped_today": kinds[Judgment.SKIP],
-        "waiting": count + to_come(annotator, task, work, in_own_queues(annotator, task)),
-    }
-
-
-def behind_tests(annotator: Annotator, task: Task, found: Iterable[Standing]) -> dict[str, int]:
-    """How many units would wait for the annotator in each language of which they have not passed the test."""
-    routes, own = Routes.load(), queues_of(annotator, task, Routes.load())
-    counts = {}
-    for standing in found:
-        queue = routes.queue_in(task, standing.language)
-        if queue not in own:
-            units = unjudged(annotator, task).filter(language=queue)
-            work = units.filter(stage=stages.QUEUED, honeypot=False)
-            counts[standing.language] = work.count() + to_come(annotator, task, work, units)
-    return counts
-
-
-def why_empty(annotator: Annotator, task: Task) -> str:
+def why_empty(permit: Permit) -> str:
     """Why there is no unit for this annotator now, in a sentence."""
+    task = permit.task
     if not task.is_open:
         return "This task is closed."
-    if running(annotator, task):
+    if permit.is_paused:
         return PAUSED
-    if queues_read_by(annotator, task, Routes.load()) and not queues_of(annotator, task, Routes.load()):
-        return _why_not_qualified(annotator, task)
-    if not queues_of(annotator, task, Routes.load()):
+    if permit.read_queues and not permit.queues:
+        return _why_not_qualified(states(permit))
+    if not permit.queues:
         return "You are not down as a reader of any language of this task. The manager can add your languages."
-    own = waiting(annotator, task)
+    own = waiting(permit)
     if with_free_place(own).exists():
         return "Something has just come free. Look again."
     if own.exists():
@@ -70,8 +135,8 @@ def why_empty(annotator: Annotator, task: Task) -> str:
             "What is left in your languages is open with other readers. "
             f"What they leave comes back within {task.lease_minutes} minutes."
         )
-    queued = task.units.filter(stage=stages.QUEUED, honeypot=False)
-    if queued.filter(language__in=queues_of(annotator, task, Routes.load())).exists():
+    queued = task.units.work().queued()
+    if queued.filter(language__in=list(permit.queues)).exists():
         return "You have been through all that waits in your languages. Others still have answers to give there."
     if queued.exists():
         return (
@@ -80,8 +145,7 @@ def why_empty(annotator: Annotator, task: Task) -> str:
     return "All done. Everything in this task has been read."
 
 
-def _why_not_qualified(annotator: Annotator, task: Task) -> str:
-    found = states(annotator, task)
+def _why_not_qualified(found: list[Standing]) -> str:
     if all(each.step == FAILED for each in found):
         return "You have not passed the test, and have no tries left. The manager can still let you in."
     if any(each.earlier for each in found):
@@ -91,18 +155,19 @@ def _why_not_qualified(annotator: Annotator, task: Task) -> str:
 
 def stage_counts(task: Task) -> dict[str, int]:
     """Units at each stage, in the order of the machine."""
-    counts = dict(task.units.filter(honeypot=False).order_by().values_list("stage").annotate(Count("pk")))
+    counts = dict(task.units.work().order_by().values_list("stage").annotate(Count("pk")))
     return {stage: counts.get(stage, 0) for stage in stages.STAGES if stage != stages.NEW}
 
 
 def undecidable(task: Task) -> int:
     """Units that wait for an adjudicator although every active one has judged them: nobody may decide these."""
     adjudicators = Annotator.objects.filter(adjudicates=True, user__is_active=True)
-    # As routing.binding has it.
-    binding = Q(judgments__voided_at=None) | Q(judgments__voided_by__isnull=False)
-    judged = binding & Q(judgments__isnull=False, judgments__annotator__in=adjudicators)
-    by = Count("judgments__annotator", filter=judged, distinct=True)
-    return task.units.filter(stage=stages.ADJUDICATION).annotate(by=by).filter(by__gte=adjudicators.count()).count()
+    judged = Judgment.objects.binding().filter(annotator__in=adjudicators).order_by().values("unit", "annotator")
+    by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())
+    number = adjudicators.count()
+    if not number:
+        return task.units.filter(stage=stages.ADJUDICATION).count()
+    return sum(by >= number for by in by_unit.values())
 
 
 @dataclass(frozen=True)
@@ -120,20 +185,26 @@ class QueueRow:
     readers: list[str]
 
 
+def queues_by_use(task: Task) -> dict[str, list[QueueRow]]:
+    """The queues in which something waits, and the others, which a page folds."""
+    rows = queue_table(task)
+    return {"busy": [row for row in rows if row.waiting], "idle": [row for row in rows if not row.waiting]}
+
+
 def queue_table(task: Task) -> list[QueueRow]:
     """Every queue in which something waits or for which somebody reads, fullest first."""
-    routes = Routes.load()
-    queued = task.units.filter(stage=stages.QUEUED, honeypot=False)
+    routes = Routes.load(task)
+    queued = task.units.work().queued()
     counts = dict(queued.order_by().values_list("language").annotate(Count("pk")))
     open_now = Q(closed_at=None, expires_at__gt=timezone.now(), unit__in=queued.order_by())
     leased = Counter(Lease.objects.filter(open_now).values_list("unit__language", flat=True))
-    readers = routes.readers(task)
+    readers = routes.readers()
     lacking = Counter(lacking_readers(task, readers).values())
     names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
     rows = [
         QueueRow(
             queue=queue,
-            labels=routes.labels_of(queue, task),
+            labels=routes.labels_of(queue),
             waiting=counts.get(queue, 0),
             leased=leased[queue],
             lacking=lacking[queue],

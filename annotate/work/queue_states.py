@@ -4,17 +4,17 @@ Reads only. What an annotator is told of it is in progress.why_empty.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Count, Max, Q
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.labels import label_name
-from annotate.kinds import TASK_TYPES
-from annotate.models import Annotator, Judgment, Lease, Task
-from annotate.work.routing import Routes, binding, qualified
+from annotate.kinds.labels import label_name
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.work.routes import Routes, readers_of
 
 # States in which a queue gets no further unless a manager does something.
 UNREAD, UNTESTED, PAUSED, JUDGED, LACKING = "unread", "untested", "paused", "judged", "lacking"
@@ -33,6 +33,23 @@ class _Queue:
     able: set[int] = field(default_factory=set)
 
 
+@dataclass
+class _Tables:
+    """What the tables say of several tasks. By task: queues, adjudication (queue -> units that wait for an
+    adjudicator), lasts ((person, queue) -> when they judged last). By unit, of those that wait: held (places that an
+    answer or a running lease has), open_now (with such a lease), judged (who may not be asked any more), answers.
+    """
+
+    queues: dict[int, dict[str, _Queue]]
+    adjudication: dict[int, dict[str, int]]
+    lasts: dict[int, dict[tuple[int, str], datetime]]
+    held: Counter[int]
+    open_now: set[int]
+    judged: dict[int, set[int]]
+    answers: Counter[int]
+    names: dict[int, str]
+
+
 def queue_states(task: Task) -> dict:
     """{"queues": [ROW, ...] the stuck ones first, then the fullest, "idle": [PERSON, ...], "stuck": how many queues}.
 
@@ -41,31 +58,23 @@ def queue_states(task: Task) -> dict:
     (units that came from it and wait for an adjudicator), last (time of the last judgment), state, stuck, said.
     PERSON: who may work and is left nothing now: annotator, name, queues, last, at_work (within the last hour), said.
     """
-    queues = _queues(task)
-    waiting = {unit: queue for queue, found in queues.items() for unit in found.redundancy}
-    held, open_now = _held(task, waiting)
-    judged, answers = _judged(task, waiting)
-    adjudication = dict(
-        task.units.filter(stage=stages.ADJUDICATION).order_by().values_list("language").annotate(Count("pk"))
-    )
-    lasts = _lasts(task)
-    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
+    return queue_states_of([task])[task.pk]
+
+
+def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict]:
+    """The same of several tasks, by their keys, in as many statements as of one."""
+    listed = list(tasks)
+    tables = _tables(listed)
+    return {task.pk: _states(task, tables) for task in listed}
+
+
+def _states(task: Task, tables: _Tables) -> dict:
+    queues, lasts = tables.queues[task.pk], tables.lasts[task.pk]
     free: dict[int, Counter[str]] = defaultdict(Counter)  # person -> queue -> units with a place that they may take
     rows = []
     for queue, found in queues.items():
-        lacking = _count_free(queue, found, held, judged, answers, free)
-        missing = sum(asked - answers[unit] for unit, asked in found.redundancy.items())
-        unjudged = any(found.able - judged[unit] for unit in found.redundancy)
-        counts = {
-            "waiting": len(found.redundancy),
-            "leased": sum(unit in open_now for unit in found.redundancy),
-            "missing": missing,
-            "lacking": lacking,
-            "readers": len(found.readers),
-            "passed": len(found.passed),
-            "able": len(found.able),
-            "adjudication": adjudication.get(queue, 0),
-        }
+        counts = _counts(queue, found, tables, free) | {"adjudication": tables.adjudication[task.pk].get(queue, 0)}
+        unjudged = any(found.able - tables.judged[unit] for unit in found.redundancy)
         something = any(free[person][queue] > 0 for person in found.able)
         state = _state(task, counts, unjudged=unjudged, something=something)
         rows.append(
@@ -80,36 +89,59 @@ def queue_states(task: Task) -> dict:
             }
         )
     rows.sort(key=lambda row: (not row["stuck"], -row["waiting"], row["queue"]))
-    idle = _idle(task, queues, free, judged, lasts, names)
+    idle = _idle(task, queues, free, tables.judged, lasts, tables.names)
     return {"queues": rows, "idle": idle, "stuck": sum(row["stuck"] for row in rows)}
 
 
-def _queues(task: Task) -> dict[str, _Queue]:
-    """Those in which units wait, wait for an adjudicator, or were judged, and those of the task's languages."""
-    routes = Routes.load()
-    queues: dict[str, _Queue] = defaultdict(_Queue)
-    units = task.units.filter(honeypot=False).exclude(language="").order_by()
-    for queue in units.values_list("language", flat=True).distinct():
-        queues[queue] = _Queue()
-    for unit, queue, asked in units.filter(stage=stages.QUEUED).values_list("pk", "language", "redundancy"):
-        queues[queue].redundancy[unit] = asked
-    able, readers = routes.readers(task), routes.readers(task, may_work=False)
-    passed: dict[str, set[int]] = defaultdict(set)
-    if task.test_items:
-        for language, person in qualified(task).values_list("language", "annotator_id"):
-            passed[routes.queue_in(task, language)].add(person)
-    for queue, found in queues.items():
-        found.readers, found.able = readers.get(queue, set()), able.get(queue, set())
-        found.passed = found.readers & passed[queue] if task.test_items else found.readers
-    return dict(queues)
+def _counts(queue: str, found: _Queue, tables: _Tables, free: dict[int, Counter[str]]) -> dict[str, int]:
+    return {
+        "waiting": len(found.redundancy),
+        "leased": sum(unit in tables.open_now for unit in found.redundancy),
+        "missing": sum(asked - tables.answers[unit] for unit, asked in found.redundancy.items()),
+        "lacking": _count_free(queue, found, tables.held, tables.judged, tables.answers, free),
+        "readers": len(found.readers),
+        "passed": len(found.passed),
+        "able": len(found.able),
+    }
 
 
-def _held(task: Task, waiting: dict[int, str]) -> tuple[Counter[int], set[int]]:
+# --- what the tables say
+
+
+def _tables(tasks: list[Task]) -> _Tables:
+    held, open_now = _held(tasks)
+    judged, answers = _judged(tasks)
+    adjudication: dict[int, dict[str, int]] = defaultdict(dict)
+    waiting = Unit.objects.filter(task__in=tasks, stage=stages.ADJUDICATION).order_by()
+    for task, queue, number in waiting.values_list("task_id", "language").annotate(Count("pk")):
+        adjudication[task][queue] = number
+    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
+    return _Tables(_queues(tasks), adjudication, _lasts(tasks), held, open_now, judged, answers, names)
+
+
+def _queues(tasks: list[Task]) -> dict[int, dict[str, _Queue]]:
+    """Those in which units wait, wait for an adjudicator, or were judged."""
+    queues: dict[int, dict[str, _Queue]] = {task.pk: {} for task in tasks}
+    units = Unit.objects.work().filter(task__in=tasks).exclude(language="").order_by()
+    for task, queue in units.values_list("task_id", "language").distinct():
+        queues[task][queue] = _Queue()
+    queued = units.filter(stage=stages.QUEUED).values_list("task_id", "language", "pk", "redundancy")
+    for task, queue, unit, asked in queued:
+        queues[task][queue].redundancy[unit] = asked
+    for task, people in readers_of(Routes.load_all(tasks)).items():
+        for queue, found in queues[task].items():
+            found.readers, found.passed, found.able = (
+                of.get(queue, set()) for of in (people.reads, people.passed, people.able)
+            )
+    return queues
+
+
+def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
     """How many places of each waiting unit are held, by an answer or a lease that runs, and which have such a lease."""
     held: Counter[int] = Counter()
     open_now = set()
     now = timezone.now()
-    places = Lease.objects.filter(unit__task=task, unit__stage=stages.QUEUED, unit__honeypot=False)
+    places = Lease.objects.filter(unit__task__in=tasks, unit__stage=stages.QUEUED, unit__honeypot=False)
     places = places.filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now), place__isnull=False).order_by()
     for unit, closed in places.values_list("unit_id", "closed_at"):
         held[unit] += 1
@@ -118,22 +150,28 @@ def _held(task: Task, waiting: dict[int, str]) -> tuple[Counter[int], set[int]]:
     return held, open_now
 
 
-def _judged(task: Task, waiting: dict[int, str]) -> tuple[dict[int, set[int]], Counter[int]]:
+def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
     """Who may not be asked for each waiting unit any more, and how many answers it has."""
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()
-    live = Judgment.objects.filter(binding(), unit__task=task, unit__stage=stages.QUEUED, unit__honeypot=False)
+    live = Judgment.objects.binding().of_work().filter(unit__task__in=tasks, unit__stage=stages.QUEUED)
     for unit, person, kind, voided in live.order_by().values_list("unit_id", "annotator_id", "kind", "voided_at"):
         judged[unit].add(person)
         answers[unit] += kind == Judgment.ANSWER and voided is None
     return judged, answers
 
 
-def _lasts(task: Task) -> dict[tuple[int, str], object]:
+def _lasts(tasks: list[Task]) -> dict[int, dict[tuple[int, str], datetime]]:
     """When each person last judged something of each queue; the queue in which the unit is now."""
-    found = Judgment.objects.filter(unit__task=task, lease__isnull=False).order_by()
-    rows = found.values_list("annotator_id", "unit__language").annotate(Max("answered_at"))
-    return {(person, queue): at for person, queue, at in rows}
+    found = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
+    rows = found.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
+    lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
+    for task, person, queue, at in rows:
+        lasts[task][person, queue] = at
+    return lasts
+
+
+# --- what follows from it
 
 
 def _count_free(queue, found: _Queue, held, judged, answers, free) -> int:
@@ -175,7 +213,7 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
     if state == DONE:
         left = counts["adjudication"]
         return f"Done, but for {_units(left)} with an adjudicator." if left else "Done."
-    if state == CLOSED and not TASK_TYPES[task.task_type].has_pages:
+    if state == CLOSED and not task.kind.answered_here:
         return f"{units} {_lack(counts['waiting'])} answers. They are made elsewhere, and imported."
     if state == CLOSED:
         return f"The task is closed, so nobody is given the {units} that {_wait(counts)}. Open it again in the admin."

@@ -1,11 +1,12 @@
 """What a manager is shown of a task's work, in figures: how far it is, how fast, who does it and how well. Reads only.
 
 Everything here can be written as JSON, by Django's encoder where there are times. Why a queue stands still is in
-queue_states.py, how far people agree in agreeing.py; how it is shown, in management_tables.py. Honeypots are no work:
+queue_states.py, how far people agree in quality/agreement.py; how it is shown, in reports/. Honeypots are no work:
 they count in no figure but those about them.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -16,11 +17,10 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.estimation import proportion
-from annotate.kinds import TASK_TYPES
 from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.quality import honeypots
 from annotate.quality.guidelines import majors
-from annotate.work.routing import Routes
+from annotate.work.routes import Routes
 
 DAY = timedelta(days=1)
 # Up to this long, the time since the beginning is cut into hours, then into days, then into weeks.
@@ -41,11 +41,11 @@ def _new():
 
 def overview() -> list[dict]:
     """One row a task, the newest first, open ones before closed ones."""
-    units = Unit.objects.filter(honeypot=False).order_by()
+    units = Unit.objects.work().order_by()
     at: dict[int, Counter[str]] = defaultdict(Counter)
     for task, stage, number in units.values_list("task", "stage").annotate(Count("pk")):
         at[task][stage] = number
-    live = _live(Judgment.objects.filter(answered_at__gte=timezone.now() - DAY)).order_by()
+    live = _counted().filter(answered_at__gte=timezone.now() - DAY).order_by()
     today = dict(live.values_list("unit__task").annotate(Count("pk")))
     running = Pause.objects.filter(lifted_at=None).order_by().values_list("task")
     paused = dict(running.annotate(Count("pk")))
@@ -54,7 +54,7 @@ def overview() -> list[dict]:
         {
             "name": task.name,
             "title": task.title,
-            "task_type": task.task_type,
+            "kind": task.kind_slug,
             "is_open": task.is_open,
             "units": at[task.pk].total(),
             "done": sum(at[task.pk][stage] for stage in stages.FINISHED),
@@ -69,9 +69,10 @@ def overview() -> list[dict]:
     return rows
 
 
-def _live(judgments):
-    """The answers that count, of units that are work."""
-    return judgments.filter(kind=Judgment.ANSWER, voided_at=None, unit__honeypot=False)
+def _counted(task: Task | None = None):
+    """The answers that count, of units that are work; of a task, or of all."""
+    live = Judgment.objects.live().answers().of_work()
+    return live if task is None else live.filter(unit__task=task)
 
 
 def _language(task: Task, unit: str = ""):
@@ -79,12 +80,7 @@ def _language(task: Task, unit: str = ""):
 
     unit: the way to the unit, as in "unit__".
     """
-    if task.task_type == "verify":
-        return F(f"{unit}asked")
-    if TASK_TYPES[task.task_type].records:
-        return F(f"{unit}item__language")
-    ways = ("language", "agreed_label", "copy_of__language", "copy_of__agreed_label")
-    return Coalesce(*(NullIf(F(f"{unit}{way}"), Value("")) for way in ways), Value(""))
+    return Coalesce(*(NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.language_paths), Value(""), Value(""))
 
 
 def progress(task: Task) -> dict:
@@ -93,14 +89,14 @@ def progress(task: Task) -> dict:
     {"languages": [ROW, ...] by name, "all": ROW}; ROW: language, units, done, answers (on what waits), missing, and a
     count for each stage by its name.
     """
-    units = task.units.filter(honeypot=False).order_by().annotate(of=_language(task))
+    units = task.units.work().order_by().annotate(of=_language(task))
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for language, stage, number, asked in units.values_list("of", "stage").annotate(Count("pk"), Sum("redundancy")):
         rows[language][stage] += number
         rows[language]["units"] += number
         rows[language]["done"] += number if stage in stages.FINISHED else 0
         rows[language]["missing"] += asked if stage == stages.QUEUED else 0
-    waiting = _live(Judgment.objects.filter(unit__task=task, unit__stage=stages.QUEUED)).order_by()
+    waiting = _counted(task).filter(unit__stage=stages.QUEUED).order_by()
     waiting = waiting.annotate(of=_language(task, "unit__"))
     for language, number in waiting.values_list("of").annotate(Count("pk")):
         rows[language]["answers"] += number
@@ -123,7 +119,7 @@ def pace(task: Task, now: datetime | None = None) -> dict:
     """
     here = timezone.get_current_timezone()
     first = _hour(now) - timedelta(hours=23)
-    live = _live(Judgment.objects.filter(unit__task=task)).order_by()
+    live = _counted(task).order_by()
     hours = _by_hour(live.filter(answered_at__gte=first).values_list("answered_at", flat=True), first)
     span = live.aggregate(first=Min("answered_at"), last=Max("answered_at"), answers=Count("pk"))
     cut, since = _since(live, span, here)
@@ -172,7 +168,7 @@ def times(task: Task) -> dict:
 
     ROW: language or annotator, count, quartiles (three numbers); where no time was measured there is no row.
     """
-    live = _live(Judgment.objects.filter(unit__task=task, active_seconds__isnull=False)).order_by()
+    live = _counted(task).filter(active_seconds__isnull=False).order_by()
     rows = live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds")
     languages, annotators = defaultdict(list), defaultdict(list)
     for language, annotator, seconds in rows:
@@ -197,8 +193,26 @@ def people(task: Task) -> list[dict]:
     last of all these), known (gold answers given, voided ones too: asked, right and accuracy with its interval), may
     (the queues in which they may work now), left (of those, queue -> gold answers that they can still be asked for).
     """
+    rows, given = _work(task), honeypots.given(task)
+    pool = honeypots.by_language(task.units.filter(honeypot=True))
+    queues = Routes.load(task).readers()
+    for row in rows:
+        who = row["annotator"]
+        row["may"] = sorted(queue for queue, able in queues.items() if who in able)
+        row["left"] = {queue: pool[queue] - given[who, queue] for queue in row["may"] if pool[queue]}
+    return sorted(rows, key=lambda row: (row["name"].casefold(), row["annotator"]))
+
+
+def work_of(task: Task, annotator: Annotator) -> dict | None:
+    """The same row of one annotator, without where they may work; None of who has judged and tried nothing."""
+    return next(iter(_work(task, annotator)), None)
+
+
+def _work(task: Task, of: Annotator | None = None) -> list[dict]:
+    """What everybody has done, or one annotator."""
+    own = _own(of)
     live, manager = Q(voided_at=None), Q(voided_by__isnull=False)
-    work = Judgment.objects.filter(unit__task=task, unit__honeypot=False, lease__isnull=False).order_by()
+    work = Judgment.objects.of_work().filter(unit__task=task, lease__isnull=False, **own).order_by()
     counts = work.values("annotator").annotate(
         answers=Count("pk", filter=live & Q(kind=Judgment.ANSWER)),
         skips=Count("pk", filter=live & Q(kind=Judgment.SKIP)),
@@ -207,26 +221,28 @@ def people(task: Task) -> list[dict]:
         last=Max("answered_at"),
     )
     by_person = {row.pop("annotator"): row for row in counts}
-    known, given = honeypots.by_annotator(task), honeypots.given(task)
-    pool = honeypots.by_language(task.units.filter(honeypot=True))
-    queues = Routes.load().readers(task)
-    tried = set(task.trials.order_by().values_list("annotator_id", flat=True))
-    found = Annotator.objects.filter(pk__in={*by_person, *known, *tried}).select_related("user")
-    may = {one.pk: sorted(queue for queue, able in queues.items() if one.pk in able) for one in found}
+    known = honeypots.by_annotator(task, of)
+    tried = set(task.trials.filter(**own).order_by().values_list("annotator_id", flat=True))
     nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None}
-    rows = [
+    return [
         {
             "annotator": annotator.pk,
             "name": str(annotator),
             "active": annotator.user.is_active,
             **by_person.get(annotator.pk, nothing),
             "known": known.get(annotator.pk),
-            "may": may[annotator.pk],
-            "left": {queue: pool[queue] - given[annotator.pk, queue] for queue in may[annotator.pk] if pool[queue]},
         }
-        for annotator in found
+        for annotator in Annotator.objects.filter(pk__in={*by_person, *known, *tried}).select_related("user")
     ]
-    return sorted(rows, key=lambda row: (row["name"].casefold(), row["annotator"]))
+
+
+def _own(annotator: Annotator | None) -> dict[str, Annotator]:
+    return {} if annotator is None else {"annotator": annotator}
+
+
+def names_of(annotators: Iterable[int]) -> dict[int, str]:
+    found = Annotator.objects.filter(pk__in=list(annotators)).select_related("user")
+    return {annotator.pk: str(annotator) for annotator in found}
 
 
 def person(task: Task, annotator: Annotator) -> dict:
@@ -235,15 +251,20 @@ def person(task: Task, annotator: Annotator) -> dict:
     A row a label: label, and the share of it of their answers that stand and of everybody's: own, all. A row a gold
     answer that they were asked for, the latest first: at, item, text, label, said, right, voided.
     """
-    live = _live(Judgment.objects.filter(unit__task=task)).order_by()
-    counts = {
-        label: (own, everybody)
-        for label, own, everybody in live.values_list("label").annotate(
-            own=Count("pk", filter=Q(annotator=annotator)), everybody=Count("pk")
-        )
-    }
+    live = _counted(task).order_by()
+    said = live.values_list("label").annotate(own=Count("pk", filter=Q(annotator=annotator)), everybody=Count("pk"))
+    counts: dict[str, tuple[int, int]] = {}
+    for label, own, everybody in said:
+        for facet in task.kind.form.facets(label):
+            mine, theirs = counts.get(facet, (0, 0))
+            counts[facet] = mine + own, theirs + everybody
     own, everybody = (sum(column) or 1 for column in zip(*counts.values(), strict=True)) if counts else (1, 1)
-    given = honeypots.answers(task).filter(annotator=annotator).select_related("unit__item").order_by("-answered_at")
+    given = (
+        honeypots.answers(task)
+        .filter(annotator=annotator)
+        .select_related("unit__item", "unit__task")
+        .order_by("-answered_at")
+    )
     return {
         "labels": [
             {"label": label, "own": mine / own, "all": theirs / everybody}
@@ -254,9 +275,9 @@ def person(task: Task, annotator: Annotator) -> dict:
                 "at": judgment.answered_at,
                 "item": judgment.unit.item.key,
                 "text": judgment.unit.item.text,
-                "label": judgment.unit.gold_answer,
+                "label": judgment.unit.known_answer,
                 "said": judgment.label,
-                "right": judgment.right,
+                "right": honeypots.is_right(judgment),
                 "voided": judgment.voided_at is not None,
             }
             for judgment in given
@@ -264,9 +285,12 @@ def person(task: Task, annotator: Annotator) -> dict:
     }
 
 
-def pauses(task: Task) -> list[dict]:
-    """Everybody who was ever paused, newest first; running: whether they still are; new: nobody has seen to it."""
-    found = task.pauses.select_related("annotator__user", "by", "lifted_by").order_by("-at", "-pk")
+def pauses(task: Task, of: Annotator | None = None) -> list[dict]:
+    """Everybody who was ever paused, newest first; running: whether they still are; new: nobody has seen to it.
+
+    of: the pauses of this annotator alone.
+    """
+    found = task.pauses.filter(**_own(of)).select_related("annotator__user", "by", "lifted_by").order_by("-at", "-pk")
     return [
         {
             "pause": pause.pk,
@@ -293,12 +317,21 @@ def _user(user) -> str:
 def tests(task: Task) -> dict:
     """Who took the test, in which language, and how it went: {"annotators": [ROW, ...], "languages": [ROW, ...]}.
 
-    Under the major version of the guidelines that holds. A row a person and language: annotator, name, language,
-    tries, right and asked (of the best), last, open (one has begun), qualified, granted (by a manager, without a
-    test), left (further tries). A row a language: took, passed, granted, failed (no try left), share of tests passed.
+    The rows of annotators are those of `trials_of`. A row a language: took, passed, granted, failed (no try left),
+    tests, share of tests passed.
+    """
+    rows = trials_of(task)
+    return {"annotators": rows, "languages": [_tested(code, rows) for code in task.languages]}
+
+
+def trials_of(task: Task, of: Annotator | None = None) -> list[dict]:
+    """The tests of everybody, or of one annotator, under the major version of the guidelines that holds; by name.
+
+    A row a person and language: annotator, name, language, tries, right and asked (of the best), last, open (one has
+    begun), qualified, granted (by a manager, without a test), left (further tries).
     """
     holding = majors(task)
-    trials = task.trials.filter(kind="test").select_related("annotator__user", "guidelines").order_by("pk")
+    trials = task.trials.filter(kind="test", **_own(of)).select_related("annotator__user", "guidelines").order_by("pk")
     rows: dict[tuple[int, str], dict] = {}
 
     def row(annotator: Annotator, language: str) -> dict:
@@ -317,14 +350,13 @@ def tests(task: Task) -> dict:
         if trial.finished_at and (found["right"] is None or trial.right > found["right"]):
             found["right"], found["asked"] = trial.right, trial.asked
         found["passed"] += bool(trial.passed)
-    for held in task.qualifications.select_related("annotator__user"):
+    for held in task.qualifications.filter(**_own(of)).select_related("annotator__user"):
         if held.major == holding.get(held.language):
             found = row(held.annotator, held.language)
             found["qualified"], found["granted"] = True, held.granted_by_id is not None
     for found in rows.values():
         found["left"] = 0 if found["qualified"] else max(0, task.tries - found["tries"])
-    by_name = sorted(rows.values(), key=lambda found: (found["name"].casefold(), found["language"]))
-    return {"annotators": by_name, "languages": [_tested(code, by_name) for code in task.languages]}
+    return sorted(rows.values(), key=lambda found: (found["name"].casefold(), found["language"]))
 
 
 def _tested(language: str, rows: list[dict]) -> dict:
@@ -359,8 +391,9 @@ def known_answers(task: Task) -> list[dict]:
     rows = []
     for gold in golds:
         answers = said[gold.item_id]
-        asked, right = answers.total(), answers[gold.label]
-        others = [label for label, _ in answers.most_common() if label != gold.label]
+        agrees = task.kind.form.agrees
+        asked, right = answers.total(), sum(number for said, number in answers.items() if agrees(said, gold.label))
+        others = [label for label, _ in answers.most_common() if not agrees(label, gold.label)]
         rows.append(
             {
                 "item": gold.item.key,

@@ -6,13 +6,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from annotate.core.labels import negative
-from annotate.kinds import TASK_TYPES
+from annotate.kinds import KINDS
+from annotate.kinds.labels import negative
+from annotate.kinds.options import OPTIONS
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
-from annotate.quality.gold_answers import GoldRow, add_gold_answers
+from annotate.quality.gold_answers import GoldRow, store
 from annotate.quality.guidelines import add_first
 from annotate.work import opening
-from annotate.work.routing import add_units
+from annotate.work.entering import add_units
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 from tests.annotate.hands import at_work  # noqa: F401 - fixture
@@ -52,6 +53,18 @@ def manager(db):
     return User.objects.create_superuser("manager", password="a long password")
 
 
+def stored_task(name, kind, fields):
+    """A task of a kind with its own options; fields: of the task, and those of its options that are to differ."""
+    defaults = {option: OPTIONS[option].default for option in kind.options} | dict(kind.defaults)
+    known = {name: value for name, value in fields.items() if name not in OPTIONS}
+    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, **({"title": kind.title} | known))
+    task.labels = task.labels or list(kind.labels)
+    task.options = defaults | {name: value for name, value in fields.items() if name in kind.options}
+    task.full_clean()
+    task.save()
+    return task
+
+
 @pytest.fixture
 def make_task(db):
     """make_task([DISPUTED, AGREED], redundancy=3) opens a task with a unit for each entry.
@@ -83,20 +96,15 @@ def make_task(db):
             frame_size=2 * len(items),
             frame_digest="0" * 64,
         )
-        knobs = {
-            "labels": [asked] if asked else ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"],
-            "least_letters": 20,
-            # Nobody is asked what the test does not ask for.
-            "audit_share": 0,
-            "audit_least": 0,
-            **(TASK_TYPES["verify"].knobs if asked else {}),
-        } | knobs
-        task_type = "verify" if asked else "language"
-        task = Task.objects.create(name=name, title="Which language?", task_type=task_type, **knobs)
+        kind = KINDS["verify" if asked else "language"]
+        labels = [asked] if asked else ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"]
+        # Nobody is asked what the test does not ask for.
+        fields = {"title": "Which language?", "labels": labels, "audit_share": 0.0, "audit_least": 0} | knobs
+        task = stored_task(name, kind, fields)
         add_first(task, {"en": "Read."})
         task.draws.add(draw)
         hidden = {item.pk: negative(asked) for item in items[len(items) - decoys :]}
-        add_units(task, items, asked=asked, gold_answers=hidden)
+        add_units(task, items, asked=asked, known_answers=hidden)
         return task
 
     return make
@@ -111,17 +119,9 @@ def make_records_task(db):
     numbers = itertools.count(1)
 
     def make(task_type="qa_match", count=2, *, languages=("en",), gold=None, name="crowd", **knobs):
-        kind = TASK_TYPES[task_type]
+        kind = KINDS[task_type]
         corpus, _ = Corpus.objects.get_or_create(name="records")
-        task = Task(
-            name=name,
-            task_type=task_type,
-            labels=list(kind.labels),
-            languages=list(languages),
-            **({"title": kind.title} | kind.knobs | {"test_items": 0, "gold_share": 0} | knobs),
-        )
-        task.full_clean()
-        task.save()
+        task = stored_task(name, kind, {"languages": list(languages), "test_items": 0, "gold_share": 0.0} | knobs)
         add_first(task, {"en": "Read."})
 
         def item(language):
@@ -153,7 +153,9 @@ def make_records_task(db):
             for label in labels
         ]
         rows = [GoldRow(gold.key, label, purpose, f"Because of {label}.") for gold, label, purpose in known]
-        add_gold_answers(task, rows, [gold for gold, _, _ in known])
+        hidden = store(task, rows, [gold for gold, _, _ in known])
+        answers = {gold.pk: label for gold, label in hidden.items()}
+        add_units(task, list(hidden), known_answers=answers, honeypots=True)
         add_units(task, [item(language) for language in languages for _ in range(count)])
         return task
 

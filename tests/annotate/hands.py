@@ -80,3 +80,9 @@ def worst_contrast(page):
         }
         """
     )
+
+
+def sent(answer):
+    """The fields of the queue's form for an answer, or for one with a reason: "und mixed"."""
+    label, _, reason = answer.partition(" ")
+    return {"answer": label, "reason": reason}

@@ -2,11 +2,12 @@ import pytest
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, TooLateToUndo, WrongStage
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment
-from annotate.quality.pauses import lift, running, void
+from annotate.quality.pauses import running
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.work.judging import judge, skip, undo
+from annotate.work.pausing import lift, void
 from annotate.work.progress import undecidable
 from annotate.work.queue import release, take
 from tests.annotate.conftest import AGREED, DISPUTED

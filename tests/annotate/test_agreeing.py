@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
-from annotate.quality.agreement import fitted, report, second_opinions
-from corpora.errors import CorpusError
+from annotate.quality.agreement import UnknownLabel, fitted, report, second_opinions
+from corpora.core.errors import CorpusError
 
 pytestmark = pytest.mark.django_db
 DISPUTED = ("de en", "en de", "de")
@@ -132,7 +132,7 @@ def test_true_labels_measure_majority_and_model_and_those_of_no_unit_are_told(ma
     assert (measured["units"], measured["unknown"], measured["majority"]["value"]) == (3, 1, 0.5)
     assert report(task)["all"]["gold"] is None
     assert report(task, gold={})["all"]["gold"]["majority"]["value"] is None
-    with pytest.raises(JudgmentFileError, match=r"is 'Good', which is none of the task's: 1, 0\."):
+    with pytest.raises(UnknownLabel, match=r"is 'Good', which is none of the task's: 1, 0\."):
         report(task, gold={one.item.key: "Good"})
 
 

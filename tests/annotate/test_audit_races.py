@@ -6,10 +6,9 @@ import time
 import pytest
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
-from annotate.quality import audits
-from annotate.work import adjudication, judging
+from annotate.work import adjudication, contesting, judging
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge
 from annotate.work.opening import Opened, extend_task
@@ -33,7 +32,7 @@ def audited(make_task):
 def checks(monkeypatch):
     """The threads come to the check of the limit together, each with its own unit locked and moved."""
     together, contested = threading.Barrier(AUDITED, timeout=WAIT), []
-    real_check, real_contest = audits.check_limit, audits.contest
+    real_check, real_contest = contesting.check_limit, contesting.contest
 
     def check(unit):
         together.wait()
@@ -46,7 +45,7 @@ def checks(monkeypatch):
 
     for module in (judging, adjudication):
         monkeypatch.setattr(module, "check_limit", check)
-    monkeypatch.setattr(audits, "contest", contest)
+    monkeypatch.setattr(contesting, "contest", contest)
     return contested
 
 
@@ -72,7 +71,7 @@ def test_of_readers_who_finish_the_audit_of_a_language_at_once_exactly_one_sends
 def test_so_it_is_with_adjudicators_who_have_the_last_word(audited, person, monkeypatch, checks):
     reader = person("reader", "de")
     with monkeypatch.context() as patched:
-        patched.setattr(judging, "check_limit", audits.check_limit)
+        patched.setattr(judging, "check_limit", contesting.check_limit)
         units = [judge(reader, take(reader, audited).pk, Answer("en")).unit_id for _ in range(AUDITED)]
     people = [person(f"judge{number}", adjudicates=True) for number in range(AUDITED)]
     said = at_once(
@@ -93,7 +92,7 @@ def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_t
     lease = take(last, audited)
     said = at_once(
         lambda: judge(last, lease.pk, Answer("de")),
-        *(lambda: audits.contest_all(audited, by=manager) for _ in range(3)),
+        *(lambda: contesting.contest_all(audited, by=manager) for _ in range(3)),
     )
     judgment, *sent = said
     assert isinstance(judgment, Judgment), judgment

@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Unit
 from annotate.quality import audits
 from annotate.work import adjudication
+from annotate.work.contesting import contest, contest_all
+from annotate.work.entering import add_units
 from annotate.work.judging import judge, skip, undo
 from annotate.work.opening import extend_task
+from annotate.work.permit import permit_of
 from annotate.work.queue import lease_locked, take
-from annotate.work.routing import add_units, contest
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 
@@ -128,7 +130,7 @@ def test_an_audit_is_done_though_what_was_contested_before_is_not(make_task, ann
     assert extended(task, [{"votes": AGREED}] * 10).contested == {}
     assert audits.report(task)["languages"][0]["waiting"]
     for unit in task.units.filter(audited=True, stage=stages.QUEUED):
-        judge(ann, lease_locked(unit, ann).pk, Answer("de"))
+        judge(ann, lease_locked(unit, permit_of(ann, task)).pk, Answer("de"))
     assert not task.units.filter(stage=stages.AGREED).exists()
 
 
@@ -255,10 +257,10 @@ def test_a_language_within_the_limit_stays_as_it_is(make_task, ann):
     for _ in range(5):
         say(ann, task, "de")
     assert task.units.filter(stage=stages.AGREED).count() == 5
-    assert audits.contest_all(task) == {}
+    assert contest_all(task) == {}
     task.audit_limit = 0.01
     task.save()
-    assert audits.contest_all(task) == {"de": 5}
+    assert contest_all(task) == {"de": 5}
     assert not task.units.filter(stage=stages.AGREED).exists()
 
 

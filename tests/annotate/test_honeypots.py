@@ -9,15 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Judgment, Task
 from annotate.quality import honeypots
 from annotate.quality.honeypots import before
 from annotate.quality.qualification import grant
-from annotate.work import judging, queue
+from annotate.work import judging, progress
 from annotate.work.judging import undo
-from annotate.work.progress import own_progress, today, why_empty
+from annotate.work.permit import permit_of
+from annotate.work.progress import today
 from annotate.work.queue import take
+from tests.annotate.acts import own_progress, why_empty
 
 POTS = ["1", "0"] * 4
 
@@ -41,7 +43,7 @@ def whole_day(annotator, task, most=1000):
     return day
 
 
-# --- the count, against a simulation that decides one unit after the other as annotate/work/queue.py does
+# --- the count, against a simulation that decides one unit after the other as work/queue.py does
 
 
 def one_after_the_other(work, states):
@@ -128,9 +130,9 @@ def test_counting_them_costs_the_same_however_many_units_wait(make_records_task,
     task = make_records_task("qa_match", 300, languages=("en", "de"), gold={"queue": POTS}, gold_share=0.1)
     ann = person("ann", "en de")
     task.units.filter(language="de", honeypot=False).update(stage=stages.DISCARDED)
-    work, units = queue.waiting(ann, task), queue.in_own_queues(ann, task)
-    with django_assert_max_num_queries(5):
-        assert honeypots.to_come(ann, task, work, units) == 8
+    permit = permit_of(ann, task)
+    with django_assert_max_num_queries(3):
+        assert progress.own_progress(permit).waiting == 300 + 8
 
 
 def test_where_they_run_out_is_known_beforehand(make_records_task, person):
@@ -145,8 +147,8 @@ def test_where_they_run_out_is_known_beforehand(make_records_task, person):
 def test_it_does_so_after_the_share_was_changed(make_records_task, person, share):
     task, ann = make_records_task("qa_match", 20, gold={"queue": POTS}, gold_share=0.25), person("ann", "en")
     whole_day(ann, task, most=11)
-    Task.objects.filter(pk=task.pk).update(gold_share=share)
-    task.refresh_from_db()
+    task.gold_share = share
+    task.save()
     day = whole_day(ann, task)
     assert [count for count, _ in day] == list(range(len(day), 0, -1))
 
@@ -157,8 +159,8 @@ def test_a_honeypot_on_the_screen_counts_though_others_have_finished_the_work(ma
         answer(ann, task)
     task.units.filter(honeypot=False).update(stage=stages.DISCARDED)
     assert waiting(ann, task) == 1
-    Task.objects.filter(pk=task.pk).update(gold_share=0)
-    task.refresh_from_db()
+    task.gold_share = 0
+    task.save()
     assert waiting(ann, task) == 1
     answer(ann, task)
     assert waiting(ann, task) == 0
@@ -228,7 +230,7 @@ def test_pages_of_one_query_come_apart_so_that_a_hidden_one_of_another_does_not_
     options = {"fields": "query title snippet", "language": "en", "licence": "CC0-1.0", "verbosity": 0}
     call_command("import_corpus", "pages", str(file), **options)
     more = ["--test-items", "0", "--gold-share", "0", "--seed", "1"]
-    call_command("open_task", "t", "--type", "web_ranking", "--corpus", "pages", *more)
+    call_command("open_task", "t", "--kind", "web_ranking", "--corpus", "pages", *more)
     queries = [unit.item.fields["query"] for unit in Task.objects.get().units.select_related("item")]
     assert Counter(queries) == {f"q{n}": 5 for n in range(6)}
     alone = sum(

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotFound, NothingToUndo, TooLateToUndo, WrongStage
-from annotate.kinds.kind import Answer
+from annotate.kinds import KINDS, Answer
 from annotate.kinds.language import UNDEFINED_REASONS
 from annotate.models import Judgment, Lease
 from annotate.work.judging import judge, read_answer, skip, undo
@@ -114,14 +114,25 @@ def test_undefined_may_say_why(make_task, person, reason):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"label": ""}, "No language was chosen"),
-        ({"label": "de", "comment": "x" * 2001}, "longer than 2,000 characters"),
-        ({"label": "de", "comment": "a\x00b"}, "NUL"),
+        ({"sent": ["de", "fr"]}, "Several answers were sent"),
+        ({"sent": ["de"], "comment": "x" * 2001}, "longer than 2,000 characters"),
+        ({"sent": ["de"], "comment": "a\x00b"}, "NUL"),
     ],
 )
 def test_what_no_task_can_take_is_refused_before_anything_is_read(fields, sentence):
     with pytest.raises(InvalidAnswer, match=sentence):
-        read_answer(**fields)
+        read_answer(KINDS["language"], **fields)
+
+
+def test_an_answer_without_a_language_is_refused(make_task, person):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    lease = take(ann, task)
+    with pytest.raises(InvalidAnswer, match="No language was chosen"):
+        judge(ann, lease.pk, read_answer(task.kind, [""]))
+
+
+def test_a_reason_alone_says_undefined():
+    assert read_answer(KINDS["language"], [], "mixed") == Answer("und", "mixed")
 
 
 # --- the same again

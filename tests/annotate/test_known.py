@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from django.db.models import F
@@ -10,16 +11,17 @@ from django.db.models import F
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.writing import export
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
+from annotate.kinds.designs import DESIGNS
 from annotate.models import Transition
 from annotate.quality import decoys as known
-from annotate.work import opening
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, judge_sheet, skip, undo
 from annotate.work.queue import take, take_sheet
 from corpora.core.voting import DETECTOR_NAMES
-from corpora.drawing import Sample
+from corpora.draw import Sample
 from corpora.models import Corpus, Item
+from tests.annotate.acts import open_verification
 from tests.annotate.conftest import LONG, votes
 from tests.annotate.test_export import everything_in, json_lines, with_manifest
 
@@ -76,13 +78,10 @@ def verify(monkeypatch):
     """verify({"de": items}) asks "Is this German?" of these posts, as if the precision design had drawn them."""
 
     def make(drawn, *, name="verify", reuse=False, seed=SEED, **fields):
-        monkeypatch.setitem(
-            opening.DESIGNS, "precision", lambda *_, **__: [sample(*pair, seed) for pair in drawn.items()]
-        )
-        corpus = Corpus.objects.get()
-        return opening.open_verification(
-            name, corpus, "precision", sorted(drawn), size=1, seed=seed, options={}, reuse=reuse, **fields
-        )
+        drew = replace(DESIGNS["precision"], draw=lambda wanted: [sample(*pair, seed) for pair in drawn.items()])
+        monkeypatch.setitem(DESIGNS, "precision", drew)
+        how = {"size": 1, "seed": seed, "options": {"predictor": "cld2"}, "reuse": reuse}
+        return open_verification(name, Corpus.objects.get(), "precision", sorted(drawn), **how, **fields)
 
     return make
 
@@ -120,7 +119,7 @@ def say(task, reader, answers):
 
 
 def hidden(task):
-    return task.units.exclude(gold_answer="").order_by("position")
+    return task.units.exclude(known_answer="").order_by("position")
 
 
 # --- decoys
@@ -133,7 +132,7 @@ def test_decoys_are_known_to_be_something_else_and_ranked_by_a_detector_or_confu
     chosen = uniform.units.filter(item__in=hidden(opened.task).values("item"))
     assert set(chosen.values_list("label", flat=True)) == {"nl", "af"}
     assert opened.decoys == {"de": 2}
-    assert set(hidden(opened.task).values_list("stage", "language", "asked", "gold_answer")) == {
+    assert set(hidden(opened.task).values_list("stage", "language", "asked", "known_answer")) == {
         (stages.QUEUED, "de", "de", "not-de")
     }
 
@@ -215,7 +214,7 @@ def test_each_language_has_decoys_of_its_own(labelled, posts, verify):
     uniform = labelled([(DUTCH, "nl"), (GERMAN, "de")])
     dutch, german = (unit.item for unit in uniform.units.order_by("position"))
     task = verify({"de": posts(2), "nl": posts(2)}, decoy_share=0.5).task
-    found = {unit.asked: (unit.item, unit.gold_answer) for unit in hidden(task)}
+    found = {unit.asked: (unit.item, unit.known_answer) for unit in hidden(task)}
     assert found == {"de": (dutch, "not-de"), "nl": (german, "not-nl")}
 
 
@@ -223,7 +222,7 @@ def test_a_decoy_that_nobody_can_tell_is_left_and_troubles_no_adjudicator(labell
     labelled([(DUTCH, "nl")])
     task = verify({"de": posts(1)}, decoy_share=1).task
     say(task, ann, [None, None])
-    assert sorted(task.units.values_list("gold_answer", "stage")) == [
+    assert sorted(task.units.values_list("known_answer", "stage")) == [
         ("", stages.ADJUDICATION),
         ("not-de", stages.DISCARDED),
     ]
@@ -234,7 +233,7 @@ def test_nor_does_one_on_which_readers_disagree(labelled, posts, ann, person, ve
     task = verify({"de": posts(1)}, decoy_share=1, redundancy=2).task
     for reader, label in ((ann, "de"), (person("bea", "de"), "not-de")):
         say(task, reader, [label, label])
-    assert sorted(task.units.values_list("gold_answer", "stage")) == [
+    assert sorted(task.units.values_list("known_answer", "stage")) == [
         ("", stages.ADJUDICATION),
         ("not-de", stages.DISCARDED),
     ]
@@ -249,7 +248,7 @@ def test_false_yeses_are_counted_by_language_with_their_interval(labelled, posts
     answers = {"de": itertools.cycle(["de", "not-de", "und", "de"]), "nl": itertools.cycle(["not-nl"])}
     while lease := take(ann, task):
         asked = lease.unit.asked
-        judge(ann, lease.pk, Answer(next(answers[asked]) if lease.unit.gold_answer else asked))
+        judge(ann, lease.pk, Answer(next(answers[asked]) if lease.unit.known_answer else asked))
     german, dutch = known.report(task)["languages"]
     assert (german["decoys"], german["answers"], german["yes"]) == (4, 4, 2)
     assert (german["false_yes"]["low"], german["false_yes"]["high"]) == pytest.approx(jeffreys(2, 4))
@@ -274,8 +273,8 @@ def test_answers_on_sheets_are_counted_apart(labelled, posts, ann, verify):
     labelled([(DUTCH, "nl")] * 6)
     task = verify({"de": posts(6)}, decoy_share=1).task
     sheet = take_sheet(ann, task, 8)
-    on_sheet = sum(bool(lease.unit.gold_answer) for lease in sheet)
-    judge_sheet(ann, {lease.pk: Answer("de") for lease in sheet})
+    on_sheet = sum(bool(lease.unit.known_answer) for lease in sheet)
+    judge_sheet(ann, task, {lease.pk: Answer("de") for lease in sheet})
     say(task, ann, ["not-de"] * 4)
     [row] = known.report(task)["languages"]
     assert 0 < on_sheet < 6

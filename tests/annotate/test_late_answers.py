@@ -6,10 +6,11 @@ import pytest
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
-from annotate.quality.pauses import PAUSED, pause
+from annotate.quality.pauses import PAUSED
 from annotate.work.judging import judge
+from annotate.work.pausing import pause
 from annotate.work.queue import open_lease, take
 from tests.annotate.hands import GRACE, Hands, said
 
@@ -272,7 +273,7 @@ def test_the_answer_that_pauses_is_saved_and_the_queue_says_so(at_work, make_rec
     hands = at_work(task, ann)
     answered = 0
     while "paused" not in hands.page.inner_text("#work"):
-        wrong = {"1": "Digit2", "0": "Digit1"}[open_lease(ann, task).unit.gold_answer or "1"]
+        wrong = {"1": "Digit2", "0": "Digit1"}[open_lease(ann, task).unit.known_answer or "1"]
         hands.press_and_wait(wrong)
         answered += 1
         assert answered < 12

@@ -41,7 +41,7 @@ def write(path, rows):
 
 
 def open_task(folder, *more, name="t", gold="gold.jsonl"):
-    options = ["--type", "qa_match", "--corpus", "pairs", "--seed", "1"]
+    options = ["--kind", "qa_match", "--corpus", "pairs", "--seed", "1"]
     call_command("open_task", name, *options, *(["--gold", str(folder / gold)] if gold else []), *more)
     return Task.objects.get(name=name)
 
@@ -150,16 +150,24 @@ def test_the_same_seed_gives_the_same_units_in_the_same_order(corpus):
         (
             lambda g: [g[0] | {"label": "2"}, *g[1:]],
             [],
-            "The gold answer of en0 is '2'; the labels of the task are 1, 0.",
+            "The gold answer of en0: '2' is no answer here; it is one of 1, 0.",
         ),
         (lambda g: [g[0] | {"purpose": "exam"}, *g[1:]], [], "line 1: the purpose is 'exam'; it is one of practice"),
         (lambda g: [g[0] | {"label": ""}, *g[1:]], [], "line 1: a gold answer needs an id and a label."),
         (lambda g: g, ["--redundancy", "2"], "Of two answers that differ neither is a majority"),
         (lambda g: g, ["--aggregation", "median"], "The labels of qa_match are no grades, so they have no median."),
-        (lambda g: g, ["--aggregation", "mean"], "aggregation: Value 'mean' is not a valid choice."),
-        (lambda g: g, ["--extra-answers", "3"], "extra-answers: Ensure this value is less than or equal to 2."),
-        (lambda g: g, ["--audit-share", "0.1"], "--audit-share: not an option of tasks about records."),
-        (lambda g: g, ["--design", "recall"], "--design: not an option of tasks about records."),
+        (lambda g: g, ["--aggregation", "mean"], "--aggregation is 'mean'; it is one of majority, median."),
+        (lambda g: g, ["--extra-answers", "3"], "--extra-answers is 3; it must be 0 to 2."),
+        (
+            lambda g: g,
+            ["--audit-share", "0.1"],
+            "--audit-share: not an option of qa_match tasks drawn by the records design. Leave it out.",
+        ),
+        (
+            lambda g: g,
+            ["--design", "recall"],
+            "qa_match tasks are not drawn by the recall-oriented design; choose --design of records, or another",
+        ),
         (lambda g: g, ["--languages", "xx"], "xx"),
     ],
 )
@@ -185,13 +193,13 @@ def test_a_corpus_of_other_fields_is_refused(corpus):
     with pytest.raises(
         CommandError, match="A web_ranking task asks about query, title, snippet; the records of corpus"
     ):
-        call_command("open_task", "t", "--type", "web_ranking", "--corpus", "pairs", "--seed", "1")
+        call_command("open_task", "t", "--kind", "web_ranking", "--corpus", "pairs", "--seed", "1")
     assert not Task.objects.exists()
 
 
 @pytest.mark.django_db
 def test_options_of_records_are_none_of_posts(corpus):
-    with pytest.raises(CommandError, match="--stop-early: not an option of the uniform design"):
+    with pytest.raises(CommandError, match="--stop-early: not an option of language tasks drawn by the uniform design"):
         call_command("open_task", "t", "--corpus", "pairs", "--size", "3", "--seed", "1", "--stop-early")
 
 
@@ -209,5 +217,5 @@ def test_a_task_about_records_is_not_enlarged_and_says_what_to_do(corpus):
     with pytest.raises(CommandError) as refused:
         call_command("open_task", "t", "--extend", "--size", "40")
     assert str(refused.value) == (
-        "t is a task about records, and its draws are not enlarged; open another task for further ones."
+        "t is a task drawn by the records design, and its draws are not enlarged; open another task for further ones."
     )

@@ -8,18 +8,20 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
-from annotate.kinds.language import TASK_TYPE
+from annotate.kinds import Answer
+from annotate.kinds.language import KIND
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.quality.guidelines import current
-from annotate.work.accounts import add_annotators, read_table
+from annotate.work.accounts import add_annotators
 from annotate.work.judging import judge, skip
+from annotate.work.people_file import read_table
 from annotate.work.queue import take
-from corpora import store
+from corpora.manifest import manifest_of, write_manifest
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.corpus import NAME, import_posts
 
 POSTS = 1525
+NONE_OF_UNIFORM = "not an option of language tasks drawn by the uniform design. Leave it out."
 
 
 @pytest.fixture
@@ -81,9 +83,9 @@ def test_a_task_is_drawn_opened_and_routed_and_the_counts_add_up(open_task):
 def test_without_options_the_task_is_the_articles(open_task):
     open_task("t", 20, audit=True)
     task = Task.objects.get()
-    assert task.labels == sorted(TASK_TYPE.labels)
+    assert task.labels == sorted(KIND.labels)
     assert len(task.labels) == 70
-    assert (task.title, current(task).text) == (TASK_TYPE.title, TASK_TYPE.guidelines["en"])
+    assert (task.title, current(task).text) == (KIND.title, KIND.guidelines["en"])
     assert current(task).version == "1.0"
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (1, 2, 1, 4, 20)
     assert task.never_agree == ["bs", "hr", "sr"]
@@ -238,7 +240,7 @@ def test_an_extension_draws_from_the_posts_that_were_there_even_where_the_corpus
     open_task("t", 50)
     more = tmp_path / "more.jsonl"
     more.write_text('{"id": "new", "text": "Ein neuer Text, der erst später kam."}\n', encoding="utf-8")
-    call_command("import_corpus", NAME, str(more), licence=store.manifest_of(NAME).licence)
+    call_command("import_corpus", NAME, str(more), licence=manifest_of(NAME).licence)
     added = told_counts(extend("t", 9999).out)[0]
     assert added == POSTS - 50
     assert "new" not in keys("t")
@@ -275,33 +277,38 @@ def refused(run, *arguments, **options):
 @pytest.mark.parametrize(
     ("name", "size", "options", "told"),
     [
-        ("t", 0, [], "--size must be given, and be 1 or more."),
-        ("t", -5, [], "--size must be given, and be 1 or more."),
+        ("t", 0, [], "--size is 0; it must be 1 or more."),
+        ("t", -5, [], "--size is -5; it must be 1 or more."),
         ("t", 10, ["--corpus", "none"], "There is no corpus 'none'; there is: demo. See import_corpus."),
-        ("t", 10, ["--seed", ""], "--seed is needed to open a uniform task."),
+        ("t", 10, ["--seed", ""], "--seed is needed to open a task by the uniform design."),
         ("t", 10, ["--seed", "x" * 65], "The seed has 65 characters; give it 1 to 64."),
-        ("t", 10, ["--corpus", ""], "--corpus is needed to open a uniform task."),
+        ("t", 10, ["--corpus", ""], "--corpus is needed to open a task by the uniform design."),
         ("t", 10, ["--labels", "de xx q"], "'xx', 'q': not a language code known here"),
         ("t", 10, ["--never-agree", "xx"], "'xx': not a language code known here"),
         ("two words", 10, [], "name: Enter a valid “slug” consisting of letters, numbers"),
         ("täsk", 10, [], "name: Enter a valid “slug”"),
         ("x" * 65, 10, [], "name: Ensure this value has at most 64 characters (it has 65)."),
         ("t", 10, ["--title", "x" * 201], "title: Ensure this value has at most 200 characters (it has 201)."),
-        ("t", 10, ["--redundancy", "0"], "redundancy: Ensure this value is greater than or equal to 1."),
-        ("t", 10, ["--rounds", "100"], "rounds: Ensure this value is less than or equal to 99."),
-        ("t", 10, ["--skip-limit", "0"], "skip-limit: Ensure this value is greater than or equal to 1."),
-        ("t", 10, ["--least-level", "6"], "least-level: Ensure this value is less than or equal to 5."),
-        ("t", 10, ["--least-letters", "-1"], "least-letters: Ensure this value is greater than or equal to 0."),
-        ("t", 10, ["--audit-limit", "2"], "audit-limit: Ensure this value is less than or equal to 1.0."),
+        ("t", 10, ["--redundancy", "0"], "--redundancy is 0; it must be 1 to 99."),
+        ("t", 10, ["--rounds", "100"], "--rounds is 100; it must be 1 to 99."),
+        ("t", 10, ["--skip-limit", "0"], "--skip-limit is 0; it must be 1 to 99."),
+        ("t", 10, ["--least-level", "6"], "--least-level is 6; it must be 0 to 5."),
+        ("t", 10, ["--least-letters", "-1"], "--least-letters is -1; it must be 0 or more."),
+        ("t", 10, ["--audit-limit", "2"], "--audit-limit is 2; it must be 0 to 1."),
         (
             "t",
             10,
             ["--window", "2014-07-01..2014-07-02"],
-            "--window: not an option of the uniform design.",
+            f"--window: {NONE_OF_UNIFORM}",
         ),
-        ("t", 10, ["--predictor", "cld2"], "--predictor: not an option of the uniform design. Leave it out."),
-        ("t", 10, ["--reuse"], "--reuse: not an option of the uniform design. Leave it out."),
-        ("t", 10, ["--guidelines", "none.md"], "The guidelines cannot be read: "),
+        ("t", 10, ["--predictor", "cld2"], f"--predictor: {NONE_OF_UNIFORM}"),
+        ("t", 10, ["--reuse"], f"--reuse: {NONE_OF_UNIFORM}"),
+        ("t", 10, ["--rounds", "two"], "--rounds: 'two' is no whole number."),
+        ("t", 10, ["--overlap-share", "a lot"], "--overlap-share: 'a lot' is no share; write it as 0.1, 10% or 1/10."),
+        ("t", 10, ["--on-conflict", "LOST"], "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
+        ("t", 10, ["--design", "none"], "--design is 'none'; it is one of uniform, recall, precision, records."),
+        ("t", 10, ["--kind", "none"], "There is no kind 'none'; there is: language, verify, ad_relevance"),
+        ("t", 10, ["--guidelines", "none.md"], "The guidelines none.md cannot be read: "),
     ],
 )
 def test_a_wrong_option_is_one_sentence_and_leaves_nothing_behind(open_task, name, size, options, told):
@@ -320,7 +327,7 @@ def test_a_task_is_not_opened_twice(open_task):
     [
         (["t", 30], "The task has 50 posts already; --size must be larger than that."),
         (["t", 50], "The task has 50 posts already; --size must be larger than that."),
-        (["t", 0], "--size must be given, and be 1 or more."),
+        (["t", 0], "--size is 0; it must be 1 or more."),
         (["none", 100], "There is no task 'none' to extend."),
         (["t", 100, "--seed", "8"], "The task was drawn with --seed 7; extending it cannot change that."),
         (["t", 100, "--corpus", "other"], "The task was drawn with --corpus demo; extending it cannot change that."),
@@ -338,8 +345,8 @@ def test_a_task_that_has_the_whole_corpus_cannot_grow(open_task, extend):
 
 def test_votes_that_have_changed_since_cannot_be_extended(open_task, extend):
     open_task("t", 50)
-    manifest = store.manifest_of(NAME)
-    store.write_manifest(NAME, replace(manifest, votes=(replace(manifest.votes[0], sha256="0" * 64),)))
+    manifest = manifest_of(NAME)
+    write_manifest(NAME, replace(manifest, votes=(replace(manifest.votes[0], sha256="0" * 64),)))
     assert "have changed since; make a new draw" in refused(extend, "t", 100)
 
 

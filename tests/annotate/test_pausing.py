@@ -10,14 +10,16 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, Paused
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
-from annotate.quality import pauses
-from annotate.quality.pauses import Voided, lift, pause, running, void, would_void
-from annotate.work import queue
+from annotate.quality.pauses import running, score
+from annotate.work import pausing, queue
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip, undo
+from annotate.work.pausing import Voided, lift, pause, void, would_void
+from annotate.work.permit import permit_of
 from annotate.work.queue import open_lease, take
+from annotate.work.tally import tally_of
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.test_races import at_once
 
@@ -27,7 +29,7 @@ YES, NO = Answer("1"), Answer("0")
 
 
 def known(unit):
-    return Answer(unit.gold_answer) if unit.honeypot else YES
+    return Answer(unit.known_answer) if unit.honeypot else YES
 
 
 def wrong(unit):
@@ -429,7 +431,7 @@ def test_voided_gold_answers_count_on_against_who_gave_them_and_wait_for_others(
     would = would_void(ann, watched)
     assert (would["answers"], would["known"]) == (len(made), 3)
     assert void(ann, watched, by=manager, reason="sleeps").answers == len(made)
-    assert pauses._known(ann, watched) == (0, 3)
+    assert score(watched, tally_of(permit_of(ann, watched)).known) == (0, 3)
     assert set(watched.units.filter(honeypot=True).values_list("stage", flat=True)) == {"QUEUED"}
 
 
@@ -508,12 +510,12 @@ def test_voiding_and_a_sheet_that_takes_the_same_posts_do_not_wait_for_one_anoth
             ann_has_leases.set()
             time.sleep(0.5)
 
-    def leased(unit, annotator, **how):
+    def leased(unit, permit, **how):
         bea_has_units.set()
         ann_has_leases.wait(1)
-        return lease(unit, annotator, **how)
+        return lease(unit, permit, **how)
 
-    monkeypatch.setattr(pauses, "close_others", closed)
+    monkeypatch.setattr(pausing, "close_others", closed)
     monkeypatch.setattr(queue, "lease_locked", leased)
 
     def voiding():

@@ -10,7 +10,9 @@ from django.utils import timezone
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Invite
 from annotate.work import accounts
-from annotate.work.accounts import BadTable, Row, add_annotators, read_table
+from annotate.work.accounts import add_annotators
+from annotate.work.languages import HOW
+from annotate.work.people_file import BadTable, Row, read_table
 
 HEADER = "username,name,languages\n"
 PASSWORD = "horse battery staple"
@@ -74,6 +76,7 @@ def test_a_table_without_rows_is_refused():
     assert faults(HEADER) == ["The table has no rows."]
 
 
+@pytest.mark.django_db
 def test_all_faults_are_said_at_once_each_with_its_line():
     told = faults(
         HEADER
@@ -91,7 +94,7 @@ def test_all_faults_are_said_at_once_each_with_its_line():
     name = "is not a user name (letters, digits and @.+-_), or stands here twice."
     assert told == [
         f"Line 2: 'an n' {name}",
-        "Line 3: 'xx' is not a language code known here; write it as in de:5 or zh-CN:5.",
+        f"Line 3: 'xx' {HOW}.",
         "Line 4: 'de:6' has no level from 0 to 5.",
         "Line 4: 'en:five' has no level from 0 to 5.",
         "Line 5: no language is named; write them as in de:5 en:4.",

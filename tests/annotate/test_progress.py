@@ -2,12 +2,13 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
 from annotate.work.judging import judge, skip, undo
-from annotate.work.progress import own_progress, queue_table, stage_counts, undecidable
+from annotate.work.progress import queue_table, stage_counts, undecidable
 from annotate.work.queue import release, take
 from annotate.work.routing import reroute
+from tests.annotate.acts import own_progress
 from tests.annotate.conftest import AGREED, DISPUTED
 
 FRENCH = ("fr", "fr en", "en")

@@ -21,9 +21,10 @@ from annotate.core.refusals import (
 from annotate.models import Qualification, Task, Trial, TrialAnswer
 from annotate.quality import qualification
 from annotate.quality.guidelines import current, new_version
-from annotate.quality.pauses import pause
-from annotate.quality.qualification import answer, begin, grant, missed, next_question, state, states
+from annotate.quality.qualification import grant, missed, next_question
+from annotate.work.pausing import pause
 from annotate.work.queue import take
+from tests.annotate.acts import answer, begin, state, states
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.test_races import at_once
 

@@ -5,11 +5,11 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import LeaseExpired, NotFound
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Lease
 from annotate.work.judging import judge, skip
-from annotate.work.progress import own_progress, why_empty
 from annotate.work.queue import open_lease, release, take
+from tests.annotate.acts import own_progress, why_empty
 from tests.annotate.conftest import AGREED, DISPUTED
 
 GERMAN, ENGLISH = Answer("de"), Answer("en")

@@ -17,10 +17,11 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.core.aggregation import majority
 from annotate.core.refusals import AlreadyAnswered, LeaseExpired, NothingToUndo, Refusal, TooLateToUndo, WrongStage
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Unit
 from annotate.work import judging, queue
 from annotate.work.judging import judge, skip, undo
+from annotate.work.permit import permit_of
 from annotate.work.queue import free_place, lease_locked, release, take
 from tests.annotate.conftest import DISPUTED
 
@@ -211,13 +212,13 @@ def test_a_place_counted_before_the_unit_was_locked_is_refused_by_the_database(m
     all_counted = threading.Barrier(len(people), timeout=WAIT)
     thread = threading.local()
     if stale:
-        monkeypatch.setattr(queue, "free_place", lambda unit: thread.place)
+        monkeypatch.setattr(queue, "free_place", lambda unit, leases: thread.place)
 
     def lease(annotator):
-        thread.place = free_place(task.units.get())
+        thread.place = free_place(task.units.get(), [])
         all_counted.wait()
         with transaction.atomic():
-            return lease_locked(Unit.objects.select_for_update().get(task=task), annotator)
+            return lease_locked(Unit.objects.select_for_update().get(task=task), permit_of(annotator, task))
 
     given = at_once(*(lambda annotator=annotator: lease(annotator) for annotator in people))
     kinds = Counter(type(each) for each in given)
@@ -238,15 +239,15 @@ def test_the_statement_that_locks_a_unit_may_count_its_leases_as_they_were_befor
             locked.set()
             waiting.wait(WAIT)
             time.sleep(0.3)
-            return lease_locked(unit, ann)
+            return lease_locked(unit, permit_of(ann, task))
 
     def second():
         locked.wait(WAIT)
         with transaction.atomic():
             waiting.set()
-            units = queue.with_free_place(queue.waiting(bea, task))
+            units = queue.with_free_place(queue.waiting(permit_of(bea, task)))
             unit = units.select_for_update(of=("self",)).first()
-            return unit.held, free_place(unit)
+            return unit.held, free_place(unit, list(unit.leases.all()))
 
     lease, (counted, place) = at_once(first, second)
     assert (lease.place, counted, place) == (1, 0, None)
@@ -315,10 +316,10 @@ def test_two_people_who_come_back_and_are_given_each_others_units_do_not_block_o
     bea_has_anns, both_have_locked = threading.Event(), threading.Barrier(2, timeout=WAIT)
     real = queue.free_place
 
-    def slow(unit):
+    def slow(unit, leases):
         bea_has_anns.set()
         both_have_locked.wait()
-        return real(unit)
+        return real(unit, leases)
 
     monkeypatch.setattr(queue, "free_place", slow)
 

@@ -7,15 +7,16 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import NotAllowed, WrongStage
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Qualification
-from annotate.quality.qualification import grant, states
+from annotate.quality.qualification import grant
 from annotate.work import judging
 from annotate.work.judging import undo
-from annotate.work.progress import behind_tests, own_progress, queue_table, why_empty
+from annotate.work.progress import queue_table
 from annotate.work.queue import take
 from annotate.work.queue_states import queue_states
-from annotate.work.routing import Routes, queues_of
+from annotate.work.routes import Routes
+from tests.annotate.acts import behind_tests, own_progress, queues_of, states, why_empty
 from tests.annotate.conftest import DISPUTED
 
 
@@ -164,7 +165,7 @@ def test_who_has_not_passed_the_test_is_given_nothing(make_records_task, crowd, 
     Qualification.objects.create(
         annotator=ann, task=task, language="de", major=1, granted_by=manager, at=timezone.now()
     )
-    assert list(queues_of(ann, task, Routes.load())) == ["de"]
+    assert list(queues_of(ann, task)) == ["de"]
     assert take(ann, task).unit.language == "de"
 
 
@@ -178,8 +179,8 @@ def test_nor_who_passed_it_under_earlier_guidelines(make_records_task, crowd, ma
     assert take(ann, task)
     task.guidelines.create(language="en", major=2, minor=0, text="Otherwise.")
     other = make_records_task(count=1, name="other")
-    assert queues_of(ann, task, Routes.load()) == {}
-    assert queues_of(ann, other, Routes.load()) == {"en": ["en"]}
+    assert queues_of(ann, task) == {}
+    assert queues_of(ann, other) == {"en": ["en"]}
 
 
 def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records_task, person, manager):
@@ -193,14 +194,14 @@ def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records
     )
     for annotator in (ann, ben):
         grant(annotator, task, "hr", by=manager)
-        assert queues_of(annotator, task, Routes.load()) == {"hr": ["hr"]}
+        assert queues_of(annotator, task) == {"hr": ["hr"]}
         languages = set()
         while lease := take(annotator, task):
             languages.add(lease.unit.item.language)
             judging.judge(annotator, lease.pk, Answer("1"))
         assert languages == {"hr"}
         assert own_progress(annotator, task)["waiting"] == 0
-    assert behind_tests(ben, task, states(ben, task)) == {"sr": 2}
+    assert behind_tests(ben, task) == {"sr": 2}
     assert [step.step for step in states(ben, task)] == ["passed", "read"]
     rows = {row["queue"]: row for row in queue_states(task)["queues"]}
     assert {queue: (row["readers"], row["able"], row["state"]) for queue, row in rows.items()} == {
@@ -216,16 +217,16 @@ def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records
 def test_records_of_a_coarse_code_are_for_who_reads_one_of_its_finer_labels(make_records_task, person):
     task = make_records_task(count=1, languages=("zh", "zh-TW"))
     mainland, taiwan, none = person("mei", "zh-CN"), person("lin", "zh-TW"), person("emma", "en")
-    assert queues_of(mainland, task, Routes.load()) == {"zh": ["zh"]}
-    assert queues_of(taiwan, task, Routes.load()) == {"zh": ["zh"], "zh-TW": ["zh-TW"]}
-    assert queues_of(none, task, Routes.load()) == {}
-    assert Routes.load().readers(task) == {"zh": {mainland.pk, taiwan.pk}, "zh-TW": {taiwan.pk}}
+    assert queues_of(mainland, task) == {"zh": ["zh"]}
+    assert queues_of(taiwan, task) == {"zh": ["zh"], "zh-TW": ["zh-TW"]}
+    assert queues_of(none, task) == {}
+    assert Routes.load(task).readers() == {"zh": {mainland.pk, taiwan.pk}, "zh-TW": {taiwan.pk}}
 
 
 def test_records_in_no_language_are_for_who_reads_posts_in_none(make_records_task, person):
     task = make_records_task(count=1, languages=("de", "en", "und"))
-    assert queues_of(person("emma", "en"), task, Routes.load()) == {"en": ["en"], "und": ["und"]}
-    assert queues_of(person("hans", "de"), task, Routes.load()) == {"de": ["de"]}
+    assert queues_of(person("emma", "en"), task) == {"en": ["en"], "und": ["und"]}
+    assert queues_of(person("hans", "de"), task) == {"de": ["de"]}
 
 
 def test_nothing_is_taken_back_in_a_language_that_one_may_not_work_in_any_more(make_records_task, person, manager):

@@ -2,7 +2,8 @@ from annotate.core import stages
 from annotate.models import LanguageRoute, Transition
 from annotate.work.judging import skip
 from annotate.work.queue import take
-from annotate.work.routing import Routes, reroute
+from annotate.work.routes import Routes
+from annotate.work.routing import reroute
 from tests.annotate.conftest import AGREED, DISPUTED
 
 
@@ -108,7 +109,7 @@ def test_a_candidate_that_no_detector_names_can_follow_one_that_they_do(make_tas
 def test_languages_that_share_a_queue_share_its_readers(make_task, person):
     task = make_task([("bs", "hr", "sr")], labels=["bs", "hr", "sr", "en"])
     assert the_unit(task).language == "hr"
-    assert Routes.load().labels_of("hr", task) == ["bs", "hr", "sr"]
+    assert Routes.load(task).labels_of("hr") == ["bs", "hr", "sr"]
     assert take(person("goran", "sr"), task)
 
 

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from annotate.core import stages
 from annotate.goldsets.reading import read_gold_set
 from annotate.goldsets.writing import export
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
@@ -20,6 +20,7 @@ from tests.annotate.test_opening import everything, refused
 # The demo's posts are of July 2014.
 WINDOWS = ["--history", "2014-07-01..2014-07-16", "--window", "2014-07-16..2014-08-01"]
 PRECISION = ["--design", "precision", "--predictor", "cld2"]
+NONE_OF_PRECISION = "not an option of verify tasks drawn by the precision-oriented design. Leave it out."
 RECALL = ["--design", "recall", "--predictor", "fasttext", *WINDOWS]
 
 
@@ -62,7 +63,7 @@ def keys(task, asked):
 def test_a_precision_task_asks_of_posts_that_the_predictor_labels_so_whether_they_are(open_task):
     out, _ = open_task("t", *PRECISION, languages="de nl", size=10)
     task = Task.objects.get()
-    assert (task.task_type, task.labels) == ("verify", ["de", "nl"])
+    assert (task.kind_slug, task.labels) == ("verify", ["de", "nl"])
     assert Counter(task.units.values_list("asked", flat=True)) == {"de": 10, "nl": 10}
     for unit in task.units.select_related("item"):
         assert unit.item.votes["cld2"][0][0] == unit.asked
@@ -168,8 +169,8 @@ def test_decoys_and_reuse_come_from_a_uniform_task_of_the_corpus(open_task, read
     reused = task.units.exclude(reused_from=None)
     assert 0 < reused.count() < task.units.count()
     assert set(reused.values_list("stage", "reused_from__task__name")) == {(stages.LABELLED, "uniform")}
-    decoys = task.units.exclude(gold_answer="")
-    assert decoys.count() == -(-task.units.filter(stage=stages.QUEUED, gold_answer="").count() // 5) > 0
+    decoys = task.units.exclude(known_answer="")
+    assert decoys.count() == -(-task.units.filter(stage=stages.QUEUED, known_answer="").count() // 5) > 0
     assert f"{decoys.count()} of them decoys" in out
     assert f"{reused.count()} labels reused." in out
     for unit in decoys.select_related("item"):
@@ -269,17 +270,17 @@ def test_an_unfinished_set_of_a_design_is_named_so(open_task, reader, tmp_path):
 @pytest.mark.parametrize(
     ("options", "languages", "told"),
     [
-        (["--design", "precision"], "de", "--predictor is needed to open a precision task."),
-        (PRECISION, None, "--languages is needed to open a precision task."),
-        ([*PRECISION, "--share", "10%"], "de", "--share: not an option of the precision design. Leave it out."),
-        ([*PRECISION, "--labels", "de"], "de", "--labels goes with the uniform design"),
+        (["--design", "precision"], "de", "--predictor is needed to open a task by the precision-oriented design."),
+        (PRECISION, None, "--languages is needed to open a task by the precision-oriented design."),
+        ([*PRECISION, "--share", "10%"], "de", f"--share: {NONE_OF_PRECISION}"),
+        ([*PRECISION, "--labels", "de"], "de", f"--labels: {NONE_OF_PRECISION}"),
         ([*PRECISION, "--window", "2014-07-05..2014-07-05"], "de", "is empty; its end must come after its start."),
         ([*RECALL, "--window", "2014-07-10..2014-08-01"], "de", "must end before the window"),
         ([*RECALL, "--history", "2013-07-01..2013-08-01"], "de", "from the history"),
         (["--design", "precision", "--predictor", "mine@2"], "de", "mine"),
         (PRECISION, "xx", "'xx': not a language code known here"),
         (PRECISION, "und", "'und': not a language code known here"),
-        ([*PRECISION, "--decoy-share", "2"], "de", "decoy-share: Ensure this value is less than or equal to 1.0."),
+        ([*PRECISION, "--decoy-share", "2"], "de", "--decoy-share is 2; it must be 0 to 1."),
     ],
 )
 def test_what_cannot_be_drawn_is_one_sentence_and_leaves_nothing_behind(open_task, options, languages, told):
@@ -309,6 +310,7 @@ def test_a_design_that_finds_nothing_opens_no_task(open_task):
 def test_a_task_that_verifies_cannot_be_extended(open_task):
     open_task("t", *PRECISION, languages="de", size=5)
     before = everything()
-    with pytest.raises(CommandError, match="t is a precision-oriented task, and its draws are not enlarged"):
+    said = "t is a task drawn by the precision-oriented design, and its draws are not enlarged; open another"
+    with pytest.raises(CommandError, match=said):
         call_command("open_task", "t", "--extend", size=20)
     assert everything() == before

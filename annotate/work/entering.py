@@ -1,0 +1,83 @@
+"""How units come into a task: each item becomes one, and goes to its label, to people, or beside one like it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from django.db import transaction
+
+from annotate.core import lottery, stages
+from annotate.core.aggregation import at_first
+from annotate.models import Task, Transition, Unit
+from annotate.quality.audits import choose_audits
+from annotate.work.moving import BATCH, moved, rechecked, send_to_people, to_people
+from annotate.work.routes import Routes
+from corpora.models import Item, same
+
+# Places of a unit that everybody is asked for: the most that the column holds.
+EVERYBODY = 32767
+
+
+@transaction.atomic
+def add_units(
+    task: Task,
+    items: list[Item],
+    *,
+    asked: str = "",
+    known_answers: Mapping[int, str] = MappingProxyType({}),
+    honeypots: bool = False,
+    reuse: Mapping[int, tuple[Unit, str]] = MappingProxyType({}),
+) -> Counter[str]:
+    """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
+
+    asked: the language that all of them are asked about, empty where any may be said. known_answers: item -> the answer
+    that is known, of those hidden among the work. reuse: item -> the unit of another task that people have labelled,
+    and what its label means here.
+
+    Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
+    of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
+    """
+    kind, routes = task.kind, Routes.load(task)
+    originals = {
+        same(unit.item): unit for unit in task.units.exported().filter(copy_of=None, asked=asked).select_related("item")
+    }
+    seed = task.seed
+    transitions: list[Transition] = []
+    units: list[Unit] = []
+    for position, item in enumerate(items, task.units.count() + 1):
+        unit = Unit(task=task, item=item, asked=asked, position=position, redundancy=_redundancy(task, item, seed))
+        units.append(unit)
+        unit.known_answer = known_answers.get(item.pk, "")
+        if honeypots:
+            unit.honeypot, unit.redundancy = True, EVERYBODY
+        if not unit.known_answer and (original := originals.setdefault(same(item), unit)) is not unit:
+            unit.copy_of, unit.agreed_label = original, original.agreed_label
+            transitions.append(moved(unit, "copied", stages.COPIED))
+        elif item.pk in reuse:
+            unit.reused_from, label = reuse[item.pk]
+            transitions.append(moved(unit, "reused", stages.LABELLED, label=label))
+        elif label := kind.agreed(item, task):
+            unit.agreed_label = label
+            transitions.append(moved(unit, "agreed", stages.AGREED, label=label))
+        else:
+            transitions.append(to_people(unit, kind.enters_by, routes))
+    earlier: list[int] = []
+    for unit in choose_audits(task, units, seed):
+        judged = unit.copy_of or unit
+        if judged.stage == stages.AGREED and judged.pk is None:
+            judged.recheck = rechecked(judged, seed)
+            transitions.append(to_people(judged, "audited", routes))
+        elif judged.stage == stages.AGREED:
+            earlier.append(judged.pk)
+    for copies in (False, True):  # a copy needs the key of its original
+        Unit.objects.bulk_create([unit for unit in units if bool(unit.copy_of) is copies], batch_size=BATCH)
+    Transition.objects.bulk_create(transitions, batch_size=BATCH)
+    send_to_people(task.units.filter(pk__in=earlier), "audited", routes)
+    return Counter(unit.stage for unit in units)
+
+
+def _redundancy(task: Task, item: Item, seed: str) -> int:
+    """How many answers a new unit asks for: the task's number, or a second one for the overlap, chosen by lot."""
+    if task.redundancy == 1 and lottery.hit(task.overlap_share, seed=seed, purpose="overlap", key=item.key):
+        return 2
+    return at_first(task.redundancy, stop_early=task.stop_early)

@@ -1,0 +1,230 @@
+"""Judgments that were made elsewhere, put with the units of a task. Which rows of a file are judgments is
+actions/judgment_files.py's matter.
+
+Their workers become annotators who cannot log in. What is made of the judgments is routing.py's matter, as of any.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
+from django.db.models import Max
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.work.contesting import check_limit
+from annotate.work.moving import BATCH
+from annotate.work.routing import decide_all
+
+# Some thousand keys a query, as databases take only so many.
+KEYS = 5000
+# Why no more judgments can be taken of a unit that does not wait for any.
+CLOSED = {
+    stages.COPIED: "has the text of another one, and takes its label; give the judgments of that one",
+    stages.AGREED: "is labelled by the detectors, and asked of nobody",
+    stages.ADJUDICATION: "waits for an adjudicator, who is not to see more answers",
+    stages.LABELLED: "has its label already; give all judgments of an item in one file",
+    stages.DISCARDED: "has been left out already; give all judgments of an item in one file",
+}
+
+Progress = Callable[[int], object]  # hears of rows as they are stored; what it raises undoes them
+Rejects = dict[int, str]  # line -> why
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One judgment. task: the id of the item that it is about; language: that of the item, if the file says it."""
+
+    line: int
+    task: str
+    worker: str
+    label: str
+    language: str
+
+
+@dataclass
+class Imported:
+    """What came of rows. stages: of the units that they decided; already: rows that an earlier import has taken.
+
+    rejects_file: where the rejects are listed, if there are any.
+    """
+
+    task: Task
+    is_new: bool
+    judgments: int = 0
+    repeats: int = 0
+    already: int = 0
+    annotators: int = 0
+    units: int = 0
+    stages: Counter[str] = field(default_factory=Counter)
+    rejects: Rejects = field(default_factory=dict)
+    rejects_file: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Said:
+    row: Row
+    unit: Unit
+    annotator: Annotator
+
+
+def add_judgments(
+    imported: Imported, rows: list[Row], *, keep_repeats: bool, progress: Progress = lambda rows: None
+) -> None:
+    """Put the rows with the units, and decide those that have all their answers. The caller has a transaction.
+
+    keep_repeats: keep a worker's further answers on an item, for analysis only; otherwise they are rejected.
+    """
+    units = _units(imported.task, (row.task for row in rows))
+    rows = _of_units(imported, rows, units)
+    annotators = _annotators(imported.task, dict.fromkeys(row.worker for row in rows))
+    said = [_Said(row, units[row.task], annotators[row.worker]) for row in rows]
+    answers, repeats = _new(imported, said, keep_repeats)
+    _store_answers(answers, progress)
+    _store(Judgment.REPEAT, repeats, [None] * len(repeats))
+    imported.judgments, imported.repeats = len(answers), len(repeats)
+    imported.annotators = len({each.annotator.pk for each in [*answers, *repeats]})
+    touched = {each.unit.pk: each.unit for each in answers}
+    imported.units = len(touched)
+    imported.stages = _decide(list(touched.values()), is_new=imported.is_new)
+
+
+def _batches(keys: Iterable) -> Iterator[list]:
+    ordered = sorted(set(keys))
+    for start in range(0, len(ordered), KEYS):
+        yield ordered[start : start + KEYS]
+
+
+def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
+    """Item -> unit, of those items that the task has, their rows locked."""
+    found: dict[str, Unit] = {}
+    for some in _batches(keys):
+        units = task.units.filter(item__key__in=some).select_related("item", "task")
+        found |= {unit.item.key: unit for unit in units.order_by("pk").select_for_update(of=("self",), no_key=True)}
+    return found
+
+
+def _of_units(imported: Imported, rows: list[Row], units: Mapping[str, Unit]) -> list[Row]:
+    """The rows about units that may have judgments; the others are put with the rejects."""
+    name, rejects = imported.task.name, imported.rejects
+    for row in rows:
+        if row.task not in units:
+            rejects[row.line] = f"{row.task} is no item of the task {name}."
+        elif units[row.task].honeypot:
+            rejects[row.line] = f"{row.task} is a gold answer of the task {name}, and gets no label."
+    return [row for row in rows if row.line not in rejects]
+
+
+def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
+    """Worker -> annotator. A colon can be in no name that somebody types, so these names clash with nobody's."""
+    names = {f"imported:{task.name}:{worker}": worker for worker in workers}
+    there: set[str] = set()
+    for some in _batches(names):
+        there |= set(User.objects.filter(username__in=some).values_list("username", flat=True))
+    new = [name for name in sorted(names) if name not in there]
+    users = User.objects.bulk_create(
+        [User(username=name, password=make_password(None), is_active=False) for name in new], batch_size=BATCH
+    )
+    Annotator.objects.bulk_create([Annotator(user=user) for user in users], batch_size=BATCH)
+    found = Annotator.objects.filter(user__username__startswith=f"imported:{task.name}:").select_related("user")
+    return {names[one.user.username]: one for one in found if one.user.username in names}
+
+
+def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[list[_Said], list[_Said]]:
+    """What nobody has imported before: answers that count, and the repeats that are kept. The rest is rejected."""
+    before = _before(each.unit for each in said)
+    taken: Counter[tuple[int, int]] = Counter()
+    answers, repeats = [], []
+    for each in said:
+        row, pair = each.row, (each.unit.pk, each.annotator.pk)
+        earlier = before[pair]
+        if earlier[taken[pair] : taken[pair] + 1] == [row.label]:
+            taken[pair] += 1
+            imported.already += 1
+        elif earlier and keep_repeats:
+            repeats.append(each)
+        elif earlier:
+            imported.rejects[row.line] = (
+                f"{row.worker} has answered {row.task} before, with {earlier[0]}; the first answer counts."
+            )
+        elif each.unit.stage != stages.QUEUED:
+            imported.rejects[row.line] = f"{row.task} {CLOSED[each.unit.stage]}."
+        else:
+            answers.append(each)
+            # What follows of this pair is a repeat.
+            earlier.append(row.label)
+            taken[pair] = 1
+    return answers, repeats
+
+
+def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
+    """(unit, annotator) -> what they have answered there, the answer before its repeats; what was voided stays said."""
+    found: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+    for some in _batches(unit.pk for unit in units):
+        said = Judgment.objects.filter(unit__in=some, kind__in=[Judgment.ANSWER, Judgment.REPEAT]).order_by("pk")
+        for unit, annotator, label in said.values_list("unit_id", "annotator_id", "label"):
+            found[unit, annotator].append(label)
+    return found
+
+
+def _store_answers(answers: list[_Said], progress: Progress) -> None:
+    """Each answer with a closed lease on the next free place of its unit."""
+    places: Counter[int] = Counter()
+    for some in _batches(each.unit.pk for each in answers):
+        held = Lease.objects.filter(unit__in=some, place__isnull=False).order_by()
+        places.update(dict(held.values_list("unit_id").annotate(Max("place"))))
+    for start in range(0, len(answers), BATCH):
+        batch, leases = answers[start : start + BATCH], []
+        for each in batch:
+            places[each.unit.pk] += 1
+            leases.append(_closed_lease(each, places[each.unit.pk]))
+        _store(Judgment.ANSWER, batch, Lease.objects.bulk_create(leases))
+        progress(len(batch))
+
+
+def _closed_lease(said: _Said, place: int) -> Lease:
+    now = timezone.now()
+    return Lease(
+        unit=said.unit,
+        annotator=said.annotator,
+        place=place,
+        round=said.unit.round,
+        queue=said.unit.language,
+        opened_at=now,
+        expires_at=now,
+        closed_at=now,
+        outcome="answered",
+    )
+
+
+def _store(kind: str, said: list[_Said], leases: Sequence[Lease | None]) -> None:
+    now = timezone.now()
+    judgments = [
+        Judgment(
+            unit=each.unit, annotator=each.annotator, lease=lease, kind=kind, label=each.row.label, answered_at=now
+        )
+        for each, lease in zip(said, leases, strict=True)
+    ]
+    Judgment.objects.bulk_create(judgments, batch_size=BATCH)
+
+
+def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
+    """Route on the units that have as many answers as are asked for; in a new task those are all that there are."""
+    answers: defaultdict[int, list[Judgment]] = defaultdict(list)
+    for some in _batches(unit.pk for unit in units):
+        for judgment in Judgment.objects.live().answers().filter(unit__in=some).order_by("pk"):
+            answers[judgment.unit_id].append(judgment)
+    full = []
+    for unit in units:
+        given = len(answers[unit.pk])
+        if is_new or given >= unit.redundancy:
+            unit.redundancy = given
+            full.append(unit)
+    decide_all(full, answers)
+    for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
+        check_limit(unit)
+    return Counter(unit.stage for unit in full)

@@ -1,0 +1,76 @@
+"""Moves of units from stage to stage. The only writer of Unit.stage; each move's Transition is written with it.
+
+Callers hold the unit's row lock (or, when a task is opened, are the only ones to know the units). Where a unit goes is
+decided in routing.py.
+"""
+
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotate.core import lottery, stages
+from annotate.models import Judgment, Transition, Unit
+from annotate.work.routes import Routes
+
+BATCH = 2000
+
+
+def move(unit: Unit, event: str, to_stage: str, *, by=None, judgment: Judgment | None = None, **changes) -> None:
+    """Move a unit whose row the caller has locked, and write down that it moved.
+
+    changes: label, round, language, visited, redundancy; a unit's label goes unless one is given.
+    """
+    transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
+    unit.save(update_fields=["stage", "label", "round", "language", "visited", "redundancy"])
+    transition.save()
+
+
+def moved(unit, event, to_stage, *, by=None, judgment=None, label="", **changes) -> Transition:
+    """The transition of a move, which the caller saves with the unit."""
+    stages.check_move(unit.stage, event, to_stage)
+    from_stage, unit.stage, unit.label = unit.stage, to_stage, label
+    for field, value in changes.items():
+        setattr(unit, field, value)
+    return Transition(
+        unit=unit,
+        event=event,
+        from_stage=from_stage,
+        to_stage=to_stage,
+        round=unit.round,
+        language=unit.language,
+        label=label,
+        judgment=judgment,
+        by=by,
+        at=timezone.now(),
+    )
+
+
+def to_people(unit: Unit, event: str, routes: Routes, by=None) -> Transition:
+    """Put a unit into the queue of its most likely language; the caller saves both."""
+    unit.candidates = unit.task.kind.candidates(unit, routes)
+    queue = routes.queue_in(unit.candidates[0])
+    return moved(unit, event, stages.QUEUED, by=by, round=1, language=queue, visited=[queue])
+
+
+def send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -> int:
+    """Take AGREED units out of their stage. Returns how many."""
+    units = units.filter(stage=stages.AGREED).select_related("item", "task")
+    # no_key: or else they would wait for an extension that is about to add copies of them, and it for them.
+    found = list(units.select_for_update(of=("self",), no_key=True))
+    transitions = [to_people(unit, event, routes, by) for unit in found]
+    for unit in found:
+        unit.recheck = event == "audited" and rechecked(unit, unit.task.seed)
+    save_all(found, transitions, ["stage", "label", "round", "language", "visited", "candidates", "recheck"])
+    return len(found)
+
+
+def rechecked(unit: Unit, seed: str) -> bool:
+    """Whether an adjudicator checks an audited unit though its reader confirms, by lot."""
+    return lottery.hit(unit.task.audit_recheck, seed=seed, purpose="recheck", key=unit.item.key)
+
+
+def save_all(units: list[Unit], transitions: Iterable[Transition], fields: list[str]) -> None:
+    # As insertions that meet their row, since bulk_update takes many times as long, and people wait for this.
+    Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
+    Transition.objects.bulk_create(transitions, batch_size=BATCH)

@@ -1,0 +1,87 @@
+"""A task before it has units: its fields and options, checked. Drawing and units are opening.py's matter."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from annotate.core.intervals import jeffreys
+from annotate.core.option import OptionError
+from annotate.kinds import Kind
+from annotate.kinds.options import OPTIONS
+from annotate.models import LanguageRoute, Task
+from annotate.reports.numbers import percent
+
+
+class TaskError(Exception):
+    """A task cannot be opened or extended; says why and what to do. Nothing was changed."""
+
+
+def new_task(name: str, kind: Kind, title: str, labels: Sequence[str], given: Mapping[str, Any]) -> Task:
+    """A task that is not saved yet. given: the options that are to differ from the kind's. TaskError where it cannot
+    be.
+    """
+    if Task.objects.filter(name=name).exists():
+        raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
+    options = with_defaults(kind, given)
+    codes = list(labels or kind.labels)
+    if kind.is_routed:
+        check_codes(kind, [*codes, *options.get("never_agree", ())])
+        codes = sorted(set(codes))
+    if "never_agree" in options:
+        listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
+        options["never_agree"] = sorted({*listed, *options["never_agree"]})
+    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, title=title or kind.title, labels=codes)
+    task.options = options
+    _check_audit(task)
+    check_task(task)
+    return task
+
+
+def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of a kind with their values. TaskError for one that it has not, or that cannot have its value."""
+    if strange := [OPTIONS[name].spelled for name in given if name not in kind.options]:
+        raise TaskError(f"{', '.join(strange)}: not an option of {kind.slug} tasks. Leave it out.")
+    values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | dict(given)
+    try:
+        checked = {name: OPTIONS[name].check(value) for name, value in values.items()}
+    except OptionError as error:
+        raise TaskError(str(error)) from error
+    if checked.get("aggregation", "") not in ("", *kind.form.AGGREGATIONS):
+        raise TaskError(
+            f"The labels of {kind.slug} are no grades, so they have no {checked['aggregation']}. Leave --aggregation "
+            "out."
+        )
+    if fault := kind.faults(checked):
+        raise TaskError(fault)
+    return checked
+
+
+def check_task(task: Task) -> None:
+    """TaskError with what is wrong with its fields."""
+    try:
+        task.full_clean()
+    except ValidationError as error:
+        faults = (f"{field.replace('_', '-')}: {' '.join(said)}" for field, said in error.message_dict.items())
+        raise TaskError(" ".join(faults)) from error
+
+
+def check_codes(kind: Kind, codes: Sequence[str]) -> None:
+    if unknown := [code for code in codes if not kind.known(code)]:
+        raise TaskError(
+            f"{', '.join(map(repr, unknown))}: not a language code known here, such as de, zh-CN or hi-Latn. A file "
+            "given with --kind can add languages, each in a table [languages.CODE]."
+        )
+
+
+def _check_audit(task: Task) -> None:
+    """TaskError where the limit would be passed by languages in whose audit no error was found."""
+    if not (task.audit_share or task.audit_least):
+        return
+    possible = jeffreys(0, task.audit_least)[1]
+    if possible > task.audit_limit:
+        raise TaskError(
+            f"An audit of {task.audit_least} posts in which nothing is wrong still leaves up to {percent(possible)} "
+            f"possible, more than the limit of {percent(task.audit_limit)}: all such languages would go to people. "
+            "Raise --audit-least or --audit-limit; or set both --audit-share and --audit-least to 0, for no audit."
+        )

@@ -1,0 +1,158 @@
+"""Pausing people: by the task's rule after a gold answer, or by a manager, who also lets them go on and voids.
+
+The rule itself is in quality/pauses.py.
+"""
+
+from collections import Counter, defaultdict
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.refusals import InvalidAnswer
+from annotate.models import Annotator, Judgment, Lease, Pause, Task, Unit
+from annotate.quality.pauses import fails, running, score, store
+from annotate.work.permit import Permit, permit_of
+from annotate.work.queue import close_others
+from annotate.work.routing import left_decides, reopen
+from annotate.work.tally import Tally, tally_of
+
+REASON = 200  # letters of a manager's reason
+
+
+def pause_if_failing(permit: Permit, tally: Tally) -> bool:
+    """After an answer: pause whoever has failed too many gold answers since they began, or since their last pause.
+
+    In the transaction in which the annotator acts. Whether they are paused now.
+    """
+    right, asked = score(permit.task, tally.known)
+    if permit.is_paused or not fails(permit.task, right, asked):
+        return permit.is_paused
+    store(permit.annotator, permit.task, right, asked)
+    close_others([], permit.annotator, permit.task, "released")
+    return True
+
+
+@transaction.atomic
+def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
+    """Give an annotator no more work of a task. Who is paused already stays so, and the reason is noted with it."""
+    reason = _checked(reason)
+    annotator.one_at_a_time()
+    return _pause_or_note(annotator, task, by=by, reason=reason)
+
+
+def _checked(reason: str) -> str:
+    """A manager's reason without blanks around it. InvalidAnswer where it cannot be stored, or is none."""
+    reason = reason.strip()
+    if not reason:
+        raise InvalidAnswer("Say in a few words why, so that others can follow the decision.")
+    if "\x00" in reason:
+        raise InvalidAnswer("The reason has a NUL character in it. Please remove it.")
+    if len(reason) > REASON:
+        raise InvalidAnswer(f"The reason is longer than {REASON} characters. Please shorten it.")
+    return reason
+
+
+def _pause_or_note(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
+    found = running(annotator, task)
+    if found is None:
+        known = tally_of(permit_of(annotator, task)).known
+        pause = store(annotator, task, *score(task, known), by=by, reason=reason)
+        close_others([], annotator, task, "released")
+        return pause
+    if not f"; {found.reason}".endswith(f"; {reason}"):
+        found.reason = "; ".join(filter(None, [found.reason, reason]))
+        found.save(update_fields=["reason"])
+    return found
+
+
+@transaction.atomic
+def lift(found: Pause, *, by) -> None:
+    """Let an annotator go on; what counts against them from now on are the known answers from now on."""
+    Pause.objects.filter(pk=found.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
+
+
+class Voided(NamedTuple):
+    """What voiding did: answers that count no more, and units that went back to the queue."""
+
+    answers: int
+    reopened: int
+
+
+def _said(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
+    """What voiding takes: answers, and skips, since units may be given up for them."""
+    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
+    return own.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
+
+
+def _rests_on(unit: Unit, judgment: Judgment) -> bool:
+    """Whether a unit is to be asked anew without a judgment: an answer, or a skip of the round that was given up."""
+    if judgment.kind == Judgment.ANSWER:
+        return True
+    if unit.stage not in (stages.ADJUDICATION, stages.DISCARDED) or judgment.lease.round != unit.round:
+        return False
+    last = unit.transitions.last()
+    return last.event == "exhausted" and last.judgment_id is not None  # not by a manager, for want of readers
+
+
+def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
+    """What voiding would do now: answers, gold answers among them; skips; units that would be reopened, that would be
+    decided at once by what is left, that wait already, that keep an adjudicator's decision; and units of other tasks
+    that took their label from those that rest on the answers.
+    """
+    own = _said(annotator, task)
+    said = {judgment.unit_id: judgment for judgment in own.of_work().select_related("lease")}
+    units = Unit.objects.work().filter(pk__in=own.values("unit")).order_by().select_related("task")
+    decided = Judgment.objects.live().decisions().filter(unit=OuterRef("pk"))
+    left: dict[int, list[str]] = defaultdict(list)
+    others = Judgment.objects.live().answers().filter(unit__in=units.order_by())
+    for unit, label in others.exclude(annotator=annotator).order_by("pk").values_list("unit", "label"):
+        left[unit].append(label)
+    counts: Counter[str] = Counter()
+    for unit in units.annotate(decided=Exists(decided)):
+        if not _rests_on(unit, said[unit.pk]):
+            continue
+        if unit.decided:
+            counts["decided"] += 1
+        elif left_decides(unit, left[unit.pk]):
+            counts["settled"] += 1
+        else:
+            counts["waiting" if unit.stage == stages.QUEUED else "reopened"] += 1
+    answered = units.filter(pk__in=own.answers().values("unit"), label__gt="")
+    return {
+        "answers": own.answers().count(),
+        "known": own.answers().filter(unit__honeypot=True).count(),
+        "skips": own.filter(kind=Judgment.SKIP).count(),
+        **{what: counts[what] for what in ("reopened", "settled", "waiting", "decided")},
+        "reused": Unit.objects.filter(reused_from__in=answered.filter(~Exists(decided))).count(),
+    }
+
+
+@transaction.atomic
+def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
+    """Void all that an annotator answered and skipped in a task, pause them, and reopen every unit that rests on it.
+
+    The judgments are kept and marked, and they are never given the same units again. Run twice, the second time finds
+    nothing.
+    """
+    reason = _checked(reason)
+    annotator.one_at_a_time()
+    # In one order; nobody else holds one unit while waiting for another. None is added, as the annotator is locked.
+    units = Unit.objects.filter(pk__in=_said(annotator, task).values("unit")).order_by("pk")
+    found = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
+    own = [judgment for judgment in _said(annotator, task).select_related("lease") if judgment.unit_id in found]
+    Lease.objects.filter(pk__in=[judgment.lease_id for judgment in own]).update(place=None, outcome="voided")
+    voided = Judgment.objects.filter(pk__in=[judgment.pk for judgment in own])
+    voided.update(voided_at=timezone.now(), voided_by=by)
+    reopened = 0
+    for judgment in own:
+        unit = found[judgment.unit_id]
+        before = unit.stage
+        if _rests_on(unit, judgment):
+            reopen(unit, by)
+        reopened += before != stages.QUEUED == unit.stage
+    # Last, since it closes what they have open without the units' locks, for which others may wait who want the leases.
+    _pause_or_note(annotator, task, by=by, reason=reason)
+    return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in own), reopened)

@@ -1,0 +1,168 @@
+"""What a person may do in a task, here and now: read once a request in a few statements, and handed on.
+
+Nothing that is given a permit asks the tables again for routes, languages, pauses, qualifications or versions of the
+guidelines. Who may act at all, as annotator, adjudicator or manager, is decided in pages/access.py.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from django.db import transaction
+from django.db.models import Value
+
+from annotate.core.refusals import NotAllowed, NotFound, Paused
+from annotate.models import Annotator, AnnotatorLanguage, Guidelines, LanguageRoute, Pause, Qualification, Task
+from annotate.quality.guidelines import holding
+from annotate.quality.pauses import PAUSED
+from annotate.work.routes import Routes, read_in
+from corpora.core.languages import UND
+
+NO_ANNOTATOR = "Your account is not an annotator's. The manager can make it one."
+
+
+@dataclass(frozen=True)
+class Permit:
+    """levels: language -> how well the annotator reads it, best-read first. majors: language -> the major version of
+    the guidelines that holds there; passed: the languages in which the annotator has passed the test under it. Both
+    are empty where nobody is tested.
+    """
+
+    annotator: Annotator
+    task: Task
+    routes: Routes
+    levels: dict[str, int]
+    is_paused: bool
+    majors: dict[str, int]
+    passed: frozenset[str]
+
+    @cached_property
+    def reads(self) -> list[str]:
+        """The languages that the task needs and the annotator reads well enough, best-read first."""
+        wanted = set(read_in(self.task))
+        return [code for code, level in self.levels.items() if level >= self.task.least_level and code in wanted]
+
+    @cached_property
+    def read_queues(self) -> dict[str, list[str]]:
+        """The queues whose languages the annotator reads, each with the languages it stands for; best-read first."""
+        queues = dict.fromkeys(queue for code in self.reads for queue in self.routes.read_by(code))
+        return {queue: self.routes.labels_of(queue) for queue in queues}
+
+    @cached_property
+    def queues(self) -> dict[str, list[str]]:
+        """Those of them in which the annotator may work: qualified, where a test is asked for, and not paused."""
+        if self.is_paused:
+            return {}
+        if not self.task.test_items:
+            return self.read_queues
+        able = {self.routes.queue_in(language) for language in self.passed}
+        return {queue: languages for queue, languages in self.read_queues.items() if queue in able}
+
+    def now(self, is_paused: bool) -> "Permit":
+        """The same after an act by which the annotator may have been paused."""
+        return self if is_paused == self.is_paused else replace(self, is_paused=is_paused)
+
+    def check_not_paused(self) -> None:
+        if self.is_paused:
+            raise Paused(PAUSED)
+
+
+def permit_of(annotator: Annotator, task: Task) -> Permit:
+    """Read only: what is done with it happens elsewhere, under `acting`."""
+    (permit,) = permits(annotator, [task])
+    return permit
+
+
+def permits(annotator: Annotator, tasks: Iterable[Task], levels: dict[str, int] | None = None) -> list[Permit]:
+    """What an annotator may do in each of the tasks, in as many statements as for one.
+
+    tasks: those of Tasks.for_work know themselves whether the annotator is paused. levels: the languages that they
+    read, where the caller has them.
+    """
+    listed = list(tasks)
+    if levels is None:
+        levels = dict(annotator.languages.order_by("-level", "language").values_list("language", "level"))
+    rows: dict[str, LanguageRoute] = {}
+    # Records in no language go where posts in none go.
+    if any(task.kind.is_routed or UND in task.languages for task in listed):
+        rows = {route.language: route for route in LanguageRoute.objects.all()}
+    if all(hasattr(task, "is_paused") for task in listed):
+        paused = {task.pk for task in listed if task.is_paused}
+    else:
+        found = Pause.objects.filter(annotator=annotator, task__in=listed, lifted_at=None)
+        paused = set(found.values_list("task_id", flat=True))
+    majors, passed = _tests(annotator, [task for task in listed if task.test_items])
+    return [
+        Permit(
+            annotator=annotator,
+            task=task,
+            routes=Routes(rows, task),
+            levels=levels,
+            is_paused=task.pk in paused,
+            majors=majors.get(task.pk, {}),
+            passed=frozenset(passed.get(task.pk, ())),
+        )
+        for task in listed
+    ]
+
+
+def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
+    """By task: the major versions of the guidelines that hold, and the languages passed under them."""
+    if not tested:
+        return {}, {}
+    columns = ("task_id", "language", "major")
+    held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
+    versions = Guidelines.objects.filter(task__in=tested).order_by().values_list(*columns, Value(0))
+    # One statement, of what every answer asks for.
+    rows = list(versions.union(held.values_list(*columns, Value(1)), all=True))
+    majors = holding(tested, [row[:3] for row in rows if not row[3]])
+    passed: dict[int, set[str]] = {task.pk: set() for task in tested}
+    for task, language, major, is_held in rows:
+        if is_held and majors[task].get(language) == major:
+            passed[task].add(language)
+    return majors, passed
+
+
+@contextmanager
+def acting(annotator: Annotator, task: str) -> Iterator[Permit]:
+    """One transaction in which an annotator acts in a task, named by its name, with the permit for it.
+
+    Of two requests of one person the second waits here: two tabs show the same unit, and no answer slips past a pause
+    or a voiding. NotFound where there is no such task.
+    """
+    with transaction.atomic():
+        yield _permit(annotator, _locked(annotator__pk=annotator.pk)[1], task)
+
+
+@contextmanager
+def acting_as(user, task: str) -> Iterator[Permit]:
+    """The same for whoever is logged in, whose Annotator row has not been read. NotAllowed for who has none."""
+    with transaction.atomic():
+        annotator, levels = _locked(annotator__user=user)
+        if annotator is None:
+            raise NotAllowed(NO_ANNOTATOR)
+        annotator.user = user
+        yield _permit(annotator, levels, task)
+
+
+def _permit(annotator: Annotator, levels: dict[str, int], task: str) -> Permit:
+    found = Task.objects.for_work(annotator).filter(name=task).first()
+    if found is None:
+        raise NotFound("There is no such task.")
+    (permit,) = permits(annotator, [found], levels)
+    return permit
+
+
+def _locked(**who) -> tuple[Annotator | None, dict[str, int]]:
+    """Lock the annotator, and read them and their languages in the same statement.
+
+    no_key: or else an answer, which names the annotator and has its unit locked, would wait as well.
+    """
+    rows = AnnotatorLanguage.objects.filter(**who).order_by("-level", "language").select_related("annotator")
+    found = list(rows.select_for_update(of=("annotator",), no_key=True))
+    if found:
+        return found[0].annotator, {row.language: row.level for row in found}
+    # Adjudicators may read no language.
+    annotators = Annotator.objects.select_for_update(no_key=True)
+    return annotators.filter(**{name.removeprefix("annotator__"): value for name, value in who.items()}).first(), {}

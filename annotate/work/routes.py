@@ -1,0 +1,115 @@
+"""Which queue serves which language, and who reads it: the LanguageRoute table, read once and asked by the kinds."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from annotate.models import AnnotatorLanguage, LanguageRoute, Pause, Task
+from annotate.quality.qualification import qualified_in
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The LanguageRoute table for one task, whose kind decides which queue is asked."""
+
+    rows: dict[str, LanguageRoute]
+    task: Task
+
+    @classmethod
+    def load(cls, task: Task) -> "Routes":
+        (routes,) = cls.load_all([task])
+        return routes
+
+    @classmethod
+    def load_all(cls, tasks: Iterable[Task]) -> list["Routes"]:
+        rows = {route.language: route for route in LanguageRoute.objects.all()}
+        return [cls(rows, task) for task in tasks]
+
+    def queue_of(self, language: str) -> str:
+        """A code without a route that stands for finer labels goes where the first of them goes; and those that the
+        task's file adds under a code share a queue, since detectors tell none of them from the others.
+        """
+        if route := self.rows.get(language):
+            return route.queue
+        kind = self.task.kind
+        if finer := kind.finer(language):
+            return self.queue_of(finer[0])
+        under = kind.under(language)
+        if not under:
+            return language
+        first = kind.finer(under)[0]
+        return self.queue_of(first) if first != language else self.rows[under].queue if under in self.rows else under
+
+    def queue_in(self, language: str) -> str:
+        """Where what is in a language waits in the task."""
+        return self.task.kind.queue(language, self)
+
+    def read_by(self, language: str) -> list[str]:
+        """The queues of the task for which readers of a language are asked."""
+        return self.task.kind.read_by(language, self.task, self)
+
+    def labels_of(self, queue: str) -> list[str]:
+        """The languages that a queue stands for: its readers are the people who read one of them."""
+        return [language for language in self.task.read_in if self.queue_in(language) == queue]
+
+    def with_extras(self, candidates: Iterable[str]) -> list[str]:
+        """Each candidate followed by those that are to be tried after it, each once."""
+        widened: dict[str, None] = {}
+        for code in candidates:
+            route = self.rows.get(code)
+            widened.update(dict.fromkeys([code, *(route.extra_candidates if route else ())]))
+        return list(widened)
+
+    def readers(self) -> dict[str, set[int]]:
+        """Queue -> ids of the active annotators who may work in it."""
+        return readers_of([self])[self.task.pk].able
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Of one task, queue -> ids of active annotators. reads: who read one of its languages well enough; passed: of
+    these, who are qualified, where a test is asked for; able: of these, who are not paused, and so may work.
+    """
+
+    reads: dict[str, set[int]]
+    passed: dict[str, set[int]]
+    able: dict[str, set[int]]
+
+
+def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
+    """By the key of the task; of several tasks in as many statements as of one."""
+    tasks = [routes.task for routes in all_routes]
+    levels = _levels(tasks)
+    paused: dict[int, set[int]] = defaultdict(set)
+    for task, person in Pause.objects.filter(task__in=tasks, lifted_at=None).values_list("task_id", "annotator_id"):
+        paused[task].add(person)
+    held = qualified_in([task for task in tasks if task.test_items])
+    found = {}
+    for routes in all_routes:
+        task, reads = routes.task, defaultdict(set)
+        wanted = set(read_in(task))
+        for language, level, person in levels:
+            if language in wanted and level >= task.least_level:
+                for queue in routes.read_by(language):
+                    reads[queue].add(person)
+        passed = dict(reads)
+        if task.test_items:
+            able: dict[str, set[int]] = defaultdict(set)
+            for language, people in held[task.pk].items():
+                able[routes.queue_in(language)] |= people
+            passed = {queue: people & able[queue] for queue, people in reads.items()}
+        may_work = {queue: people - paused[task.pk] for queue, people in passed.items()}
+        found[task.pk] = Readers(dict(reads), passed, may_work)
+    return found
+
+
+def _levels(tasks: Iterable[Task]) -> list[tuple[str, int, int]]:
+    """Language, level and id of every active annotator who reads a language of the tasks."""
+    languages = {code for task in tasks for code in read_in(task)}
+    rows = AnnotatorLanguage.objects.filter(annotator__user__is_active=True, language__in=languages)
+    return list(rows.order_by().values_list("language", "level", "annotator_id"))
+
+
+def read_in(task: Task) -> list[str]:
+    """The languages whose readers a task needs, and what a coarse one stands for."""
+    return [code for each in task.read_in for code in (each, *task.kind.finer(each))]

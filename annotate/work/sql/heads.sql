@@ -1,0 +1,32 @@
+-- The first units of one queue that a person may be given: not judged by them, with a free place.
+-- Parameters: task, queue, annotator, whether the annotator adjudicates, now, how many.
+SELECT unit.id, unit.language, unit.position
+FROM annotate_unit AS unit
+WHERE unit.task_id = %s
+  AND unit.stage = 'QUEUED'
+  AND unit.language = %s
+  AND NOT unit.honeypot
+  AND NOT EXISTS (
+      SELECT 1
+      FROM annotate_judgment AS judgment
+      WHERE judgment.unit_id = unit.id
+        AND judgment.annotator_id = %s
+        AND (judgment.voided_at IS NULL OR judgment.voided_by_id IS NOT NULL)
+  )
+  -- Adjudicators could read there what others had answered.
+  AND NOT (%s AND EXISTS (
+      SELECT 1
+      FROM annotate_transition AS transition
+      WHERE transition.unit_id = unit.id
+        AND transition.event = 'reopened'
+        AND transition.from_stage = 'ADJUDICATION'
+  ))
+  AND (
+      SELECT COUNT(*)
+      FROM annotate_lease AS lease
+      WHERE lease.unit_id = unit.id
+        AND lease.place IS NOT NULL
+        AND (lease.closed_at IS NOT NULL OR lease.expires_at > %s)
+  ) < unit.redundancy
+ORDER BY unit.position
+LIMIT %s

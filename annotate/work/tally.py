@@ -1,0 +1,83 @@
+"""What one person has done in tasks, counted in one statement: for the schedule of gold answers, the rule that pauses,
+and what they are told of their day.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, Subquery, TextField, Value, When
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from annotate.models import Judgment, Pause
+from annotate.work.permit import Permit
+
+_EVER = datetime(1, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Tally:
+    """judged: language -> how many honeypots (True) and others they have judged and not taken back, where there are to
+    be honeypots. known: (what they said to a honeypot, what is right), since their last pause was lifted -> how often.
+    today: answers and skips that stand, by kind, since midnight in the installation's time zone.
+    """
+
+    judged: defaultdict[str, Counter[bool]] = field(default_factory=lambda: defaultdict(Counter))
+    known: Counter[tuple[str, str]] = field(default_factory=Counter)
+    today: Counter[str] = field(default_factory=Counter)
+
+
+def midnight() -> datetime:
+    """The last one in the installation's time zone."""
+    return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def tally_of(permit: Permit) -> Tally:
+    (tally,) = tallies([permit])
+    return tally
+
+
+def tallies(permits: Sequence[Permit]) -> list[Tally]:
+    """What one person has done in the tasks of these permits of theirs, in one statement."""
+    found = {permit.task.pk: Tally() for permit in permits}
+    if not permits:
+        return []
+    today = Q(answered_at__gte=midnight())
+    with_gold = [permit.task.pk for permit in permits if permit.task.gold_share]
+    known = Q(unit__honeypot=True, kind=Judgment.ANSWER)
+    if with_gold:
+        lifted = Pause.objects.filter(
+            annotator=OuterRef("annotator"), task=OuterRef("unit__task"), lifted_at__isnull=False
+        )
+        known &= Q(answered_at__gt=Coalesce(Subquery(lifted.order_by("-pk").values("lifted_at")[:1]), Value(_EVER)))
+    rows = (
+        Judgment.objects.binding()
+        .filter(annotator=permits[0].annotator, unit__task__in=list(found), lease__isnull=False)
+        # Of other tasks only the day is told.
+        .filter(Q(unit__task__in=with_gold) | today)
+        .order_by()
+        .annotate(
+            of_today=_whether(today & Q(voided_at=None)),
+            said=_text(known, "label"),
+            right=_text(known, "unit__known_answer"),
+        )
+        .values_list("unit__task", "unit__language", "unit__honeypot", "kind", "of_today", "said", "right")
+        .annotate(Count("pk"))
+    )
+    for task, language, honeypot, kind, of_today, said, right, number in rows:
+        tally = found[task]
+        tally.judged[language][honeypot] += number
+        tally.today[kind] += number if of_today else 0
+        if said:
+            tally.known[said, right] += number
+    return [found[permit.task.pk] for permit in permits]
+
+
+def _whether(condition: Q) -> Case:
+    return Case(When(condition, then=Value(True)), default=Value(False), output_field=BooleanField())
+
+
+def _text(condition: Q, of: str) -> Case:
+    return Case(When(condition, then=F(of)), default=Value(""), output_field=TextField())

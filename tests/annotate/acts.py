@@ -1,0 +1,69 @@
+"""The operations of annotators as tests call them: with the person and the task, each under a permit of its own."""
+
+from annotate.kinds import KINDS
+from annotate.kinds.options import OPTIONS
+from annotate.quality import qualification
+from annotate.work import opening, queue
+from annotate.work import progress as progressing
+from annotate.work.permit import acting, permit_of
+
+
+def begin(annotator, task, language, kind):
+    with acting(annotator, task.name) as permit:
+        return qualification.begin(permit, language, kind)
+
+
+def answer(annotator, question, label):
+    with acting(annotator, qualification.task_of(annotator, question)) as permit:
+        return qualification.answer(permit, question, label)
+
+
+def state(annotator, task, language):
+    return qualification.state(permit_of(annotator, task), language)
+
+
+def states(annotator, task):
+    return qualification.states(permit_of(annotator, task))
+
+
+def own_progress(annotator, task):
+    """As a dict."""
+    found = progressing.own_progress(permit_of(annotator, task))
+    return {name: getattr(found, name) for name in ("answered_today", "skipped_today", "waiting")}
+
+
+def behind_tests(annotator, task):
+    return progressing.own_progress(permit_of(annotator, task)).behind_tests
+
+
+def why_empty(annotator, task):
+    return progressing.why_empty(permit_of(annotator, task))
+
+
+def waiting(annotator, task):
+    return queue.waiting(permit_of(annotator, task))
+
+
+def queues_of(annotator, task):
+    return permit_of(annotator, task).queues
+
+
+def _sorted_out(fields):
+    """Of the fields of a task, its options apart."""
+    options = {name: value for name, value in fields.items() if name in OPTIONS}
+    return {name: value for name, value in fields.items() if name not in OPTIONS} | {"options": options}
+
+
+def open_task(name, corpus, size, seed, **fields):
+    return opening.open_task(name, corpus, KINDS["language"], size=size, seed=seed, **_sorted_out(fields))
+
+
+def open_records(name, corpus, kind, languages, *, size, seed, gold, **fields):
+    drawn = {"languages": languages, "size": size, "seed": seed, "gold": gold}
+    return opening.open_task(name, corpus, KINDS[kind], **drawn, **_sorted_out(fields))
+
+
+def open_verification(name, corpus, design, languages, *, size, seed, options, reuse=False, **fields):
+    chosen = options | {"predictor": str(options["predictor"])}
+    drawn = {"design": design, "languages": languages, "size": size, "seed": seed, "chosen": chosen, "reuse": reuse}
+    return opening.open_task(name, corpus, KINDS["verify"], **drawn, **_sorted_out(fields))
