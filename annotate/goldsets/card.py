@@ -1,20 +1,26 @@
-"""The dataset card of an exported set: what its template is given. Counts nothing: all is in the manifest."""
+"""The dataset card of an exported set: what its template is given. Counts nothing: all is in the manifest.
+
+Which template that is says the kind of question. What is said of a section of the manifest is made where it is there.
+"""
 
 import json
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from annotate.core.aggregation import at_first, needed
-from annotate.core.labels import label_name
 from annotate.core.splits import SPLITS
-from annotate.goldsets.survey import REASONS
-from annotate.kinds import TASK_TYPES
-from annotate.reports import checks
-from annotate.reports.agreement_tables import agreement_table
-from annotate.reports.numbers import coefficient, count, estimate
-from annotate.reports.predictor_report import NUMBER, Table, name_of
-from corpora.core.languages import LANGUAGES, UND
-from corpora.ingest import licence_key
+from annotate.goldsets.export import Export
+from annotate.goldsets.left_out import REASONS
+from annotate.kinds import Kind
+from annotate.kinds.options import OPTIONS, share
+from annotate.reports import audits_and_decoys as checks
+from annotate.reports import markdown
+from annotate.reports.agreement import agreement_table
+from annotate.reports.numbers import estimate
+from annotate.reports.tables import Table, beside
+from corpora.core.languages import UND
+from corpora.core.licences import licence_key
 
-IMPORTED = "imported"  # the task type of judgments made elsewhere
 # Licences whose identifier on Hugging Face's cards is their name in lower case, and those where it is another.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
     ODC-BY ODBL PDDL"""
@@ -33,68 +39,72 @@ SIZES = (
     (10**7, "1M<n<10M"),
     (10**8, "10M<n<100M"),
 )
+Context = dict[str, Any]
 
 
-def _of_any(manifest: dict, names: dict, codes: list[str]) -> dict:
-    """What every card says. codes: of the languages."""
-    licence = manifest["corpus"]["licence"]
-    return {
+def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context:
+    """names: of the files, in the terms of writing.py."""
+    kind, task, licence = export.kind, manifest["task"], manifest["corpus"]["licence"]
+    context = {
         "manifest": manifest,
         "names": names,
+        "design": export.design,
+        "draw": manifest["draws"][0],
+        "noun": f"{kind.noun}s",
+        "one": kind.noun,
         "licence": CARD_LICENCES.get(licence_key(licence)),
         # A JSON string is one of YAML too.
-        "quoted": {"title": _quoted(manifest["task"]["title"]), "licence": _quoted(licence)},
-        "languages": sorted({code.split("-")[0] for code in codes}),
-        "size": next((name for limit, name in SIZES if manifest["counts"]["labelled"] < limit), "100M<n<1B"),
-        "draw": manifest["draws"][0],
+        "quoted": {"title": _quoted(task["title"]), "licence": _quoted(licence)},
+        "languages": sorted({code.split("-")[0] for code in _languages(kind, manifest)}),
+        "needed": needed(task["redundancy"]),
+        "shares": {name: checks.whole_percent(task[name]) for name in kind.options if OPTIONS[name].read is share},
+        **_counts(kind, manifest),
     }
+    for section, made in SECTIONS.items():
+        if manifest.get(section):
+            context |= made(kind, manifest)
+    return context
 
 
 def _quoted(words: str) -> str:
     return json.dumps(words, ensure_ascii=False)
 
 
-# --- posts
+def _languages(kind: Kind, manifest: dict) -> list[str]:
+    """Those declared; where the labels are languages, those that were asked about, or else answered."""
+    if not kind.labels_are_languages:
+        return manifest["task"]["languages"]
+    asked = [draw["language"] for draw in manifest["draws"] if draw["language"]]
+    return asked or [label for label in manifest["counts"]["by_label"] if label != UND]
 
 
-def of_posts(manifest: dict, names: dict) -> tuple[str, dict]:
-    """The template of a set of posts, and its context."""
-    counts, draws = manifest["counts"], manifest["draws"]
-    by_label, by_stratum = counts["by_label"], counts["by_stratum"]
-    asked = [draw["language"] for draw in draws if draw["language"]]
-    context = _of_any(manifest, names, asked or [label for label in by_label if label != UND]) | {
-        "noun": "posts",
-        "people": "expert-generated",
-        "total": counts["posts"],
-        "by_machine": by_stratum.get("agreed", 0),
-        "by_people": counts["labelled"] - by_stratum.get("agreed", 0),
-        "labels": [(label, label_name(label), count) for label, count in by_label.items()],
-        "reused": counts["reused"],
-        "reused_total": sum(counts["reused"].values()),
+def _counts(kind: Kind, manifest: dict) -> Context:
+    counts = manifest["counts"]
+    by_machine = counts.get("by_stratum", {}).get("agreed", 0)
+    reused = counts.get("reused", {})
+    return {
+        "total": counts[f"{kind.noun}s"],
+        "size": next((name for limit, name in SIZES if counts["labelled"] < limit), "100M<n<1B"),
+        "by_machine": by_machine,
+        "by_people": counts["labelled"] - by_machine,
+        # What may be answered, and what was.
+        "labels": [
+            (label, *_named(kind, label), counts["by_label"].get(label, 0)) for label in manifest["task"]["labels"]
+        ],
+        "given": [(label, kind.name(label), number) for label, number in counts["by_label"].items()],
+        "reused": reused,
+        "reused_total": sum(reused.values()),
+        "left_out": [(REASONS[reason], number) for reason, number in counts["left_out"].items()],
+        "drawn": [
+            (draw, beside(draw["language"]), counts["by_label"].get(draw["language"], 0)) for draw in manifest["draws"]
+        ],
+        "fewer": [draw["language"] for draw in manifest["draws"] if draw["size"] < draw["asked"]],
+        "told": [(key.replace("_", " "), _told(value)) for key, value in _shared(manifest["draws"]).items()],
     }
-    if manifest["agreement"]:
-        context["agreed"] = _agreement_table(manifest["agreement"], "posts")
-    if audit := manifest["audit"]:
-        shares = {
-            knob: checks.whole_percent(manifest["task"][knob])
-            for knob in ("audit_share", "audit_recheck", "audit_limit")
-        }
-        contested = [row["language"] for row in audit["languages"] if row["contested"]]
-        context |= {
-            "shares": shares,
-            "contested": contested,
-            "found": _table(checks.audit_table(audit)),
-            "found_words": checks.audit_words(audit),
-        }
-    if decoys := manifest["decoys"]:
-        context |= {
-            "told": [(key.replace("_", " "), _told(value)) for key, value in _shared(draws).items()],
-            "drawn": [(draw, LANGUAGES[draw["language"]].name, by_label.get(draw["language"], 0)) for draw in draws],
-            "fewer": [draw["language"] for draw in draws if draw["size"] < draw["asked"]],
-            "found": _table(checks.decoy_table(decoys)),
-            "found_words": checks.decoy_words(decoys),
-        }
-    return "annotate/card_posts.md", context
+
+
+def _named(kind: Kind, label: str) -> tuple[str, str]:
+    return (kind.answers[label].name(), kind.answers[label].meaning) if label in kind.answers else ("", "")
 
 
 def _shared(draws: list[dict]) -> dict:
@@ -109,60 +119,63 @@ def _told(value) -> str:
     return " to ".join(ends)
 
 
-# --- records
+# --- sections of the manifest
 
 
-def of_records(manifest: dict, names: dict) -> tuple[str, dict]:
-    """The template of a set of records, and its context."""
-    counts, task, crowd = manifest["counts"], manifest["task"], manifest["people"]
-    kind = TASK_TYPES[task["type"]]
-    pots = manifest["honeypots"]
-    context = _of_any(manifest, names, task["languages"]) | {
-        "noun": "records",
-        "people": "crowdsourced",
-        "total": counts["records"],
-        "by_machine": 0,
-        "by_people": counts["labelled"],
-        "labels": [
-            (label, *kind.answers.get(label, ("", "")), counts["by_label"].get(label, 0)) for label in task["labels"]
-        ],
-        "splits": [_split_row(code, counts["by_split"]) for code in counts["by_language"]],
-        "apart": kind.apart,
-        "needed": needed(task["redundancy"]),
-        "asked_first": _asked_first(task),
-        "numbers": {knob: checks.whole_percent(task[knob]) for knob in ("pass_mark", "gold_share")},
-        "crowd": crowd,
-        "right": estimate(pots["accuracy"]) if pots["asked"] else "",
-        "left_out": [(REASONS[reason], count) for reason, count in counts["left_out"].items()],
-        "agreed": _agreement_table(manifest["agreement"], "records") if manifest["agreement"] else None,
+def _audit(kind: Kind, manifest: dict) -> Context:
+    audit = manifest["audit"]
+    return {
+        "contested": [row["language"] for row in audit["languages"] if row["contested"]],
+        "audited": _table(checks.audit_table(audit)),
+        "audit_words": checks.audit_words(audit),
     }
-    return f"annotate/{'card_judgments' if task['type'] == IMPORTED else 'card_records'}.md", context
+
+
+def _decoys(kind: Kind, manifest: dict) -> Context:
+    found = manifest["decoys"]
+    return {"decoys": _table(checks.decoy_table(found)), "decoy_words": checks.decoy_words(found)}
+
+
+def _splits(kind: Kind, manifest: dict) -> Context:
+    counts = manifest["counts"]
+    rows = [
+        (code, beside(code), *(counts["by_split"].get(f"{code}.{split}", 0) for split in SPLITS))
+        for code in counts["by_language"]
+    ]
+    return {"splits": rows, "apart": kind.apart}
+
+
+def _honeypots(kind: Kind, manifest: dict) -> Context:
+    pots = manifest["honeypots"]
+    return {"right": estimate(pots["accuracy"]) if pots["asked"] else ""}
+
+
+def _agreement(kind: Kind, manifest: dict) -> Context:
+    headings = {
+        "units_of_two": f"{kind.noun}s",
+        "observed": "observed agreement",
+        "nominal": "alpha",
+        "ordinal": "alpha of the grades",
+    }
+    table = agreement_table(manifest["agreement"], headings)
+    return {"agreed": _table(table), "asked_first": _asked_first(manifest["task"])}
 
 
 def _asked_first(task: dict) -> int | None:
-    """How many answers to a record agreement counts, where others may be asked for later; None where it counts all."""
-    if not (task["stop_early"] or task["extra_answers"]):
-        return None
-    return at_first(task["redundancy"], stop_early=task["stop_early"])
+    """How many answers to a unit agreement counts, where others may be asked for later; None where it counts all."""
+    stop_early = task.get("stop_early", False)
+    return at_first(task["redundancy"], stop_early=stop_early) if stop_early or task.get("extra_answers") else None
 
 
-def _split_row(code: str, by_split: dict) -> tuple:
-    return (code, name_of(code), *(by_split.get(f"{code}.{split}", 0) for split in SPLITS))
-
-
-def _agreement_table(found: dict, noun: str) -> dict:
-    """noun: what people agree on."""
-    columns = (
-        (noun, lambda part: count(part["units_of_two"])),
-        ("observed agreement", lambda part: coefficient(part["observed"])),
-        ("alpha", lambda part: coefficient(part["nominal"])),
-    )
-    return _table(agreement_table(found, columns, ordinal="alpha of the grades"))
+SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
+    "audit": _audit,
+    "decoys": _decoys,
+    "splits": _splits,
+    "people": lambda kind, manifest: {"crowd": manifest["people"]},
+    "honeypots": _honeypots,
+    "agreement": _agreement,
+}
 
 
 def _table(table: Table) -> dict:
-    return {
-        "heads": [heading for heading, _ in table.columns],
-        "rules": ["---:" if kind == NUMBER else "---" for _, kind in table.columns],
-        "rows": table.rows,
-    }
+    return markdown.parts(table, written=str)

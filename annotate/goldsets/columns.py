@@ -1,68 +1,183 @@
-"""The columns of exported sets, in their order, with their types in Parquet."""
+"""Every column that a row of an exported set can have: its type in Parquet, and where its value is from.
+
+A kind of question names those of its rows, in their order (`Kind.columns`). What a value is read from is a Source of
+export.py.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
-Column = tuple[str, pa.DataType]
-_TIME = pa.timestamp("us", tz="UTC")
-_TEXT = pa.string()
+from annotate.core import stages
+from annotate.core.answers import SLACK
+from annotate.goldsets.export import Source
+from annotate.kinds import Kind
+from annotate.models import Judgment, Transition
+from corpora.core.voting import DETECTOR_NAMES
 
+# In a kind's columns it stands for each field of its records, by the field's name.
+FIELDS = "fields"
+# Said in JSON alone, of rows that are not in the set.
+LEFT_OUT = ("left_out", "left_out_why")
+
+_TEXT, _NUMBER, _COUNT, _TIME = pa.string(), pa.float64(), pa.int32(), pa.timestamp("us", tz="UTC")
 JUDGMENT = pa.struct(
     [(name, _TEXT) for name in ("annotator", "kind", "label", "reason", "comment")]
-    + [("round", pa.int32()), ("queue", _TEXT), ("shown_at", _TIME), ("answered_at", _TIME)]
-    + [("active_seconds", pa.float64()), ("voided_at", _TIME), ("voided_by", _TEXT)]
+    + [("round", _COUNT), ("queue", _TEXT), ("shown_at", _TIME), ("answered_at", _TIME)]
+    + [("active_seconds", _NUMBER), ("voided_at", _TIME), ("voided_by", _TEXT)]
 )
 TRANSITION = pa.struct(
     [(name, _TEXT) for name in ("event", "from_stage", "to_stage")]
-    + [("round", pa.int32()), ("queue", _TEXT), ("label", _TEXT), ("by", _TEXT), ("at", _TIME)]
+    + [("round", _COUNT), ("queue", _TEXT), ("label", _TEXT), ("by", _TEXT), ("at", _TIME)]
 )
-VOTE = pa.struct([("detector", _TEXT), ("rank", pa.int32()), ("language", _TEXT), ("score", pa.float64())])
-HISTORY = [("judgments", pa.list_(JUDGMENT)), ("transitions", pa.list_(TRANSITION))]
-FIELDS = [
-    ("id", _TEXT),
-    ("label", _TEXT),
-    ("asked", _TEXT),
-    ("text", _TEXT),
-    ("stage", _TEXT),
-    ("stratum", _TEXT),
-    ("agreed", _TEXT),
-    ("chance", pa.float64()),
-    ("audit_chance", pa.float64()),
-    ("round", pa.int32()),
-    ("judged_as", _TEXT),
-    ("reused_from", _TEXT),
-    ("posted_at", _TIME),
-    ("author", _TEXT),
-    ("url", _TEXT),
-    ("letters", pa.int32()),
-    ("votes", pa.list_(VOTE)),
-    ("candidates", pa.list_(_TEXT)),
-    *HISTORY,
-]
-# What leads to a text, and is kept with it.
-WITH_TEXT_ONLY = ("text", "author", "url")
-BEFORE_FIELDS = [("id", _TEXT), ("language", _TEXT), ("split", _TEXT)]
-AFTER_FIELDS = [
-    ("label", _TEXT),
-    ("dawid_skene", _TEXT),
-    ("posterior", pa.float64()),
-    ("stage", _TEXT),
-    ("chance", pa.float64()),
-    ("judged_as", _TEXT),
-    ("posted_at", _TIME),
-    ("author", _TEXT),
-    ("url", _TEXT),
-    *HISTORY,
-]
-# Said in JSON alone, of records that are left out.
-LEFT_OUT = ("left_out", "left_out_why")
-# No field of a record can have the name of another column.
-TAKEN = {*(name for name, _ in (*BEFORE_FIELDS, *AFTER_FIELDS)), *LEFT_OUT}
+VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
-def of_posts(*, with_text: bool) -> list[Column]:
-    return [column for column in FIELDS if with_text or column[0] not in WITH_TEXT_ONLY]
+@dataclass(frozen=True)
+class Column:
+    """type: in Parquet. value: None where there is none. with_text: the text, or what is kept back with it."""
+
+    type: pa.DataType
+    value: Callable[[Source], Any]
+    with_text: bool = False
 
 
-def of_records(fields: tuple[str, ...], *, with_text: bool) -> list[Column]:
-    after = [column for column in AFTER_FIELDS if with_text or column[0] not in WITH_TEXT_ONLY]
-    return [*BEFORE_FIELDS, *((field, _TEXT) for field in fields if with_text), *after]
+def _stratum(row: Source) -> str | None:
+    """How a post of a uniform task came to its label; None where people were asked in any case.
+
+    agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by chance
+    to audit that, and read by people; contested: they agreed, but their language failed its audit, and people read
+    it, or had read a post with the same text in the audit; disputed: they did not agree.
+    """
+    unit = row.unit
+    if unit.asked:
+        return None
+    if not unit.agreed_label:
+        return "disputed"
+    if unit.audited:
+        return "audited"
+    # Where a task was extended since, what was added waits for the next audit.
+    is_contested = unit.agreed_label in row.export.contested and row.judged.stage != stages.AGREED
+    return "contested" if is_contested else "agreed"
+
+
+def _chance(row: Source) -> float | None:
+    """Of being drawn: in the draw of the language that is asked about or declared, or in the one draw of all."""
+    chances = row.export.chances
+    return chances.get(row.unit.asked or row.item.language) or chances.get("")
+
+
+def _audit_chance(row: Source) -> float:
+    """Of having been given to people, for posts on which the detectors agree."""
+    return row.export.audit_chances[row.unit.agreed_label] if _stratum(row) in ("agreed", "audited") else 1.0
+
+
+def _second_opinion(row: Source) -> tuple[str | None, float | None]:
+    """The label of Dawid and Skene's model, None where it is undecided, and the posterior of the likeliest."""
+    posterior = row.export.opinions.get(row.judged.pk)
+    if not posterior:
+        return None, None
+    best = max(posterior.values())
+    likeliest = [label for label, share in posterior.items() if share >= best - SLACK]
+    # Sums of floats may differ in the last digits on another machine.
+    return likeliest[0] if len(likeliest) == 1 else None, round(best, 6)
+
+
+def _votes(row: Source) -> list[dict]:
+    return [
+        {"detector": detector, "rank": rank, "language": language, "score": float(score)}
+        # The databases keep the keys of JSON in orders of their own.
+        for detector in DETECTOR_NAMES
+        for rank, (language, score) in enumerate(row.item.votes.get(detector, ()), 1)
+    ]
+
+
+def _judgment(judgment: Judgment, with_text: bool) -> dict:
+    lease = judgment.lease
+    # Comments, and an adjudicator's reasons, are free text and may quote the post.
+    reason = judgment.reason if with_text or lease else ""
+    comment = judgment.comment if with_text else ""
+    return {
+        "annotator": judgment.annotator.pseudonym,
+        "kind": judgment.kind,
+        "label": judgment.label or None,
+        "reason": reason or None,
+        "comment": comment or None,
+        "round": lease.round if lease else None,
+        "queue": lease.queue if lease else None,
+        "shown_at": judgment.shown_at,
+        "answered_at": judgment.answered_at,
+        "active_seconds": judgment.active_seconds,
+        "voided_at": judgment.voided_at,
+        # Who takes an answer back themselves is not named.
+        "voided_by": "manager" if judgment.voided_by_id else None,
+    }
+
+
+def _transition(transition: Transition) -> dict:
+    by = transition.by
+    return {
+        "event": transition.event,
+        "from_stage": transition.from_stage,
+        "to_stage": transition.to_stage,
+        "round": transition.round,
+        "queue": transition.language or None,
+        "label": transition.label or None,
+        "by": None if by is None else by.annotator.pseudonym if hasattr(by, "annotator") else "manager",
+        "at": transition.at,
+    }
+
+
+COLUMNS: Mapping[str, Column] = {
+    "id": Column(_TEXT, lambda row: row.item.key),
+    "language": Column(_TEXT, lambda row: row.item.language or None),
+    "split": Column(_TEXT, lambda row: None if row.left_out else row.export.splits[row.item.key]),
+    "label": Column(_TEXT, lambda row: row.judged.label or None),
+    "dawid_skene": Column(_TEXT, lambda row: _second_opinion(row)[0]),
+    "posterior": Column(_NUMBER, lambda row: _second_opinion(row)[1]),
+    "asked": Column(_TEXT, lambda row: row.unit.asked or None),
+    "text": Column(_TEXT, lambda row: row.item.text, with_text=True),
+    "stage": Column(_TEXT, lambda row: row.judged.stage),
+    "stratum": Column(_TEXT, _stratum),
+    "agreed": Column(_TEXT, lambda row: row.unit.agreed_label or None),
+    "chance": Column(_NUMBER, _chance),
+    "audit_chance": Column(_NUMBER, _audit_chance),
+    "round": Column(_COUNT, lambda row: row.judged.round),
+    "judged_as": Column(_TEXT, lambda row: row.judged.item.key if row.unit.copy_of else None),
+    "reused_from": Column(_TEXT, lambda row: row.judged.reused_from.task.name if row.judged.reused_from else None),
+    "posted_at": Column(_TIME, lambda row: row.item.posted_at),
+    "author": Column(_TEXT, lambda row: row.item.author or None, with_text=True),
+    "url": Column(_TEXT, lambda row: row.item.url or None, with_text=True),
+    "letters": Column(_COUNT, lambda row: row.item.letters),
+    "votes": Column(pa.list_(VOTE), _votes),
+    "candidates": Column(pa.list_(_TEXT), lambda row: row.judged.candidates),
+    "judgments": Column(
+        pa.list_(JUDGMENT), lambda row: [_judgment(each, row.export.with_text) for each in row.judged.judgments.all()]
+    ),
+    "transitions": Column(
+        pa.list_(TRANSITION), lambda row: [_transition(each) for each in row.judged.transitions.all()]
+    ),
+}
+
+
+def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
+    """The columns of a kind's rows by name, in their order. with_text: the text may leave, and what is kept with it."""
+    found: dict[str, Column] = {}
+    for name in kind.columns:
+        found |= {field: _of_field(field) for field in kind.fields} if name == FIELDS else {name: COLUMNS[name]}
+    return {name: column for name, column in found.items() if with_text or not column.with_text}
+
+
+def _of_field(field: str) -> Column:
+    return Column(_TEXT, lambda row: row.item.fields[field], with_text=True)
+
+
+def taken(kind: Kind) -> Collection[str]:
+    """The fields of a kind that are called as a column is: no row could have both."""
+    return sorted({*kind.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.fields))
+
+
+def schema(columns: Mapping[str, Column]) -> pa.Schema:
+    return pa.schema([(name, column.type) for name, column in columns.items()])

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpora import store
+from corpora.folders import sync
 
 # Kind of folder -> the section of its manifest.json that says whose it is.
 SECTIONS = {"export": "task", "import": "imported", "evaluation": "evaluated"}
@@ -35,7 +35,7 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
         partial.chmod(0o755)
         yield partial
         for path in (*partial.iterdir(), partial):
-            store.sync(path)
+            sync(path)
         _replace(out, partial)
     except OSError as error:
         raise FolderError(

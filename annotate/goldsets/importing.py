@@ -15,16 +15,19 @@ from pathlib import Path
 import pyarrow as pa
 from django.template.loader import render_to_string
 
-from annotate.core.labels import is_negative, negative
 from annotate.goldsets import folders
 from annotate.goldsets.card import CARD_LICENCES
-from annotate.goldsets.reading import FORMAT, GoldSetError, write_digests, write_manifest
-from annotate.goldsets.writing import ASSAY, PUBLISHED
-from corpora import store
+from annotate.goldsets.edits import write_digests
+from annotate.goldsets.formats import twitter2015
+from annotate.goldsets.manifest import ASSAY, FORMAT, GoldSetError, write_manifest
+from annotate.goldsets.reading import BY_ROW
+from annotate.kinds.designs import DESIGNS, Design
+from annotate.kinds.labels import is_negative, negative
+from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
+from corpora.core.licences import licence_key
 from corpora.core.records import MAX_ID
-from corpora.errors import CorpusError
-from corpora.ingest import licence_key
+from corpora.folders import digest_of
 from corpora.readers import opened
 
 REJECTS = "rejects.jsonl"
@@ -73,9 +76,10 @@ def import_gold(path: Path, out: Path, *, design: str, name: str, source: str = 
         raise GoldSetError(
             f"{name!r} cannot be a gold set's name; use 1 to 64 letters, digits, hyphens or underscores."
         )
+    how = _design(design)
     try:
-        sifted = sift(_lines(path), design)
-        sha256 = store.digest_of(path)
+        sifted = sift(_lines(path), how)
+        sha256 = digest_of(path)
     except CorpusError as error:
         raise GoldSetError(str(error)) from error
     except (OSError, pa.ArrowException) as error:
@@ -93,9 +97,15 @@ def import_gold(path: Path, out: Path, *, design: str, name: str, source: str = 
     imported = {"name": name, "file": path.name, "source": source, "licence": licence, "sha256": sha256}
     try:
         with folders.replacing(out.resolve(), "import", name) as folder:
-            return _write(folder, sifted, design, imported)
+            return _write(folder, sifted, how, imported)
     except folders.FolderError as error:
         raise GoldSetError(str(error)) from error
+
+
+def _design(name: str) -> Design:
+    if name not in BY_ROW:
+        raise GoldSetError(f"Sets of the design {name!r} are no such files; it is one of {', '.join(BY_ROW)}.")
+    return DESIGNS[name]
 
 
 def _first(sifted: Sifted) -> str:
@@ -112,7 +122,7 @@ def _after_has(reason: str) -> str:
 # --- which rows are sound
 
 
-def sift(lines: Iterable[tuple[int, bytes]], design: str) -> Sifted:
+def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
     """The labels of a file's sound rows, and why the others are not."""
     sifted = Sifted()
     sound: list[tuple[int, str, str, str]] = []
@@ -140,7 +150,7 @@ def sift(lines: Iterable[tuple[int, bytes]], design: str) -> Sifted:
     return sifted
 
 
-def _fault(line: bytes, text: str, written: str, key: str, label: str, design: str) -> str:
+def _fault(line: bytes, text: str, written: str, key: str, label: str, design: Design) -> str:
     """The first rule that a row breaks by itself; "" where it is sound."""
     rules = (
         (NOT_UTF8, not _is_utf8(line)),
@@ -150,7 +160,7 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: s
         (NO_ID, key.strip("0") == ""),
         (ODD_ID, len(key) > MAX_ID or not key.isprintable()),
         (NO_LABEL, not label),
-        (NEGATIVE, is_negative(label) and design != "precision"),
+        (NEGATIVE, is_negative(label) and not design.has_negatives),
     )
     return next((reason for reason, broken in rules if broken), "")
 
@@ -175,10 +185,10 @@ def canonical(written: str) -> str:
     return "-".join(filter(None, parts)) + found["variants"]
 
 
-def asked(label: str, design: str) -> str | None:
+def asked(label: str, design: Design) -> str | None:
     """The X of "Is this X?", as far as a label tells it: X and not-X do, und and not-und (in some language) do not."""
     language = label.removeprefix(negative(""))
-    return None if design == "uniform" or language == UND else language
+    return language if design.asks_each and language != UND else None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -198,14 +208,9 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 # --- the folder
 
 
-def _write(folder: Path, sifted: Sifted, design: str, imported: dict[str, str]) -> dict:
-    tsv = f"{PUBLISHED[design]}.tsv"
-    # The order of the published files: by label, then by id; numeric ids as numbers.
-    pairs = sorted(
-        ((label, key) for key, label in sifted.labels.items()),
-        key=lambda pair: (pair[0], len(pair[1]) if pair[1].isdigit() else 0, pair[1]),
-    )
-    _write_lines(folder / tsv, (f"{label}\t{key}" for label, key in pairs))
+def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str]) -> dict:
+    tsv = twitter2015.file_name(design)
+    twitter2015.write_pairs(folder / tsv, ((label, key) for key, label in sifted.labels.items()))
     _write_lines(folder / "gold.jsonl", (_json(_row(key, label, design)) for key, label in sifted.labels.items()))
     _write_lines(
         folder / REJECTS,
@@ -219,7 +224,7 @@ def _write(folder: Path, sifted: Sifted, design: str, imported: dict[str, str]) 
     by_label = dict(sorted(Counter(sifted.labels.values()).items()))
     manifest = {
         "format": FORMAT,
-        "design": design,
+        "design": design.name,
         "finished": True,
         "imported": imported,
         "draws": [],
@@ -243,12 +248,12 @@ def _write(folder: Path, sifted: Sifted, design: str, imported: dict[str, str]) 
     card = render_to_string("annotate/imported.md", _card(manifest, tsv))
     (folder / "README.md").write_text(card, encoding="utf-8")
     for path in sorted(folder.iterdir()):
-        manifest["files"][path.name] = store.digest_of(path)
+        manifest["files"][path.name] = digest_of(path)
     write_manifest(folder, manifest)
     return manifest
 
 
-def _row(key: str, label: str, design: str) -> dict:
+def _row(key: str, label: str, design: Design) -> dict:
     return {
         "id": key,
         "label": label,

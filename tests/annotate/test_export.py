@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import cycle
+from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -22,21 +24,28 @@ from django.db import connection
 from django.test import override_settings
 
 from annotate.core import stages
-from annotate.goldsets import columns, writing
-from annotate.goldsets import rows as gold
+from annotate.goldsets import columns, snapshot, writing
+from annotate.goldsets import export as exporting
+from annotate.goldsets import rows as row_making
+from annotate.goldsets.counting import TALLIES, Counts
+from annotate.goldsets.formats import FORMATS
+from annotate.goldsets.manifest_sections import SECTIONS
 from annotate.goldsets.writing import ExportError, export
-from annotate.kinds.kind import Answer
+from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Task, Unit
 from annotate.quality import audits
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.work.judging import judge, skip, undo
-from annotate.work.opening import extend_task, open_task
+from annotate.work.opening import extend_task
 from annotate.work.queue import take
-from corpora import store
+from corpora.folders import corpora_dir
+from corpora.manifest import Manifest, Part, manifest_of, write_manifest
 from corpora.models import Corpus
+from tests.annotate.acts import open_task
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import POSTS
 
+ROOT = Path(__file__).resolve().parents[2]
 NAME = "small"
 SOURCE = "lingua-py; “quoted”, and 'so'"
 TITLE = """What's "this": a test?"""
@@ -216,7 +225,7 @@ def test_jsonl_and_parquet_say_the_same_row_for_row_in_the_order_of_the_draw(fin
         assert [places[row["id"]] for row in told] == sorted(places[row["id"]] for row in told)
     assert all(row["label"] for row in rows)
     assert {(row["label"], row["stage"]) for row in left_out} == {(None, "DISCARDED")}
-    assert list(rows[0]) == list(left_out[0]) == [name for name, _ in columns.FIELDS]
+    assert list(rows[0]) == list(left_out[0]) == list(finished.kind.columns)
 
 
 def test_texts_come_out_as_they_went_in(finished, out):
@@ -233,7 +242,7 @@ def test_texts_come_out_as_they_went_in(finished, out):
 def test_every_row_says_its_stratum_and_the_chances_of_being_drawn_and_audited(finished, out):
     export(finished, out)
     rows = json_lines(out / "gold.jsonl") + json_lines(out / "left_out.jsonl")
-    frame = store.manifest_of(NAME).rows
+    frame = manifest_of(NAME).rows
     assert {row["chance"] for row in rows} == {60 / frame}
     agreed = [row for row in rows if row["agreed"]]
     events = {row["id"]: [move["event"] for move in row["transitions"]][:2] for row in rows}
@@ -295,7 +304,7 @@ def test_copies_of_an_audited_text_are_contested_too_since_all_of_the_language_i
 def test_the_chance_is_that_of_the_extended_draw(task, out):
     assert extend_task(task, 63).task == task
     export(task, out)
-    frame = store.manifest_of(NAME).rows
+    frame = manifest_of(NAME).rows
     told = json_lines(out / "gold.unfinished.jsonl") + json_lines(out / "left_out.unfinished.jsonl")
     assert len(told) == 63
     assert {row["chance"] for row in told} == {63 / frame}
@@ -406,6 +415,53 @@ def test_the_manifest_counts_and_digests_what_is_there(finished, out):
     assert set(versions) == {"langid", "cld2", "fasttext"}
 
 
+def test_the_manifest_tells_of_the_task_each_option_that_its_kind_has(finished, out):
+    told = export(finished, out)["task"]
+    known = ("name", "title", "type", "kind_sha256", "labels", "languages", "added_languages")
+    assert tuple(told) == (*known, *finished.kind.options)
+    assert {name: told[name] for name in finished.kind.options} == finished.options
+    assert (told["type"], told["kind_sha256"], told["languages"]) == ("language", None, [])
+    assert told["added_languages"] == {}
+
+
+def test_progress_is_told_to_the_last_row(finished, out, monkeypatch):
+    monkeypatch.setattr(writing, "STEP", 25)
+    told = []
+    export(finished, out, progress=told.append)
+    assert told == [25, 50, 60]
+
+
+def test_what_only_other_kinds_of_rows_need_is_not_read(finished, out, monkeypatch):
+    def unwanted(*arguments, **options):
+        raise AssertionError
+
+    for name in ("split_set", "ratios"):
+        monkeypatch.setattr(exporting, name, unwanted)
+    monkeypatch.setattr(exporting.agreement, "second_opinions", unwanted)
+    assert export(finished, out)["finished"]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_whatever_a_kind_says_of_its_sets_is_known(kind):
+    assert set(kind.columns) <= {*columns.COLUMNS, columns.FIELDS}
+    assert set(kind.tallies) <= set(TALLIES)
+    assert set(kind.sections) <= set(SECTIONS)
+    assert set(kind.formats) <= set(FORMATS)
+    assert (ROOT / "annotate" / "templates" / kind.card).is_file()
+
+
+def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
+    several = SimpleNamespace(facets=str.split)
+    counts = Counts(replace(KINDS["web_ranking"], form=several, tallies=()))
+    row = {"stage": "LABELLED", "judged_as": None}
+    counts.take(row | {"label": "Boats Lakes"}, "")
+    counts.take(row | {"label": "Boats"}, "")
+    counts.take(row | {"label": "Lakes"}, "guidelines")
+    told = counts.as_dict()
+    assert told["by_label"] == {"Boats": 2, "Lakes": 1}
+    assert (told["records"], told["labelled"], told["left_out"]) == (3, 2, {"guidelines": 1})
+
+
 def test_the_card_is_one_that_a_hub_can_read(finished, out):
     manifest = export(finished, out)
     header, text = card_of(out)
@@ -439,7 +495,7 @@ def test_the_card_is_one_that_a_hub_can_read(finished, out):
     ],
 )
 def test_the_card_names_the_licence_as_the_hub_does_or_as_it_is(task, out, licence, told):
-    store.write_manifest(NAME, replace(store.manifest_of(NAME), licence=licence))
+    write_manifest(NAME, replace(manifest_of(NAME), licence=licence))
     export(task, out)
     header, text = card_of(out)
     assert {key: value for key, value in header.items() if key.startswith("license")} == told
@@ -494,7 +550,7 @@ def test_the_command_counts_what_it_wrote(finished, out, capsys):
 
 
 def test_where_the_text_may_not_leave_no_file_holds_it_or_what_leads_to_it(finished, out, capsys):
-    store.write_manifest(NAME, replace(store.manifest_of(NAME), text_may_leave=False))
+    write_manifest(NAME, replace(manifest_of(NAME), text_may_leave=False))
     call_command("export_gold", "gold", out=out)
     assert "The licence keeps the text here" in capsys.readouterr().err
     told = everything_in(out)
@@ -710,8 +766,8 @@ def in_another_connection(operation):
 
 
 def with_manifest():
-    (store.corpora_dir() / "corpus").mkdir(parents=True)
-    store.write_manifest("corpus", store.Manifest("CC0-1.0", True, "", parts=(store.Part("x", 8, "0"),)))
+    (corpora_dir() / "corpus").mkdir(parents=True)
+    write_manifest("corpus", Manifest("CC0-1.0", True, "", parts=(Part("x", 8, "0"),)))
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
@@ -722,7 +778,7 @@ def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person
     judge(ann, take(ann, task).pk, Answer("en"))
     export(task, out)
     before = files(out)
-    real, worked = gold.rows, []
+    real, worked = row_making.rows, []
 
     def work_on():
         judge(ann, take(ann, task).pk, Answer("de"))
@@ -734,13 +790,13 @@ def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person
                 worked.append(in_another_connection(work_on))
             yield row
 
-    monkeypatch.setattr(gold, "CHUNK", 1)  # else the first read would have it all
-    monkeypatch.setattr(gold, "rows", slow)
+    monkeypatch.setattr(row_making, "CHUNK", 1)  # else the first read would have it all
+    monkeypatch.setattr(row_making, "rows", slow)
     export(task, out)
     assert worked == [True, True]
     assert Judgment.objects.count() == 3
     assert files(out) == before
-    monkeypatch.setattr(gold, "rows", real)
+    monkeypatch.setattr(row_making, "rows", real)
     assert export(task, out)["counts"]["labelled"] == 4
 
 
@@ -762,7 +818,7 @@ def test_an_export_cannot_write(make_task):
     from django.db import InternalError
 
     task = make_task([AGREED])
-    with pytest.raises(InternalError, match="read-only"), gold.one_moment():
+    with pytest.raises(InternalError, match="read-only"), snapshot.one_moment():
         Task.objects.filter(pk=task.pk).update(title="x")
 
 

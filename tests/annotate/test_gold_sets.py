@@ -10,17 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 
-from annotate.goldsets.reading import (
-    GoldRow,
-    GoldSetError,
-    line_digest,
-    manifest_digest,
-    read_gold_set,
-    read_ids,
-    write_digests,
-    write_manifest,
-)
-from corpora import store
+from annotate.goldsets.edits import line_digest, write_digests
+from annotate.goldsets.manifest import GoldSetError, manifest_digest, write_manifest
+from annotate.goldsets.reading import GoldRow, read_gold_set, read_ids
+from corpora.folders import digest_of
 
 ROWS = [
     {"id": "1", "label": "de", "asked": None, "stratum": "agreed", "agreed": "de", "text": "Ja\u2028\u0085 doch"},
@@ -55,7 +48,7 @@ def write_set(folder, rows=ROWS, **changes):
     table = pa.table({name: [str(row[name]) for row in rows] for name in ("id", "label", "stratum")})
     pq.write_table(table, folder / f"gold{mark}.parquet")
     (folder / f"left_out{mark}.jsonl").write_text('{"id": "6", "label": null}\n')
-    manifest["files"] = {path.name: store.digest_of(path) for path in sorted(folder.iterdir())}
+    manifest["files"] = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
     write_manifest(folder, manifest)
     return folder
 
@@ -93,7 +86,7 @@ def test_a_set_is_read_with_what_an_evaluation_needs_to_know_of_it(folder):
     )
     assert gold.voted == {"langid", "cld2", "fasttext", "majority"}
     assert (gold.frame_size, gold.audit, gold.predictors) == (900, {"limit": 0.01}, {})
-    assert gold.digest == store.digest_of(folder / "gold.jsonl")
+    assert gold.digest == digest_of(folder / "gold.jsonl")
     assert gold.erased == Counter()
 
 

@@ -9,9 +9,11 @@ import yaml
 import zstandard
 from django.core.management import CommandError, call_command
 
-from annotate.goldsets.importing import canonical
-from annotate.goldsets.reading import GoldRow, line_digest, read_gold_set
-from corpora import store
+from annotate.goldsets.edits import line_digest
+from annotate.goldsets.importing import canonical, import_gold
+from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.reading import GoldRow, read_gold_set
+from corpora.folders import digest_of
 from tests.annotate.test_export import no_file_longer_than
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "fixtures" / "twitter_langid"
@@ -207,11 +209,9 @@ def test_the_folder_says_where_it_comes_from_and_digests_every_file(run, out):
         "file": "precision_oriented.tsv",
         "source": "langid_eval",
         "licence": "CC0 1.0",
-        "sha256": store.digest_of(PUBLISHED / "precision_oriented.tsv"),
+        "sha256": digest_of(PUBLISHED / "precision_oriented.tsv"),
     }
-    assert manifest["files"] == {
-        name: store.digest_of(out / name) for name in sorted(files(out)) if name != "manifest.json"
-    }
+    assert manifest["files"] == {name: digest_of(out / name) for name in sorted(files(out)) if name != "manifest.json"}
     lines = (out / "gold.jsonl").read_bytes().splitlines()
     assert (out / "gold.digests.txt").read_text().split() == sorted(map(line_digest, lines))
     _, front, card = (out / "README.md").read_text().split("---\n", 2)
@@ -271,4 +271,12 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_nothing_is_written(run, 
 def test_a_name_that_a_manifest_cannot_bear_is_refused(run, out):
     with pytest.raises(CommandError, match="'two words' cannot be a gold set's name"):
         run("de\t1\n", name="two words")
+    assert not out.exists()
+
+
+def test_a_design_without_such_files_is_refused(tmp_path, out):
+    path = tmp_path / "rows.tsv"
+    path.write_text("de\t1\n")
+    with pytest.raises(GoldSetError, match="no such files; it is one of uniform, recall, precision"):
+        import_gold(path, out, design="records", name="x")
     assert not out.exists()

@@ -4,6 +4,7 @@ import csv
 import json
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from shutil import copytree
 
 import pyarrow.parquet as pq
@@ -13,20 +14,19 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotate.goldsets.writing import ExportError, export
-from annotate.kinds import TASK_TYPES
-from annotate.kinds.kind import Answer
+from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Qualification, Trial
 from annotate.quality import agreement as agreeing
 from annotate.quality.gold_answers import GoldRow
 from annotate.quality.guidelines import current
-from annotate.quality.pauses import void
 from annotate.work.adjudication import discard
 from annotate.work.judging import judge, skip, undo
-from annotate.work.opening import open_records
+from annotate.work.pausing import void
 from annotate.work.queue import take
 from annotate.work.routing import decide
-from corpora import store
+from corpora.manifest import manifest_of, write_manifest
 from corpora.models import Corpus
+from tests.annotate.acts import open_records
 from tests.annotate.test_export import card_of, everything_in, files, json_lines, jsonlike
 from tests.annotate.test_xglue import HARD, as_written, published_reader
 
@@ -78,7 +78,7 @@ def opened(corpus_of):
 
     def make(task_type, *more, languages=LANGUAGES, **knobs):
         corpus = corpus_of(task_type, *more)
-        labels = TASK_TYPES[task_type].labels
+        labels = KINDS[task_type].labels
         gold = [
             GoldRow(f"{language}{ROWS + place}", labels[place % 2], purpose, "A secret explanation.")
             for language in languages
@@ -265,8 +265,8 @@ def test_voided_answers_to_hidden_gold_answers_do_not_count_in_the_accuracy(open
     task = opened("ad_relevance", languages=["en"], gold_share=0.5)
     pots = list(task.units.filter(honeypot=True))
     for pot in pots:
-        judged(crowd[0], pot, pot.gold_answer)
-        judged(crowd[3], pot, "Good" if pot.gold_answer == "Bad" else "Bad")
+        judged(crowd[0], pot, pot.known_answer)
+        judged(crowd[3], pot, "Good" if pot.known_answer == "Bad" else "Bad")
     assert export(task, out)["honeypots"]["accuracy"]["value"] == 0.5
     void(crowd[3], task, by=manager, reason="sleeps")
     found = export(task, out)["honeypots"]
@@ -515,7 +515,7 @@ def test_questions_to_be_generated_come_from_confirmed_pairs(opened, answered, o
 
 
 def test_where_the_text_may_not_leave_ids_and_labels_are_written_and_no_published_files(ads, out, capsys):
-    store.write_manifest("ad_relevance", replace(store.manifest_of("ad_relevance"), text_may_leave=False))
+    write_manifest("ad_relevance", replace(manifest_of("ad_relevance"), text_may_leave=False))
     call_command("export_gold", "ad_relevance", out=out)
     told = capsys.readouterr().err
     refusal = "XGLUE's files are the texts of the records, which the licence keeps here, so they are not written."
@@ -568,6 +568,12 @@ def test_manifest_and_card_say_how_people_were_chosen_and_how_far_they_agree(ads
     assert "| all |" in text
 
 
+def test_the_manifest_has_the_digest_of_the_file_that_the_kind_was_made_of(exported):
+    _, manifest = exported
+    assert manifest["task"]["kind_sha256"] == sha256(KINDS["ad_relevance"].source.encode()).hexdigest()
+    assert manifest["task"]["languages"] == sorted(LANGUAGES)
+
+
 def test_where_others_are_asked_later_the_card_says_which_answers_agreement_is_of(opened, answered, out):
     task = answered(opened("ad_relevance", languages=["en"], stop_early=True))
     export(task, out)
@@ -609,15 +615,16 @@ def test_a_set_in_which_nobody_has_said_anything_is_well_formed(opened, out):
     assert "No record has two answers" in text
 
 
-def test_a_field_named_like_a_column_is_refused(ads, out, monkeypatch):
-    odd = replace(TASK_TYPES["ad_relevance"], fields=("query", "stage"))
-    monkeypatch.setitem(TASK_TYPES, "ad_relevance", odd)
+def test_a_field_named_like_a_column_is_refused(ads, out):
+    ads.kind_file = ads.kind_file.replace('"description"]', '"description", "stage"]')
+    assert ads.kind.fields == ("query", "title", "description", "stage")
     with pytest.raises(ExportError) as refused:
         export(ads, out)
     assert str(refused.value) == (
-        "A field of the records is called 'stage', as is a column of every export; give it another name in the task "
-        "type ad_relevance and its corpus."
+        "A field of the records is called 'stage', as is a column of every export; give it another name in the kind "
+        "ad_relevance and its corpus."
     )
+    assert not out.exists()
 
 
 def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):

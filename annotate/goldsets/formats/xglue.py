@@ -1,5 +1,7 @@
 """The files of XGLUE (Liang et al. 2020; Data_Format.txt of its repository), written from rows and read back.
 
+A kind of question that publishes them names one of FORMS.
+
 Cells are parted by tabs, rows by newlines, and nothing is quoted, so whatever a reader could take for either is a space
 inside a cell. The label is the last cell; the test files have none, and theirs are in a file beside it.
 """
@@ -9,8 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from annotate.core.splits import TEST
+from annotate.kinds.published import FORMATS as PUBLISHED
+
+if TYPE_CHECKING:
+    from annotate.goldsets.export import Export
 
 # What str.splitlines() and readers of lines break at, besides the tab.
 _BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -37,13 +44,14 @@ class Form:
 
 
 # Name in the files -> its form. A question that people confirmed to be answered by its passage is one to be generated.
+LAYOUTS = PUBLISHED["xglue"]
 FORMS = {
-    "qadsm": Form(("query", "title", "description")),
-    "qam": Form(("question", "passage")),
-    "wpr": Form(("query", "title", "snippet"), together="query"),
-    "qg": Form(("passage",), target="question", only="1"),
+    "qadsm": Form(LAYOUTS["qadsm"].fields),
+    "qam": Form(LAYOUTS["qam"].fields),
+    "wpr": Form(LAYOUTS["wpr"].fields, together="query"),
+    "qg": Form(("passage",), target="question", only=LAYOUTS["qam"].code),
 }
-# Of a task type that publishes the first, the second is derived.
+# Of a kind that publishes the first, the second is derived.
 DERIVED = {"qam": ("qg",)}
 
 
@@ -61,8 +69,28 @@ def file_name(name: str, language: str, split: str, *, part: str = "", mark: str
     return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
 
 
-def write(folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, mark: str = "") -> dict[str, int]:
-    """File -> its rows, for a task type and what is derived from it. Splits without rows have no file.
+def needs(export: "Export") -> tuple[str, ...]:
+    return ("language", "split", "label", *export.kind.fields)
+
+
+def write(folder: Path, rows: Iterable[Mapping[str, str]], export: "Export") -> dict:
+    """Write the files of a set, and say which they are and of what. refused: why there are none, in a sentence."""
+    name = export.kind.formats["xglue"]
+    told = {"format": "XGLUE", "tasks": list(forms_of(name)), "files": {}, "refused": ""}
+    if not export.with_text:
+        told["refused"] = (
+            "XGLUE's files are the texts of the records, which the licence keeps here, so they are not written."
+        )
+        return told
+    try:
+        told["files"] = write_files(folder, name, rows, mark=export.mark)
+    except XglueError as error:
+        told["refused"] = f"XGLUE's files are not written: {error}"
+    return told
+
+
+def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, mark: str = "") -> dict[str, int]:
+    """File -> its rows, for one of FORMS and what is derived from it. Splits without rows have no file.
 
     rows: with language, split, label and each field. XglueError, before anything is written, for a cell that is too
     long for the readers.

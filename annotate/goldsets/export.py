@@ -1,0 +1,132 @@
+"""What one export is of: its task, and what is read of that beforehand. writing.py writes it.
+
+Whatever some kinds of rows alone need is read when it is first asked for, so that others do not pay for it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from annotate.core import stages
+from annotate.core.splits import ratios
+from annotate.goldsets.left_out import LeftOut, left_out_of
+from annotate.goldsets.splitting import Splitting, split_set
+from annotate.kinds import Kind
+from annotate.kinds.designs import DESIGNS, Design
+from annotate.models import Task, Unit
+from annotate.quality import agreement
+from annotate.quality.audits import audit_counts, contested_labels
+from corpora.manifest import manifest_of
+from corpora.models import Draw, Item
+
+CHUNK = 2000  # units read at a time
+
+
+@dataclass(frozen=True)
+class Export:
+    """split_shares, seed: of its splits, as the options say."""
+
+    task: Task
+    split_shares: str
+    given_seed: str
+
+    @cached_property
+    def kind(self) -> Kind:
+        return self.task.kind
+
+    @cached_property
+    def draw(self) -> Draw:
+        return self.task.draw
+
+    @cached_property
+    def design(self) -> Design:
+        return DESIGNS[self.draw.design]
+
+    @cached_property
+    def corpus(self) -> dict:
+        """Where the texts are from, and whether they may leave. CorpusError where the corpus is not there."""
+        name = self.draw.corpus.name
+        if file := self.draw.parameters.get("imported"):
+            return {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}
+        told = manifest_of(name)
+        return {
+            "name": name,
+            "source": told.source,
+            "licence": told.licence,
+            "text_may_leave": told.text_may_leave,
+        }
+
+    @property
+    def with_text(self) -> bool:
+        return self.corpus["text_may_leave"]
+
+    @cached_property
+    def mark(self) -> str:
+        """In the names of files that are not finished."""
+        unfinished = self.task.units.exported().exclude(stage__in=stages.FINISHED).exists()
+        return ".unfinished" if unfinished else ""
+
+    def units(self) -> Iterator[Unit]:
+        """Those that are exported, in the order of the draw, with item and original, without what people did."""
+        exported = self.task.units.exported().order_by("position")
+        return exported.select_related("item", "copy_of").iterator(chunk_size=CHUNK)
+
+    @cached_property
+    def left_out(self) -> LeftOut:
+        return left_out_of(self.task, self.design, self.units())
+
+    # --- splits
+
+    @property
+    def seed(self) -> str:
+        return self.given_seed or self.draw.seed
+
+    @cached_property
+    def shares(self) -> Mapping[str, Fraction]:
+        """SplitError where no set can be split so."""
+        return ratios(self.split_shares)
+
+    @cached_property
+    def splitting(self) -> Splitting:
+        return split_set(self.units(), self.left_out, self.shares, self.seed)
+
+    @property
+    def splits(self) -> Mapping[str, str]:
+        return self.splitting.of
+
+    # --- chances, and what is made of all answers
+
+    @cached_property
+    def chances(self) -> dict[str, float | None]:
+        """Language that a draw is for, or empty -> the chance of being drawn."""
+        return {draw.language: draw.chance for draw in self.task.draws.all()}
+
+    @cached_property
+    def audit_chances(self) -> dict[str, float]:
+        """Label on which the detectors agree -> the share that was chosen for the audit."""
+        return {label: chosen / posts for label, (posts, chosen) in audit_counts(self.task).items()}
+
+    @cached_property
+    def contested(self) -> set[str]:
+        return contested_labels(self.task)
+
+    @cached_property
+    def answers(self) -> agreement.Fitted:
+        """Those that count, with the model of them: none on units whose label is known."""
+        return agreement.fitted(self.task, without=self.left_out.known)
+
+    @cached_property
+    def opinions(self) -> dict[int, dict[str, float]]:
+        return agreement.second_opinions(self.answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a row is made of. judged: the unit whose label and judgments it has, the original where it is a copy."""
+
+    export: Export
+    unit: Unit
+    judged: Unit
+    item: Item
+    left_out: str

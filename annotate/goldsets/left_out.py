@@ -1,0 +1,109 @@
+"""Why a unit is not in the exported set, and what is told of those that are not."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.core import stages
+from annotate.kinds import Kind
+from annotate.kinds.designs import Design
+from annotate.models import Judgment, Task, Unit
+from corpora.models import Item, same
+
+EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
+NO_LABEL, OTHER_LABEL = "without_label", "other_label"
+# In words for the card.
+REASONS = {
+    "no_majority": "the answers give no label",
+    "skipped": "too many people could not tell",
+    "adjudicator": "an adjudicator could not tell either",
+    GOLD_ANSWER: "says the same as a gold answer of the task",
+    EXAMPLE: "is an example of the guidelines",
+    UNFINISHED: "waits for people",
+    NO_LABEL: "has no label",
+    OTHER_LABEL: "is outside of what the set is a sample of",
+}
+# The move by which a unit was discarded -> why.
+DISCARDED_BY = {"conflicted": "no_majority", "exhausted": "skipped", "discarded": "adjudicator"}
+# Letters and digits that a record has at least, if it is to be known again in guidelines, which may well say "cheap
+# flights" without quoting a record.
+LEAST_LETTERS = 20
+# Thai and Lao, Myanmar, Khmer, Kana, Han: written without spaces between words.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Why units of a task are left out. known: unit -> why it is, whatever people said of it (GOLD_ANSWER, EXAMPLE)."""
+
+    kind: Kind
+    design: Design
+    known: Mapping[int, str]
+
+    def reason(self, unit: Unit) -> str:
+        """Why a unit is not in the set; empty where it is. Its original has been read, where it is a copy."""
+        judged = unit.copy_of or unit
+        if unit.pk in self.known:
+            return self.known[unit.pk]
+        if not judged.label:
+            return _undecided(judged) if self.kind.tells_why else NO_LABEL
+        return "" if self.design.in_set({"label": judged.label, "asked": unit.asked}) else OTHER_LABEL
+
+
+def left_out_of(task: Task, design: Design, units: Iterable[Unit]) -> LeftOut:
+    """units: those that are exported, with their items."""
+    kind = task.kind
+    known = {}
+    if "gold answers" in kind.protections:
+        was_told = _known(task)
+        known = {unit.pk: reason for unit in units if (reason := was_told(unit.item))}
+    return LeftOut(kind, design, known)
+
+
+def told(row: dict[str, Any], reason: str) -> dict[str, Any]:
+    """What the file of those that are left out says of a row: of one with a known answer nothing that tells it."""
+    return {"id": row["id"], "left_out": reason} if reason in (GOLD_ANSWER, EXAMPLE) else row
+
+
+def adjudicators_words(judged: Unit, with_text: bool) -> str | None:
+    """What an adjudicator who discarded it wrote, which may quote the record."""
+    said = [j.reason for j in judged.judgments.all() if j.kind == Judgment.DISCARD and j.voided_at is None]
+    return said[-1] if said and with_text else None
+
+
+def _undecided(judged: Unit) -> str:
+    """Why a unit has no label by what people did."""
+    if judged.stage != stages.DISCARDED:
+        return UNFINISHED
+    *_, last = judged.transitions.all()
+    return DISCARDED_BY[last.event]
+
+
+def _known(task: Task) -> Callable[[Item], str]:
+    """Whether an item's label was told to somebody: which of the reasons, or none.
+
+    The opening of a task takes care of its gold answers; these may have been added since, and guidelines change.
+    """
+    answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
+    texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
+
+    def reason(item: Item) -> str:
+        if same(item) in answers:
+            return GOLD_ANSWER
+        values = list(filter(None, map(_words, item.fields.values() or [item.text])))
+        long_enough = sum(map(len, values)) - sum(value.count(" ") for value in values) >= LEAST_LETTERS
+        quoted = long_enough and any(all(f" {value} " in text for value in values) for text in texts)
+        return EXAMPLE if quoted else ""
+
+    return reason
+
+
+def _words(text: str) -> str:
+    """Letters and digits alone: Markdown marks, quotes and breaks of lines are no part of an example.
+
+    Words stand between single spaces; where a script has no spaces, so does every character.
+    """
+    return " ".join(re.sub(r"[\W_]+", " ", UNSPACED.sub(r" \g<0> ", text.casefold())).split())

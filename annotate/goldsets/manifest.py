@@ -1,0 +1,90 @@
+"""manifest.json of a gold set: written with a digest of all that it says, and read back only if it still has that."""
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from corpora.core.languages import learn
+
+FORMAT = 2
+RESTORE = "Restore it, or export or import the set again."
+_KINDS: dict[Any, str] = {bool: "true or false", int: "a number", str: "a string", list: "a list", dict: "an object"}
+with (Path(settings.BASE_DIR) / "pyproject.toml").open("rb") as _project:
+    ASSAY = tomllib.load(_project)["project"]["version"]
+
+
+class GoldSetError(Exception):
+    """The gold set, or a list that goes with it, cannot be used; one sentence that says why and what to do."""
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write manifest.json, with a digest of all else that it says added to the manifest."""
+    manifest["digest"] = manifest_digest(manifest)
+    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+    (folder / "manifest.json").write_text(text, encoding="utf-8")
+
+
+def manifest_digest(manifest: dict[str, Any]) -> str:
+    """SHA-256 of a manifest without its digest, as JSON in ASCII with sorted keys and no spaces."""
+    rest = {key: value for key, value in manifest.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """manifest.json of a folder, as it was written. GoldSetError where it is none, or was changed.
+
+    The languages that its task had added have names from then on in this process.
+    """
+    if not folder.is_dir():
+        raise GoldSetError(f"There is no folder {folder}; name one that export_gold or import_gold has written.")
+    path = folder / "manifest.json"
+    try:
+        manifest = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise GoldSetError(
+            f"{folder} is no gold set, since it has no manifest.json; name a folder that export_gold or import_gold "
+            "has written."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise GoldSetError(f"{path} is not JSON. {RESTORE}") from error
+    found = get(path, manifest, "format", int)
+    if found < FORMAT:
+        raise GoldSetError(f"{path} is of format {found}, which an earlier version wrote; export the set again.")
+    if found > FORMAT:
+        raise GoldSetError(f"{path} is of format {found}; this version reads format {FORMAT}.")
+    if manifest.get("digest") != manifest_digest(manifest):
+        raise GoldSetError(
+            f"{path} was edited by hand, or is of an earlier version: it does not have the digest of what it says. "
+            f"{RESTORE}"
+        )
+    _learn_languages(path, manifest.get("task"))
+    return manifest
+
+
+def _learn_languages(path: Path, task: Any) -> None:
+    added = task.get("added_languages") if isinstance(task, dict) else None
+    try:
+        learn(added if isinstance(added, dict) else {})
+    except ValueError as error:
+        raise GoldSetError(f"{path} adds languages that cannot be read: {error} {RESTORE}") from error
+
+
+def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
+    """A value of an object in a file, known to be of a kind. GoldSetError with the place where it is not."""
+    if not isinstance(holder, dict):
+        raise GoldSetError(f"{place}: where {key!r} is looked for there is no object. {RESTORE}")
+    if key not in holder:
+        raise GoldSetError(f"{place} has no key {key!r}. {RESTORE}")
+    value = holder[key]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not _is_text(value):
+        raise GoldSetError(f"{place}: {key!r} is not {_KINDS[kind]}. {RESTORE}")
+    return value
+
+
+def _is_text(value: Any) -> bool:
+    """False for half of a surrogate pair, which JSON can hold and no report can be written with."""
+    return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)

@@ -1,0 +1,112 @@
+"""What the manifest of an exported set says besides the task, the draws and the counts, section by section.
+
+A kind of question names those of its sets (`Kind.sections`). Nothing is told by which a person could be known.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db.models import Count, Max, Min
+
+from annotate.core.estimation import proportion
+from annotate.goldsets.export import Export
+from annotate.models import GoldAnswer, Judgment, Task, Trial
+from annotate.quality import agreement, audits, decoys, honeypots
+from annotate.quality.qualification import qualified
+
+# Of what quality/agreement.py reports, what is published: nothing about single people.
+AGREEMENT = ("units", "units_of_two", "annotators", "judgments", "observed", "nominal", "ordinal")
+# Format -> what was told of its files.
+Published = Mapping[str, Any]
+
+
+def sections_of(export: Export, published: Published) -> dict[str, Any]:
+    return {name: SECTIONS[name](export, published) for name in export.kind.sections}
+
+
+def _audit(export: Export, published: Published) -> dict | None:
+    return audits.report(export.task) if "audit" in export.kind.protections else None
+
+
+def _decoys(export: Export, published: Published) -> dict | None:
+    return decoys.report(export.task) if "decoys" in export.kind.protections else None
+
+
+def _splits(export: Export, published: Published) -> dict:
+    return {"seed": export.seed, "shares": export.split_shares, "off": dict(export.splitting.off)}
+
+
+def _people(export: Export, published: Published) -> dict:
+    """Who labelled, how many answers count, and how many people were let in, tested and paused."""
+    task = export.task
+    answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
+    # Not those that a manager voided: the others count, and it is them that this tells of.
+    live = answered.live()
+    each = live.values("unit").annotate(answers=Count("pk"))
+    tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
+    return {
+        "annotators": live.values("annotator").distinct().count(),
+        "answers": live.count(),
+        "answers_each": each.aggregate(least=Min("answers"), most=Max("answers")),
+        "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
+        "qualified": _qualified(task),
+        "tests": {"taken": tests.count(), "passed": tests.filter(passed=True).count()},
+        "paused": task.pauses.values("annotator").distinct().count(),
+    }
+
+
+def _qualified(task: Task) -> dict[str, int]:
+    held = qualified(task).values("annotator").distinct()
+    by_test = held.filter(trial__isnull=False)
+    return {
+        "by_test": by_test.count(),
+        "let_in": held.exclude(annotator__in=by_test.values("annotator")).count(),
+    }
+
+
+def _gold_answers(export: Export, published: Published) -> dict[str, int]:
+    """Purpose -> how many records with a known label served it."""
+    pools = dict.fromkeys((GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE), 0)
+    for purpose in export.task.gold_answers.values_list("purpose", flat=True):
+        pools[purpose] += 1
+    return pools
+
+
+def _honeypots(export: Export, published: Published) -> dict:
+    """How often people were right where the answer was known, without those whose answers were voided."""
+    rows = honeypots.answers(export.task).live().order_by().values_list("label", "unit__known_answer")
+    counts = list(rows.annotate(Count("pk")))
+    asked = sum(number for *_, number in counts)
+    right = sum(number for said, known, number in counts if export.kind.form.agrees(said, known))
+    return {"asked": asked, "right": right, "accuracy": proportion(right, asked).as_dict()}
+
+
+def _agreement(export: Export, published: Published) -> dict | None:
+    """How far people agree, by language; None where nothing was answered by two."""
+    if not export.answers.said:
+        return None
+    found = agreement.report(export.task, found=export.answers)
+    if not found["all"]["units_of_two"]:
+        return None
+
+    def told(section: dict) -> dict:
+        return {key: section[key] for key in AGREEMENT} | {"differs": len(section["dawid_skene"]["differs"])}
+
+    return {
+        "ordered": found["ordered"],
+        "all": told(found["all"]),
+        "languages": {code: told(section) for code, section in found["languages"].items()},
+    }
+
+
+SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
+    "audit": _audit,
+    "decoys": _decoys,
+    "splits": _splits,
+    "people": _people,
+    "gold_answers": _gold_answers,
+    "honeypots": _honeypots,
+    "agreement": _agreement,
+    # The files that predictions are made for and measured on; None where the kind has none.
+    "published": lambda export, published: published.get("xglue"),
+}

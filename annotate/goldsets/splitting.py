@@ -1,0 +1,60 @@
+"""Which split each row of an exported set is in, and which splits are far from their share.
+
+How splits are drawn is in core/splits.py; here is which rows they are drawn over: those that are in the set.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from operator import attrgetter
+
+from annotate.core.splits import FAR, TRAINED_IN, Miss, Row, misses, split
+from annotate.goldsets.left_out import LeftOut
+from annotate.kinds.labels import label_name
+from annotate.models import Unit
+from annotate.reports.numbers import percent
+from corpora.core.languages import UND
+
+# The names that readers of cards know.
+KNOWN_AS = {"dev": "validation"}
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """of: id -> split, of the rows in the set. off: language -> which of its splits are far from their share, and why,
+    in a sentence.
+    """
+
+    of: Mapping[str, str]
+    off: Mapping[str, str]
+
+
+def split_set(units: Iterable[Unit], left_out: LeftOut, shares: Mapping[str, Fraction], seed: str) -> Splitting:
+    """units: those that are exported, with items and originals. SplitError where rows have no split to go to."""
+    apart = left_out.kind.apart
+    rows = [
+        Row(unit.item.key, unit.item.language, [unit.item.fields[field] for field in apart])
+        for unit in units
+        if (unit.copy_of or unit).label and not left_out.reason(unit)
+    ]
+    chosen = split(rows, shares, seed=seed)
+    found = groupby(misses(rows, shares, chosen), attrgetter("language"))
+    return Splitting(chosen, {language: _off(language, list(missed)) for language, missed in found})
+
+
+def _off(language: str, found: list[Miss]) -> str:
+    """In English, train has 40% of the records and not 80%, …: 600 of 1,000 …"""
+    told = ", ".join(
+        f"{miss.split} has {percent(miss.got)} {'' if place else 'of the records '}and not {percent(miss.wanted)}"
+        for place, miss in enumerate(found)
+    )
+    first, why = found[0], []
+    if first.bound:
+        untrained = f", and only {TRAINED_IN} is trained on" if language == TRAINED_IN else ""
+        why.append(f"{first.bound:,} of {first.rows:,} belong together with records in other languages{untrained}")
+    if first.largest > max(1, FAR * first.rows):
+        why.append(f"{first.largest:,} of {first.rows:,} belong together, and are in one split")
+    words = "; ".join(why) or f"the set has only {first.rows:,} there"
+    where = "Without a language" if language == UND else f"In {label_name(language)}"
+    return f"{where}, {told}: {words}."
