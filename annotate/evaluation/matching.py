@@ -1,6 +1,6 @@
 """Gold sets taken together and joined with what a predictor says; and which sets and predictors do not go together.
 
-What is computed of them is in evaluation.py.
+What is computed of them is in measures.py.
 """
 
 from collections import Counter
@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from annotate.core.classes import ClassError, asked_together, folding
-from annotate.core.labels import is_negative, negative
-from annotate.core.metrics import Cell, Uniform
+from annotate.evaluation.classes import ClassError, asked_together, folding
+from annotate.evaluation.metrics import Cell, Uniform
 from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
+from annotate.kinds.designs import DESIGNS, Design
+from annotate.kinds.labels import is_negative, negative
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import Mapped
-from corpora.predictors import Predictor, find_predictor, predicted_labels, read_predictions
+from corpora.prediction_files import read_predictions
+from corpora.predictors import Predictor, find_predictor, predicted_labels
 
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
 # all where there are fewer: of each label that the detectors agreed on, and in all.
@@ -45,7 +47,7 @@ class Subject:
     def voted_in(self, gold: GoldSet) -> bool:
         """Whether its own answers are among the set's labels, as they are where detectors agreed; sets that ask about
         one language have none but people's. A file may bear the name of a detector, and be another one's."""
-        return self.predictor is not None and gold.design == "uniform" and self.name in gold.voted
+        return self.predictor is not None and DESIGNS[gold.design].of_stream and self.name in gold.voted
 
     def drew(self, spelled: str) -> bool:
         """Whether it is the predictor that a gold set names as the one its posts were drawn by."""
@@ -122,7 +124,7 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
 def _check_pair(other: GoldSet, gold: GoldSet) -> None:
     if other.folder.resolve() == gold.folder.resolve() or (other.digest, other.design) == (gold.digest, gold.design):
         raise EvaluationError(f"{other.folder} and {gold.folder} are the same gold set; name it once.")
-    if other.design == gold.design == "uniform":
+    if DESIGNS[other.design].of_stream and DESIGNS[gold.design].of_stream:
         raise EvaluationError(
             f"{other.folder} and {gold.folder} are both uniform sets, and an evaluation takes one; extend the task "
             "instead (open_task --extend), so that one draw has all the posts."
@@ -155,7 +157,7 @@ class Joined:
     """Gold sets of all designs with what one predictor says, and what is to be told of how they were joined.
 
     labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None where there
-    is none. recall, precision: see core/metrics.py. undecided: classes whose precision the sets cannot tell. asked:
+    is none. recall, precision: see metrics.py. undecided: classes whose precision the sets cannot tell. asked:
     coarse codes that people used, with the labels that are right on those posts; no other post is touched by them.
     """
 
@@ -172,6 +174,12 @@ class Joined:
     undecided: dict[str, set[str]] = field(default_factory=dict)
     tells_read: bool = False  # whether the uniform set tells which of its posts people have read
     warnings: list[str] = field(default_factory=list)
+
+    def has(self, design: Design) -> bool:
+        """Whether there are posts of a set of the design."""
+        if design.of_stream:
+            return self.uniform is not None
+        return bool(self.recall if design.by_author else self.precision)
 
     def within(self, said: str, code: str) -> str:
         """What the predictor says, where people used a code: the code, if that is a coarse one that has it."""
@@ -211,13 +219,17 @@ def join(
         raise EvaluationError(str(error)) from error
     ids = list(dict.fromkeys(row.id for row in every))
     joined = Joined(fold, {key: fold.get(label, label) for key, label in subject.labels(ids).items()}, asked)
-    precise = [gold for gold, _ in left if gold.design == "precision"]
+    precise = [gold for gold, _ in left if DESIGNS[gold.design].by_trigger]
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
-        {"uniform": _join_uniform, "recall": _join_recall, "precision": _join_precision}[gold.design](
-            joined, gold, rows, subject
-        )
+        _joining(DESIGNS[gold.design])(joined, gold, rows, subject)
     return joined
+
+
+def _joining(design: Design) -> Callable[[Joined, GoldSet, list[GoldRow], Subject], None]:
+    if design.of_stream:
+        return _join_uniform
+    return _join_recall if design.by_author else _join_precision
 
 
 def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 from annotate.evaluation.matching import Joined, Subject, of_corpus
 from annotate.goldsets.reading import GoldRow, GoldSet
-from annotate.reports.predictor_report import name_of
-from corpora.errors import CorpusError
+from annotate.kinds.designs import DESIGNS
+from annotate.kinds.labels import label_name
+from corpora.core.errors import CorpusError
 from corpora.predictors import find_predictor, labels_where, triggers
 
 Left = list[tuple[GoldSet, list[GoldRow]]]
@@ -78,7 +79,7 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> dict[str, Any] | Non
         "languages": [
             {
                 "language": language,
-                "name": name_of(language),
+                "name": label_name(language),
                 "triggers": said,
                 "never_shown": never,
                 "share": never / said if said else None,
@@ -96,7 +97,7 @@ Counted = dict[str, tuple[int, int, int | None]]
 def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) -> Counted:
     assert joined.labelled is not None
     posts = joined.labelled.posts
-    shown = {row.id for gold, rows in left if gold.design != "uniform" for row in rows}
+    shown = {row.id for gold, rows in left if not DESIGNS[gold.design].of_stream for row in rows}
     by_label: dict[str, list[str]] = {language: [] for language in foreign}
     for key, cell in posts.items():
         for language, keys in by_label.items():

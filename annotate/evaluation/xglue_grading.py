@@ -1,7 +1,7 @@
 """Predictions for exported records, measured as XGLUE's evaluation does: accuracy, nDCG by query, BLEU-4.
 
 By language, and the average over the languages, each counted alike. The report is one dict that JSON can hold, like
-that of evaluation.py; record_report.py says it in words.
+that of evaluate.py; reports/xglue_report.py says it in words.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,10 +11,11 @@ from typing import Any
 
 from annotate.core.bleu import corpus_bleu
 from annotate.core.estimation import proportion
-from annotate.core.metrics import mean
 from annotate.core.ranking import mean_ndcg
+from annotate.evaluation.metrics import mean
 from annotate.evaluation.xglue_predictions import Graded, Measured, RecordSet, read_predictions
-from annotate.reports.predictor_report import name_of
+from annotate.kinds.labels import label_name
+from annotate.reports import xglue_report
 
 
 def grade(predictions: Path, sets: list[RecordSet]) -> dict[str, Any]:
@@ -22,14 +23,13 @@ def grade(predictions: Path, sets: list[RecordSet]) -> dict[str, Any]:
     graded = read_predictions(predictions, sets)
     name = predictions.resolve().name
     return {
-        "kind": "records",
+        "kind": xglue_report.KIND,
         "predictor": {"name": name, "version": "", "spelled": name},
         "gold": [
             {
                 "name": gold.name,
-                "design": "records",
                 "folder_name": gold.folder.resolve().name,
-                "records": gold.rows,
+                "rows": gold.rows,
                 "finished": gold.finished,
                 "digest": gold.digest,
             }
@@ -45,7 +45,7 @@ def _task(part: Graded) -> dict[str, Any]:
     rows = [
         {
             "language": each.language,
-            "name": name_of(each.language),
+            "name": label_name(each.language),
             "rows": len(each.truth),
             **measure(each, f"{part.gold.digest}:{part.task}:{each.language}"),
         }

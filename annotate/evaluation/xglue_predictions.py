@@ -11,8 +11,10 @@ from typing import Any
 
 from annotate.core.splits import TEST
 from annotate.evaluation.matching import EvaluationError
+from annotate.goldsets.edits import differing
 from annotate.goldsets.formats import xglue
-from annotate.goldsets.reading import RECORDS, GoldSetError, differing, manifest_of
+from annotate.goldsets.manifest import GoldSetError, manifest_of
+from annotate.kinds.designs import DESIGNS
 
 SUFFIX = ".prediction"
 RESTORE = "Restore it, or export the set again."
@@ -92,7 +94,8 @@ def read_record_sets(folders: Collection[Path], *, unfinished: bool) -> list[Rec
 
 def _read(folder: Path) -> RecordSet:
     manifest = manifest_of(folder)
-    if manifest.get("design") != RECORDS:
+    design = DESIGNS.get(str(manifest.get("design")))
+    if design is None or design.by_row:
         raise GoldSetError(
             f"{folder} is no set of records but one of posts, for which --predictions has nothing; name a predictor, "
             "or give a file of its labels with --file."
@@ -101,7 +104,7 @@ def _read(folder: Path) -> RecordSet:
         published, name = manifest["published"], manifest["task"]["name"]
         if published is None:
             raise EvaluationError(
-                f"The set {name} in {folder} is of the task type {manifest['task']['type']}, for which XGLUE has no "
+                f"The set {name} in {folder} is of the kind {manifest['task']['type']}, for which XGLUE has no "
                 "files; nothing can be predicted for it in them."
             )
         if published["refused"]:

@@ -1,52 +1,56 @@
-"""The project's plots, as SVG in a string: intervals by language, bars, a heat map of confusions.
+"""The project's plots of rows and of time, as SVG in a string: intervals, bars, counts in parts, quartiles, columns.
 
 A plot needs neither script nor stylesheet, so it stands in a page under the strictest policy and in a file alone: its
 colours are presentation attributes that take the page's custom properties (--accent, --quiet, --line, --paper), light
-or dark, or their own where the page has none. Plots of rows are laid out in percent of the width, so that letters keep
-their size on a phone; a narrow page hides what has the class `plot-wide`. Nothing is estimated here, and rows stand in
-the order in which they come.
+or dark, or their own where the page has none. Plots are laid out in percent of the width, so that letters keep their
+size on a phone; a narrow page hides what has the class `plot-wide`. Nothing is estimated here, and rows stand in the
+order in which they come.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString
 
 from annotate.reports.numbers import count, percent, span
-from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, PAPER, QUIET, element, escaped, picture, text
-from corpora.core.languages import UND
+from annotate.reports.svg import (
+    ACCENT,
+    LINE,
+    LINE_HEIGHT,
+    PAPER,
+    PLOT,
+    PLOT_WIDTH,
+    QUIET,
+    ROW,
+    element,
+    legend,
+    picture,
+    picture_of_rows,
+    row_head,
+    text,
+    tick,
+    tooltip,
+)
 
-Cell = tuple[str, str, float]  # gold label, predicted label, posts (estimated numbers of them are fractional)
 Axis = tuple[int, int]  # start and end, in percent
 
 FILLS = (ACCENT, PAPER)  # of the first and the second series: a full and a hollow dot, told apart without colour
-
 INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # a limit
-
-# Of a plot of rows, in percent of its width: where the plot begins, its width, and where the counts end.
-PLOT, PLOT_WIDTH, COUNTS = 21, 46, 78
-LINE_HEIGHT, ROW, PAIR = 18, 20, 34  # pixels; a row of two series is a PAIR high
-NAME = 52  # pixels from the code to the name
+COUNTS = 78  # percent of the width where the counts end
+PAIR = 34  # pixels of a row of two series
 
 # How far an axis may be zoomed to one of its ends, the most first, and how far apart the ticks are: all in percent.
 ZOOMED = (5, 10, 20, 30, 40, 50)
 TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25}
 MOST_CUT = 0.1  # of the intervals may leave a zoomed axis; an arrow then says so
 
-# The shades of errors: share of the gold label's posts, up to which; opacity; colour of a number on it. Steps and no
-# ramp: on these a number keeps a contrast of 4.5 in light and in dark.
-SHADES = (
-    (0.001, 0.16, "currentColor"),
-    (0.01, 0.3, "currentColor"),
-    (0.05, 0.45, "currentColor"),
-    (0.2, 0.85, ON_ACCENT),
-    (float("inf"), 1, ON_ACCENT),
-)
-NUMBERED = 26  # labels at most where a heat map has its numbers in the cells
-OTHERS = "others"
+# Of stacked bars, from what is done to what nobody has begun: told apart by shade, and by order, without colour.
+SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))
+END = 99.0  # percent of the width where a stacked bar of the largest row ends
+HEIGHT = 96  # pixels of a plot over time
+WIDEST = 12.0  # percent of the width, a column
+LEFT = 7.0  # percent of the width that the axis of a plot over time takes
 
 
 class Mark(NamedTuple):
@@ -109,7 +113,7 @@ def forest(
     axis = axis or axis_of(rows)
     height = ROW if len(series) < 2 else PAIR
     draw = partial(_forest_row, decimals=decimals)
-    return _plot(rows, draw, title, description, series, axis, height, (counted, "95% interval"), limit, decimals)
+    return _estimates(rows, draw, title, description, series, axis, height, (counted, "95% interval"), limit, decimals)
 
 
 def bars(
@@ -117,41 +121,44 @@ def bars(
 ) -> SafeString:
     """A bar from 0 for each row's one mark, whose interval is not shown."""
     axis = (0, (axis or axis_of(rows))[1])
-    return _plot(rows, _bar_row, title, description, (), axis, ROW, (counted, "share"))
+    return _estimates(rows, _bar_row, title, description, (), axis, ROW, (counted, "share"))
 
 
-def _plot(rows, draw, title, description, series, axis, height, columns, limit=None, decimals=False) -> SafeString:
+def _estimates(rows, draw, title, description, series, axis, height, columns, limit=None, decimals=False) -> SafeString:
     """The frame around rows: legend, a word on a zoomed axis, names of columns and ticks, lines."""
     start, end = axis
-    head, parts = 0, []
-    for name, fill in zip(series, FILLS, strict=False) if len(series) > 1 else ():
-        dot = element("circle", cx=5, cy=head + 9, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)
-        parts.append(element("svg", dot, text(name, 16, head + 13), x=f"{PLOT}%", overflow="visible"))
-        head += LINE_HEIGHT
-    if axis != (0, 100):
-        said = f"The axis starts at {start}%, not at 0." if start else f"The axis ends at {end}%, not at 100%."
-        parts.append(text(said, f"{PLOT}%", head + 13, fill=QUIET))
-        head += LINE_HEIGHT
-    if limit:
-        stroke = element("line", x1=0, x2=12, y1=head + 9, y2=head + 9, stroke=INK, **DASHED)
-        parts.append(element("svg", stroke, text(limit[1], 18, head + 13), x=f"{PLOT}%", overflow="visible"))
-        head += LINE_HEIGHT
+    parts = _above(series, axis, limit)
+    head = LINE_HEIGHT * len(parts)
     counted, said = columns
     parts.append(text(counted, f"{COUNTS}%", head + 13, fill=QUIET, text_anchor="end", class_="plot-wide"))
     parts.append(text(said, "100%", head + 13, fill=QUIET, text_anchor="end"))
     head += LINE_HEIGHT + 4
     bottom = head + height * len(rows)
-    for tick in range(start, end + 1, TICKS.get(end - start, 25)):
-        x = f"{PLOT + PLOT_WIDTH * (tick - start) / (end - start):g}%"
-        written = f"{tick / 100:g}" if decimals else f"{tick}%"
-        parts.append(text(written, x, head - 9, fill=QUIET, text_anchor="middle"))
-        parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=LINE))
+    for at in range(start, end + 1, TICKS.get(end - start, 25)):
+        x = f"{PLOT + PLOT_WIDTH * (at - start) / (end - start):g}%"
+        parts += tick(x, f"{at / 100:g}" if decimals else f"{at}%", head, bottom)
     parts.extend(draw(row, top, height, axis) for top, row in zip(range(head, bottom, height), rows, strict=True))
     if limit:
         x = f"{PLOT + PLOT_WIDTH * (100 * limit[0] - start) / (end - start):g}%"
         parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=INK, **DASHED))
-    parts.append(element("line", x1=0, x2="100%", y1=bottom, y2=bottom, stroke=LINE, stroke_opacity=0.5))
-    return picture(title, description, parts, width="100%", height=bottom + 1, font_size=12)
+    return picture_of_rows(title, description, parts, bottom)
+
+
+def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
+    """A line each: the names of the series, that the axis is not the whole one, what the limit is."""
+    parts: list[SafeString] = []
+    for name, fill in zip(series, FILLS, strict=False) if len(series) > 1 else ():
+        top = LINE_HEIGHT * len(parts)
+        dot = element("circle", cx=5, cy=top + 9, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)
+        parts.append(legend(dot, name, top, room=16))
+    if axis != (0, 100):
+        start, end = axis
+        said = f"The axis starts at {start}%, not at 0." if start else f"The axis ends at {end}%, not at 100%."
+        parts.append(text(said, f"{PLOT}%", LINE_HEIGHT * len(parts) + 13, fill=QUIET))
+    if limit:
+        top = LINE_HEIGHT * len(parts)
+        parts.append(legend(element("line", x1=0, x2=12, y1=top + 9, y2=top + 9, stroke=INK, **DASHED), limit[1], top))
+    return parts
 
 
 def _forest_row(row: Row, top: int, height: int, axis: Axis, *, decimals: bool) -> SafeString:
@@ -166,7 +173,7 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, *, decimals: bool) 
         in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
         numbers += _numbers(mark, top + y, _decimal(mark) if decimals else in_percent)
     plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
-    return element("g", _tooltip(row, decimals=decimals), _label(row, top, height), plot, *numbers)
+    return element("g", _said(row, decimals=decimals), _head(row, top, height), plot, *numbers)
 
 
 def _decimal(mark: Mark) -> str:
@@ -189,7 +196,7 @@ def _bar_row(row: Row, top: int, height: int, axis: Axis) -> SafeString:
     bar = element("rect", y=4, width=_place(mark.value or 0, axis), height=height - 8, rx=2, fill=ACCENT)
     plot = element("svg", bar, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height)
     numbers = _numbers(mark, top + height / 2, percent(mark.value))
-    return element("g", _tooltip(row), _label(row, top, height), plot, *numbers)
+    return element("g", _said(row), _head(row, top, height), plot, *numbers)
 
 
 def _place(share: float, axis: Axis) -> str:
@@ -197,31 +204,8 @@ def _place(share: float, axis: Axis) -> str:
     return f"{min(100.0, max(0.0, 100 * (100 * share - start) / (end - start))):.4g}%"
 
 
-def code_text(label: str, y: float, wide: int, narrow: int) -> SafeString:
-    """A row's code or a person's name, of which both ends are kept where it has more letters than there is room for.
-
-    What is for narrow pages alone (class plot-narrow) shows only where a style sheet says so.
-    """
-    if len(label) <= narrow:
-        return text(label, 0, y, font_weight=600)
-    hidden = {"class_": "plot-narrow", "display": "none"}
-    return text(_shortened(label, wide), 0, y, font_weight=600, class_="plot-wide") + text(
-        _shortened(label, narrow), 0, y, font_weight=600, **hidden
-    )
-
-
-def _shortened(words: str, most: int) -> str:
-    end = (most - 1) // 2
-    return words if len(words) <= most else f"{words[: most - 1 - end].rstrip()}…{words[len(words) - end :].lstrip()}"
-
-
-def _label(row: Row, top: int, height: int) -> SafeString:
-    """A line above the row, the code, and the name beside it, cut off where it would reach into the plot."""
-    y = height / 2 + 4
-    line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
-    code = code_text(row.label, y, 24, 9)
-    name = text(row.name, NAME, y, fill=QUIET, class_="plot-wide")
-    return line + element("svg", code, name, y=top, width=f"{PLOT - 1}%", height=height)
+def _head(row: Row, top: int, height: int) -> SafeString:
+    return row_head(row.label, row.name, top, height, room=PLOT - 1, letters=(24, 9))
 
 
 def _numbers(mark: Mark, y: float, said: str) -> list[SafeString]:
@@ -232,7 +216,7 @@ def _numbers(mark: Mark, y: float, said: str) -> list[SafeString]:
     ]
 
 
-def _tooltip(row: Row, *, decimals: bool = False) -> SafeString:
+def _said(row: Row, *, decimals: bool = False) -> SafeString:
     said = [
         _decimal(mark)
         if decimals
@@ -240,94 +224,135 @@ def _tooltip(row: Row, *, decimals: bool = False) -> SafeString:
         for mark in row.marks
         if mark is not None and mark.value is not None
     ]
-    return element("title", escaped(f"{row.name or row.label}: {'; '.join(said) or 'not measured'}"))
+    return tooltip(f"{row.name or row.label}: {'; '.join(said) or 'not measured'}")
 
 
-def top_confusions(cells: Iterable[Cell], most: int) -> list[Cell]:
-    """The commonest errors, those with the most posts first."""
-    wrong = [(gold, predicted, weight) for gold, predicted, weight in cells if gold != predicted and weight > 0]
-    return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:most]
+# --- counts in parts, quartiles, and counts over time
 
 
-def confused_labels(cells: Sequence[Cell], most: int) -> list[str]:
-    """The labels of the commonest errors, `most` of them at most, in order of their code, und at the end."""
-    chosen: dict[str, None] = {}
-    for gold, predicted, _ in top_confusions(cells, len(cells)):
-        if len(chosen.keys() | {gold, predicted}) <= most:
-            chosen |= dict.fromkeys((gold, predicted))
-    return sorted(chosen, key=lambda label: (label == UND, label))
+class Parts(NamedTuple):
+    """One line of stacked bars: a code, the name behind it, and as many counts as there are parts."""
+
+    label: str
+    name: str
+    counts: tuple[int, ...]
 
 
-def heat_map(
-    labels: Sequence[str], cells: Iterable[Cell], *, title: str, description: str = "", predicted: str = "predicted"
-) -> SafeString:
-    """Gold labels down, predicted ones across; what is not among `labels` goes to a row and a column "others".
+class Moment(NamedTuple):
+    """One column: what stands below it, if anything, what its tooltip says, and the count."""
 
-    An error's shade is its share of its gold label's posts, in steps that are nearly logarithmic, so that rare errors
-    show; what is right has an outline and no shade. Few labels have their numbers in the cells, many in tooltips.
-    """
-    known, sums, totals = set(labels), Counter(), Counter()
-    for pair in cells:
-        gold, said = (label if label in known else OTHERS for label in pair[:2])
-        sums[gold, said] += pair[2]
-        totals[gold] += pair[2]
-    shown = [*labels, *([OTHERS] if any(OTHERS in pair for pair in sums) else [])]
-    place = {label: number for number, label in enumerate(shown)}
-    numbered = len(shown) <= NUMBERED
-    side, left, top = (36, 64, 40) if numbered else (12, 64, 64)
-    size = side * len(shown)
-    parts = [text(f"{predicted} →", left, 12, fill=QUIET), text("gold ↓", 0, top - 6, fill=QUIET)]
-    for n in range(len(shown) + 1):
-        path = f"M{left} {top + side * n}h{size}M{left + side * n} {top}v{size}"
-        parts.append(element("path", d=path, stroke=LINE, fill="none"))
-    for label, number in place.items():
-        middle = side * (number + 0.5)
-        parts.append(text(label, left - 6, top + middle + 4, text_anchor="end"))
-        if numbered:
-            parts.append(text(label, left + middle, top - 6, text_anchor="middle"))
-        else:
-            turn = f"translate({left + middle + 4:g} {top - 6}) rotate(-90)"
-            parts.append(text(label, 0, 0, transform=turn))
-    for (gold, said), weight in sums.items():
-        if weight > 0:
-            x, y = left + side * place[said], top + side * place[gold]
-            parts.append(_heat_cell(gold, said, weight, weight / totals[gold], x, y, side))
-    parts.append(_shades(top + size + 14))
-    width, height = max(left + size, 480) + 2, top + size + 32
-    measures = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
-    return picture(title, description, parts, font_size=11 if numbered else 10, **measures)
+    tick: str
+    said: str
+    count: float
 
 
-def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int, side: int) -> SafeString:
-    ink = "currentColor"
-    if gold != said:
-        _, opacity, ink = next(shade for shade in SHADES if share < shade[0])
-        paint, words = {"fill": ACCENT, "fill_opacity": opacity}, f"{gold} taken for {said}"
-    elif gold == OTHERS:
-        paint, words = {"fill": "none", "stroke": LINE}, "labels that are not shown, right or not"
-    else:
-        paint, words = {"fill": "none", "stroke": QUIET}, f"{gold}, right"
-    parts = [element("title", escaped(f"{words}: {count(weight)} posts, {percent(share)} of {gold}"))]
-    parts.append(element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
-    if side > ROW:
-        parts.append(text(_short(weight), x + side / 2, y + side / 2 + 4, fill=ink, font_size=10, text_anchor="middle"))
-    return element("g", *parts)
+class Span(NamedTuple):
+    """Lower quartile, median and upper quartile of so many."""
+
+    label: str
+    name: str
+    low: float
+    middle: float
+    high: float
+    count: int
 
 
-def _shades(y: int) -> SafeString:
-    """The legend of the shades."""
-    bounds = [f"{100 * bound:g}" for bound, _, _ in SHADES[:-1]]
-    words = [f"<{bounds[0]}%", *(f"{low}–{high}%" for low, high in pairwise(bounds)), f"≥{bounds[-1]}%"]
-    parts = []
-    for number, (word, (_, opacity, _)) in enumerate(zip(words, SHADES, strict=True)):
-        x = 64 * number
-        parts.append(element("rect", x=x, y=y, width=12, height=12, fill=ACCENT, fill_opacity=opacity))
-        parts.append(text(word, x + 16, y + 10))
-    return element("g", *parts, text("of the gold label’s posts", 64 * len(words), y + 10, fill=QUIET))
+def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, description: str = "") -> SafeString:
+    """A bar a row, as long as the row's sum, in its parts; all on one scale. Parts that no row has have no legend."""
+    used = [place for place in range(len(parts)) if any(row.counts[place] for row in rows)]
+    most = max((sum(row.counts) for row in rows), default=0) or 1
+    drawn, head = [], 0
+    for place in used:
+        box = element("rect", x=0.5, y=head + 3.5, width=11, height=11, rx=2, **_paint(place))
+        drawn.append(legend(box, parts[place], head))
+        head += LINE_HEIGHT
+    head += 6
+    bottom = head + ROW * len(rows)
+    for top, row in zip(range(head, bottom, ROW), rows, strict=True):
+        drawn.append(_stacked_row(row, parts, used, top, most))
+    return picture_of_rows(title, description, drawn, bottom)
 
 
-def _short(weight: float) -> str:
-    """A count that fits into a cell."""
-    if weight >= 99_999.5:
-        return f"{weight / 1000:,.0f}k"
-    return f"{weight:.1f}" if weight < 0.95 else f"{weight:,.0f}"
+def _paint(place: int) -> dict:
+    fill, opacity = SHADES[place]
+    return {"fill": fill, "fill_opacity": opacity, "stroke": ACCENT if fill != QUIET else QUIET, "stroke_width": 1}
+
+
+def _stacked_row(row: Parts, parts: Sequence[str], used: list[int], top: int, most: int) -> SafeString:
+    whole = sum(row.counts)
+    said = ", ".join(f"{count(row.counts[place])} {parts[place]}" for place in used if row.counts[place])
+    boxes, at = [], 0.0
+    for place in used:
+        width = 100 * row.counts[place] / most
+        if width:
+            boxes.append(element("rect", x=f"{at:.4g}%", y=4, width=f"{width:.4g}%", height=ROW - 8, **_paint(place)))
+        at += width
+    bar = element("svg", *boxes, x=f"{PLOT}%", y=top, width=f"{END - PLOT}%", height=ROW)
+    return element("g", tooltip(f"{row.name or row.label}: {said or 'nothing'}"), _counted_head(row, top, whole), bar)
+
+
+def _counted_head(row: Parts | Span, top: int, number: float) -> SafeString:
+    """The head of a row, and how many they are."""
+    end = {"fill": QUIET, "text_anchor": "end", "class_": "number"}
+    counted = text(count(number), f"{PLOT - 1}%", top + ROW / 2 + 4, **end)
+    return row_head(row.label, row.name, top, ROW, room=PLOT - 6, letters=(18, 6)) + counted
+
+
+def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str = "s") -> SafeString:
+    """A dot at each median, and a bar from the lower to the upper quartile, from 0 to the highest of them."""
+    most = max((row.high for row in rows), default=0) or 1
+    step = _step(most)
+    end = step * (int(most / step) + 1)
+    parts = [text("median (quartiles)", "100%", 13, fill=QUIET, text_anchor="end")]
+    head = LINE_HEIGHT + 4
+    bottom = head + ROW * len(rows)
+    for number in range(int(end / step) + 1):
+        at = number * step
+        parts += tick(f"{PLOT + PLOT_WIDTH * at / end:.4g}%", f"{at:g} {unit}", head, bottom)
+    parts.extend(_range_row(row, top, end, unit) for top, row in zip(range(head, bottom, ROW), rows, strict=True))
+    return picture_of_rows(title, description, parts, bottom)
+
+
+def _range_row(row: Span, top: int, end: float, unit: str) -> SafeString:
+    y = top + ROW / 2
+    low, middle, high = (f"{PLOT + PLOT_WIDTH * value / end:.4g}%" for value in (row.low, row.middle, row.high))
+    line = element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=5, stroke_opacity=0.4)
+    dot = element("circle", cx=middle, cy=y, r=4, fill=ACCENT)
+    words = f"{row.middle:,.1f} ({row.low:,.1f}–{row.high:,.1f})"
+    number = text(words, "100%", y + 4, text_anchor="end", class_="number")
+    said = f"{row.name or row.label}: half of {count(row.count)} take {row.low:,.1f} to {row.high:,.1f} {unit}"
+    return element("g", tooltip(said), _counted_head(row, top, row.count), line, dot, number)
+
+
+def _step(most: float) -> float:
+    """A round distance of ticks of which there are at most five up to `most`."""
+    step = 0.1
+    for factor in (2, 2.5, 2) * 8:
+        if most / step <= 5:
+            break
+        step *= factor
+    return step
+
+
+def columns(moments: Sequence[Moment], *, title: str, description: str = "", counted: str = "answers") -> SafeString:
+    """A column for each moment, from the first to the last, with the highest number and nothing at the axis."""
+    most = max((moment.count for moment in moments), default=0)
+    top, bottom = 12, 12 + HEIGHT
+    parts = [
+        element("line", x1=f"{LEFT}%", x2="100%", y1=top, y2=top, stroke=LINE),
+        element("line", x1=f"{LEFT}%", x2="100%", y1=bottom, y2=bottom, stroke=QUIET),
+        text(count(most), f"{LEFT - 1}%", top + 4, fill=QUIET, text_anchor="end", class_="number"),
+        text("0", f"{LEFT - 1}%", bottom + 4, fill=QUIET, text_anchor="end", class_="number"),
+    ]
+    width = min(WIDEST, (100 - LEFT) / max(1, len(moments)))
+    for place, moment in enumerate(moments):
+        x = LEFT + place * width
+        height = HEIGHT * moment.count / most if most else 0
+        # The whole height answers to the pointer, where there is no column too.
+        room = element("rect", x=f"{x:.4g}%", y=top, width=f"{width:.4g}%", height=HEIGHT, fill_opacity=0)
+        measures = {"x": f"{x + width / 10:.4g}%", "y": bottom - height, "width": f"{0.8 * width:.4g}%"}
+        bar = element("rect", **measures, height=height, fill=ACCENT)
+        parts.append(element("g", tooltip(f"{moment.said}: {count(moment.count)} {counted}"), room, bar))
+        if moment.tick:
+            parts.append(text(moment.tick, f"{x + width / 2:.4g}%", bottom + 16, fill=QUIET, text_anchor="middle"))
+    return picture(title, description, parts, width="100%", height=bottom + 22, font_size=11)

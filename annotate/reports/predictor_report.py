@@ -1,43 +1,35 @@
-"""What a report of `evaluate` says: its words and tables, the same on a terminal, in Markdown and in HTML.
+"""What a report of `evaluate` on a predictor of languages says: words, tables and plots.
 
 The report is the dict that `evaluate` writes as JSON. What was not measured is None there, and has no section here.
-How sections are written down is no matter of this module, nor are the plots: see reporting.py.
+The sections of the measures are in predictor_measures.py; how sections are written down is in writing.py.
 """
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from annotate.reports import predictor_measures as measures
+from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
 from annotate.reports.numbers import count, estimate, p_value, percent
-from annotate.reports.plots import top_confusions
-from corpora.core.languages import LANGUAGES, UND
+from annotate.reports.predictor_measures import SIGNIFICANT
+from annotate.reports.sections import Section, by_code, dense
+from annotate.reports.tables import (
+    DIGEST,
+    LANGUAGE,
+    NAME,
+    NUMBER,
+    Column,
+    Table,
+    beside,
+    many,
+    numbered,
+    numbers,
+    table,
+)
+from corpora.core.languages import UND
 
+KIND = "predictor"
 COMMONEST = 25  # confusions in the table
-SIGNIFICANT = 0.05
-
-# Kinds of columns: a terminal leaves `name` out where it lacks the room, shortens `digest` and lists `note` below.
-TEXT, NAME, NUMBER, DIGEST, NOTE = "text", "name", "number", "digest", "note"
-LANGUAGE = (("language", TEXT), ("name", NAME))
-
-
-@dataclass(frozen=True)
-class Table:
-    """columns: (heading, kind); rows: as many words each. what: says what the rows are, as in "60 languages"."""
-
-    what: str
-    columns: tuple[tuple[str, str], ...]
-    rows: list[tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class Section:
-    """words: sentences for who publishes the numbers. loud: what nobody may overlook."""
-
-    slug: str
-    title: str
-    words: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    loud: str = ""
+CONFUSED = 20  # labels in the heat map that has its numbers in the cells
 
 
 def sections(report: dict) -> list[Section]:
@@ -45,11 +37,10 @@ def sections(report: dict) -> list[Section]:
 
 
 def title(report: dict) -> str:
-    sets = len(report["gold"])
     subject = report["predictor"]["spelled"]
     if comparison := report.get("comparison"):
         subject = f"{subject} against {comparison['other']['spelled']}"
-    return f"{subject}, measured on {sets} gold set{'' if sets == 1 else 's'}"
+    return f"{subject}, measured on {many(len(report['gold']), 'gold set')}"
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
@@ -83,7 +74,7 @@ def _who_is_right(report: dict) -> str:
 
 
 def _headline(macro: dict) -> tuple[str, str]:
-    mean = f"mean over {_many(macro.get('languages') or 0, 'language')}"
+    mean = f"mean over {many(macro.get('languages') or 0, 'language')}"
     without = percent(macro.get("without_und"))
     # Without a uniform set, nothing is known of posts that are undefined.
     if macro.get("with_und") is None:
@@ -98,6 +89,22 @@ HOW_TO_READ = (
     "count, which may be far lower than the number of posts and need not be whole (≈).",
     "With und: posts that people called undefined count too, and a predictor is right on them only where it says und. "
     "Without und: these posts are left out.",
+)
+
+
+GOLD = (
+    Column("name", "gold set"),
+    Column("design", "design"),
+    numbered("posts", "posts"),
+    Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
+    Column("predictor", "drawn by", says=lambda gold: gold.get("predictor") or ""),
+    Column("folder_name", "folder", NAME, lambda gold: gold.get("folder_name") or ""),
+    Column("digest", "SHA-256", DIGEST),
+)
+GONE = (
+    Column("label", "label"),
+    Column("name", "name", NAME, lambda row: beside(row["label"])),
+    *numbers({"vanished": "vanished", "erased": "erased"}),
 )
 
 
@@ -116,20 +123,7 @@ def _gold(report: dict) -> Section:
         words.append(f"It knows coarser labels: {pairs}. A coarse label is right where people gave any of those.")
     if predictor.get("voted"):
         words.append("It voted on posts of a uniform set, so agreement there counts through audited posts alone.")
-    rows = [
-        (
-            gold["name"],
-            gold["design"],
-            count(gold["posts"]),
-            "yes" if gold["finished"] else "NO",
-            gold.get("predictor") or "",
-            gold.get("folder_name") or "",
-            gold["digest"],
-        )
-        for gold in report["gold"]
-    ]
-    columns = (("gold set", TEXT), ("design", TEXT), ("posts", NUMBER), ("finished", TEXT), ("drawn by", TEXT))
-    tables = [Table(_many(len(rows), "gold set"), (*columns, ("folder", NAME), ("SHA-256", DIGEST)), rows)]
+    tables = [table(many(len(report["gold"]), "gold set"), GOLD, report["gold"])]
     gone = {key: report.get(key) or {} for key in ("vanished", "erased")}
     if any(lost.get("posts") for lost in gone.values()):
         vanished, erased = (count(part.get("posts", 0)) for part in gone.values())
@@ -138,145 +132,41 @@ def _gold(report: dict) -> Section:
             f"Posts erased from the gold sets: {erased}. None of them counts below; if they are unlike the "
             "others, every number here is off by that."
         )
-        lost = [Counter(part.get("by_label") or {}) for part in gone.values()]
-        labels = sorted(lost[0].keys() | lost[1].keys(), key=lambda label: (label == UND, label))
-        rows = [(label, name_of(label), *(count(part[label]) for part in lost)) for label in labels]
-        heads = (("label", TEXT), ("name", NAME), ("vanished", NUMBER), ("erased", NUMBER))
-        tables.append(Table(f"what is gone, by {_many(len(rows), 'label')}", heads, rows))
+        tables.append(_gone(gone))
     return Section("gold", "What was measured against what", tuple(words), tuple(tables))
 
 
-def _accuracy(report: dict) -> Section:
-    found = report["accuracy"]
-    rows = [
-        (words, *_counted(found.get(key)), estimate(found.get(f"naive_{key}")))
-        for key, words in (("with_und", "with und"), ("without_und", "without und"))
+def _gone(gone: dict[str, dict]) -> Table:
+    by_label = {key: Counter(part.get("by_label") or {}) for key, part in gone.items()}
+    labels = sorted(set().union(*by_label.values()), key=lambda label: (label == UND, label))
+    rows = [{"label": label} | {key: counted[label] for key, counted in by_label.items()} for label in labels]
+    return table(f"what is gone, by {many(len(rows), 'label')}", GONE, rows)
+
+
+def _pair_columns(adjusted: bool) -> list[Column]:
+    """adjusted: whether p is corrected for the number of languages, which decides then."""
+    p = "p_holm" if adjusted else "p"
+    return [
+        *numbers({"items": "posts", "only_first": "only A right", "only_second": "only B right"}),
+        Column("p", "p", NUMBER, lambda pair: p_value(pair["p"])),
+        *([Column("p_holm", "Holm p", NUMBER, lambda pair: p_value(pair["p_holm"]))] if adjusted else []),
+        Column("better", "better", says=lambda pair: _better(pair, pair[p])),
     ]
-    columns = (("posts", TEXT), *_estimate_columns("accuracy"), ("naive", NUMBER))
-    words = (
-        "The share of all posts of the stream that the predictor labels right.",
-        "The naive estimate takes the detectors’ agreement for the truth. A predictor that voted there, or a relative "
-        "of one that did, is measured against itself: the naive number is here to show the gap, not to be quoted.",
-    )
-    return Section("accuracy", "Accuracy", words, _tables(rows, columns, "row"))
 
 
-def _recall(report: dict) -> Section:
-    found = report["recall"]
-    rows = [(*_named(row), *_counted(row["estimate"]), row.get("note") or "") for row in _by_code(found)]
-    columns = (*LANGUAGE, *_estimate_columns("recall"), ("note", NOTE))
-    words = (
-        "Of the posts in a language, the share that the predictor finds.",
-        _measured_on(found["source"]),
-        _mean(found.get("macro")),
-    )
-    return _by_language("recall", "Recall by language", words, rows, columns, _unmeasured(found, "estimate"))
-
-
-def _precision(report: dict) -> Section:
-    found = report["precision"]
-    rows = [
-        (*_named(row), *_counted(row["with_und"]), *_counted(row["without_und"]), row.get("note") or "")
-        for row in _by_code(found)
-    ]
-    columns = (*LANGUAGE, *_estimate_columns("with und"), *_estimate_columns("without und"), ("note", NOTE))
-    words = (
-        "Of the posts that the predictor labels with a language, the share that is in that language.",
-        _measured_on(found["source"]),
-        _mean(found.get("macro")),
-    )
-    unmeasured = _unmeasured(found, "with_und", "without_und")
-    return _by_language("precision", "Precision by language", words, rows, columns, unmeasured)
-
-
-def _recall_check(report: dict) -> Section:
-    found = report["recall_check"]
-    rows = [
-        (
-            *_named(row),
-            *(_counted(row["recall_set"])[:2]),
-            *(_counted(row["uniform"])[:2]),
-            p_value(row["p"]),
-            p_value(row["p_holm"]),
-            "differ" if _significant(row) else "",
-        )
-        for row in _by_code({"languages": found})
-    ]
-    columns = (
-        *(*LANGUAGE, ("recall set", NUMBER), ("posts", NUMBER), ("uniform set", NUMBER), ("posts", NUMBER)),
-        *(("p", NUMBER), ("Holm p", NUMBER), ("", TEXT)),
-    )
-    differing = sum(map(_significant, found))
-    words = (
-        "The posts of a recall set come from authors whom a predictor had found to write the language, which might "
-        "flatter it. Where the uniform set has posts of the language too, both recalls are tested for a difference; p "
-        f"is corrected after Holm for {_many(len(found), 'test')}.",
-        f"Languages that differ at the 5% level: {differing} of {len(found)}. That no difference was found is no proof "
-        "that there is none, least of all where posts are few.",
-    )
-    return Section("recall_check", "Is the recall set fair?", words, _tables(rows, columns))
-
-
-def _unseen(report: dict) -> Section:
-    found = report["unseen"]
-    rows = [
-        (
-            *_named(row),
-            *map(count, (row["triggers"], row["never_shown"])),
-            percent(row["share"]),
-            count(row.get("outside")),
-        )
-        for row in _by_code(found)
-    ]
-    columns = (
-        *(
-            *LANGUAGE,
-            ("labelled so", NUMBER),
-            ("never shown", NUMBER),
-            ("share", NUMBER),
-            ("outside the frame", NUMBER),
-        ),
-    )
-    words = (
-        "The precision set was drawn from the posts that another predictor labels with the language. Of the posts "
-        "that this predictor labels so, the share that was never shown to a person is counted here, over the "
-        f"{found['over']}.",
-    )
-    loud = "On the posts that were never shown, precision is unknown, and no weighting brings it out."
-    return Section("unseen", "Labelled, and never shown to people", words, _tables(rows, columns), loud)
-
-
-def _balanced(report: dict) -> Section:
-    rows = [
-        (*_named(row), *_counted(row["balanced"])[:2], estimate(row.get("natural")))
-        for row in _by_code(report["balanced"])
-    ]
-    columns = (*LANGUAGE, ("balanced", NUMBER), ("posts", NUMBER), ("reweighted to natural shares", NUMBER))
-    words = (
-        "Precision on the recall set, whose languages have about as many posts each. In a stream, errors on a large "
-        "language outweigh all that a small one has, so a predictor may look far better here, or far worse.",
-        "Reweighted to natural shares, a single error in a large language stands for very many, and the interval "
-        "that results is often too wide to say anything.",
-    )
-    loud = "HYPOTHETICAL: precision if every language had the same number of posts, which is true of no stream."
-    unmeasured = _unmeasured(report["balanced"], "balanced", "natural")
-    return _by_language("balanced", "Hypothetical: a balanced stream", words, rows, columns, unmeasured, loud)
+def _better(pair: dict, p: float | None) -> str:
+    if p is None or p >= SIGNIFICANT:
+        return ""
+    return "A" if pair["only_first"] > pair["only_second"] else "B"
 
 
 def _comparison(report: dict) -> Section:
     found = report["comparison"]
     first, second = report["predictor"]["spelled"], found["other"]["spelled"]
-
-    def row(pair: dict, p: float | None) -> tuple[str, ...]:
-        numbers = map(count, (pair["items"], pair["only_first"], pair["only_second"]))
-        return (*numbers, p_value(pair["p"]), *([p_value(p)] if pair is not overall else []), _better(pair, p))
-
-    overall = found["overall"]
-    rows = [(*_named(pair), *row(pair, pair["p_holm"])) for pair in _by_code(found)]
-    numbers = (("posts", NUMBER), ("only A right", NUMBER), ("only B right", NUMBER), ("p", NUMBER))
+    by_language = by_code(found["languages"])
     tables = (
-        Table("all languages", (*numbers, ("better", TEXT)), [row(overall, overall["p"])]),
-        *_tables(rows, (*LANGUAGE, *numbers, ("Holm p", NUMBER), ("better", TEXT))),
+        table("all languages", _pair_columns(adjusted=False), [found["overall"]]),
+        *dense(table(many(len(by_language), "language"), (*LANGUAGE, *_pair_columns(adjusted=True)), by_language)),
     )
     words = (
         f"A is {first}, B is {second}, on the same posts of the uniform and recall sets.",
@@ -296,123 +186,52 @@ def _classes(together: dict) -> tuple[str, ...]:
     )
 
 
+CONFUSIONS = (
+    Column("gold", "people say"),
+    Column("gold_name", "name", NAME, lambda row: beside(row["gold"])),
+    Column("said", "predicted"),
+    Column("said_name", "name", NAME, lambda row: beside(row["said"])),
+    numbered("posts", "posts"),
+    Column("share", "of the gold label", NUMBER, lambda row: percent(row["share"])),
+)
+
+
 def _confusion(report: dict) -> Section:
     cells = [tuple(cell) for cell in report["confusion"]["cells"]]
-    totals = Counter()
+    totals: Counter[str] = Counter()
     for gold, _, weight in cells:
         totals[gold] += weight
     rows = [
-        (gold, name_of(gold), said, name_of(said), count(weight), percent(weight / totals[gold]))
+        {"gold": gold, "said": said, "posts": weight, "share": weight / totals[gold]}
         for gold, said, weight in top_confusions(cells, COMMONEST)
     ]
-    columns = (
-        *(("people say", TEXT), ("name", NAME), ("predicted", TEXT), ("name", NAME), ("posts", NUMBER)),
-        ("of the gold label", NUMBER),
-    )
     words = (
         "Which label is taken for which. Numbers of posts are weighted by stratum like the estimates, so they need not "
         "be whole.",
     )
-    table = Table(f"the {len(rows)} commonest confusions" if len(rows) > 1 else "confusions", columns, rows)
-    return Section("confusion", "Confusions", words, (table,) if rows else ())
+    found = table(f"the {len(rows)} commonest confusions" if len(rows) > 1 else "confusions", CONFUSIONS, rows)
+    return Section("confusion", "Confusions", words, (found,) if rows else (), plots=lambda: _heat_maps(report))
+
+
+def _heat_maps(report: dict) -> list:
+    labels, cells = report["confusion"]["labels"], report["confusion"]["cells"]
+    predicted = f"{report['predictor']['spelled']} says"
+    ordered = sorted(labels, key=lambda label: (label == UND, label))
+    commonest = confused_labels(cells, CONFUSED)
+    shown = [("Confusions among the labels that are confused most", commonest)] if commonest else []
+    if len(commonest) < len(ordered):
+        shown.append(("Confusions among all labels", ordered))
+    return [heat_map(chosen, cells, title=title, predicted=predicted) for title, chosen in shown]
 
 
 SECTIONS: dict[str, Callable[[dict], Section]] = {
     "gold": _gold,
-    "accuracy": _accuracy,
-    "recall": _recall,
-    "precision": _precision,
-    "recall_check": _recall_check,
-    "unseen": _unseen,
-    "balanced": _balanced,
+    "accuracy": measures.accuracy,
+    "recall": measures.recall,
+    "precision": measures.precision,
+    "recall_check": measures.recall_check,
+    "unseen": measures.unseen,
+    "balanced": measures.balanced,
     "comparison": _comparison,
     "confusion": _confusion,
 }
-
-
-def name_of(label: str) -> str:
-    if label in LANGUAGES:
-        return LANGUAGES[label].name
-    return "undefined" if label == UND else ""
-
-
-def _tables(rows: list, columns: tuple, noun: str = "language") -> tuple[Table, ...]:
-    """The table without the columns that say the same in no row: no notes, no effective counts."""
-    empty = set()
-    for n, (heading, kind) in enumerate(columns):
-        noteless = kind == NOTE and not any(row[n] for row in rows)
-        if noteless or (heading == "counts as" and all(row[n] == row[n - 1] for row in rows)):
-            empty.add(n)
-    kept = [n for n in range(len(columns)) if n not in empty]
-    rows = [tuple(row[n] for n in kept) for row in rows]
-    return (Table(_many(len(rows), noun), tuple(columns[n] for n in kept), rows),) if rows else ()
-
-
-def _unmeasured(found: dict, *keys: str) -> list[str]:
-    """The languages, where nothing was measured in any of them: a table would have no number."""
-    if any((row.get(key) or {}).get("value") is not None for row in found["languages"] for key in keys):
-        return []
-    return [f"{name} ({code})" if name else code for code, name in map(_named, _by_code(found))]
-
-
-def _by_language(
-    slug: str, title: str, words: tuple, rows: list, columns: tuple, unmeasured: list[str], loud: str = ""
-) -> Section:
-    if unmeasured:
-        return Section(slug, title, (*words, f"Nothing was measured: {', '.join(unmeasured)}."), (), loud)
-    return Section(slug, title, words, _tables(rows, columns), loud)
-
-
-def _by_code(found: dict) -> list[dict]:
-    return sorted(found["languages"], key=lambda row: row["language"])
-
-
-def _named(row: dict) -> tuple[str, str]:
-    return row["language"], row.get("name") or name_of(row["language"])
-
-
-def _estimate_columns(name: str) -> tuple[tuple[str, str], ...]:
-    return (name, NUMBER), ("posts", NUMBER), ("counts as", NUMBER)
-
-
-def _counted(found: dict | None) -> tuple[str, str, str]:
-    """An estimate, the posts that it rests on, and its effective count."""
-    found = found or {"value": None, "low": 0, "high": 1}
-    effective = found.get("count")
-    return estimate(found), count(found.get("posts", effective)), count(effective)
-
-
-def _measured_on(source: str) -> str:
-    joined = " and ".join(f"{part} set" for part in source.split(" and "))
-    return f"Measured on the {joined}{', a post of both counted once' if ' and ' in source else ''}."
-
-
-def _mean(macro: dict | None) -> str:
-    if not macro:
-        return ""
-    words = f"Mean over {_many(macro.get('languages') or 0, 'language')}, each counted alike: {_means(macro)}."
-    if well := macro.get("well_measured"):
-        words += (
-            f" Mean over the {_many(well['languages'], 'language')} with at least {well['least_posts']} posts: "
-            f"{_means(well)}."
-        )
-    return words
-
-
-def _means(macro: dict) -> str:
-    means = f"{percent(macro.get('without_und'))} without und"
-    return means if macro.get("with_und") is None else f"{percent(macro['with_und'])} with und, {means}"
-
-
-def _significant(row: dict) -> bool:
-    return row["p_holm"] is not None and row["p_holm"] < SIGNIFICANT
-
-
-def _better(pair: dict, p: float | None) -> str:
-    if p is None or p >= SIGNIFICANT:
-        return ""
-    return "A" if pair["only_first"] > pair["only_second"] else "B"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

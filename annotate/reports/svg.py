@@ -1,5 +1,6 @@
-"""What the project's plots are made of: SVG elements, escaped, in the page's colours. The plots are in plots.py and
-work_plots.py.
+"""What the project's plots are made of: SVG elements, escaped, in the page's colours, and the rows of a plot.
+
+The plots themselves are in plots.py and heat_map.py.
 """
 
 import re
@@ -10,6 +11,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 ACCENT, ON_ACCENT = "var(--accent, #24557f)", "var(--on-accent, #ffffff)"
 QUIET, LINE, PAPER = "var(--quiet, #64605a)", "var(--line, #dcd8d0)", "var(--paper, #fbfaf7)"
+
+# Of a plot of rows, in percent of its width: where the plot begins, and its width.
+PLOT, PLOT_WIDTH = 21, 46
+LINE_HEIGHT, ROW = 18, 20  # pixels
+NAME = 52  # pixels from the code to the name
 
 
 def picture(title: str, description: str, parts: Iterable[SafeString], **attributes) -> SafeString:
@@ -34,3 +40,56 @@ def element(tag: str, *children: SafeString, **attributes) -> SafeString:
 def escaped(words: str) -> SafeString:
     """The characters that XML has no way to write become one that says so."""
     return escape(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", words))
+
+
+def tooltip(words: str) -> SafeString:
+    return element("title", escaped(words))
+
+
+# --- the rows of a plot, laid out in percent of the width, so that letters keep their size on a phone
+
+
+def picture_of_rows(title: str, description: str, parts: Iterable[SafeString], bottom: int) -> SafeString:
+    """With a line below the last row."""
+    line = element("line", x1=0, x2="100%", y1=bottom, y2=bottom, stroke=LINE, stroke_opacity=0.5)
+    return picture(title, description, [*parts, line], width="100%", height=bottom + 1, font_size=12)
+
+
+def legend(mark: SafeString, words: str, top: float, *, room: int = 18) -> SafeString:
+    """A mark, drawn from the left end of the plot on, and what it stands for."""
+    return element("svg", mark, text(words, room, top + 13), x=f"{PLOT}%", overflow="visible")
+
+
+def tick(x: str, words: str, head: int, bottom: int) -> list[SafeString]:
+    """A line through all rows, and its words above them."""
+    line = element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=LINE)
+    return [text(words, x, head - 9, fill=QUIET, text_anchor="middle"), line]
+
+
+def row_head(label: str, name: str, top: int, height: int, *, room: int, letters: tuple[int, int]) -> SafeString:
+    """A line above the row, the code, and the name beside it, cut off where it would reach beyond its room.
+
+    room: in percent of the width; letters: of the code, on a wide page and on a narrow one.
+    """
+    y = height / 2 + 4
+    line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
+    beside = text(name, NAME, y, fill=QUIET, class_="plot-wide")
+    return line + element("svg", code_text(label, y, *letters), beside, y=top, width=f"{room}%", height=height)
+
+
+def code_text(label: str, y: float, wide: int, narrow: int) -> SafeString:
+    """A row's code or a person's name, of which both ends are kept where it has more letters than there is room for.
+
+    What is for narrow pages alone (class plot-narrow) shows only where a style sheet says so.
+    """
+    if len(label) <= narrow:
+        return text(label, 0, y, font_weight=600)
+    hidden = {"class_": "plot-narrow", "display": "none"}
+    return text(_shortened(label, wide), 0, y, font_weight=600, class_="plot-wide") + text(
+        _shortened(label, narrow), 0, y, font_weight=600, **hidden
+    )
+
+
+def _shortened(words: str, most: int) -> str:
+    end = (most - 1) // 2
+    return words if len(words) <= most else f"{words[: most - 1 - end].rstrip()}…{words[len(words) - end :].lstrip()}"

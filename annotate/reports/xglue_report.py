@@ -1,11 +1,15 @@
-"""What a report on predictions for records says: words and tables, as report_sections.py has them for posts."""
+"""What a report on predictions in XGLUE's files says: words, tables and plots, as predictor_report.py has them."""
 
 from collections.abc import Callable
 from functools import partial
 
 from annotate.core.resampling import LEAST_UNITS
-from annotate.reports.numbers import count, estimate, percent
-from annotate.reports.predictor_report import DIGEST, LANGUAGE, NAME, NUMBER, TEXT, Section, Table
+from annotate.reports.numbers import percent
+from annotate.reports.plots import Row
+from annotate.reports.sections import Section, by_value, mark_of, pictures
+from annotate.reports.tables import DIGEST, LANGUAGE, NAME, Column, beside, estimated, many, numbered, numbers, table
+
+KIND = "xglue"
 
 TITLES = {
     "qadsm": "QADSM: is the ad relevant to the query?",
@@ -35,8 +39,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 
 def title(report: dict) -> str:
-    sets = len(report["gold"])
-    return f"{report['predictor']['spelled']}, measured on {sets} gold set{'' if sets == 1 else 's'}"
+    return f"{report['predictor']['spelled']}, measured on {many(len(report['gold']), 'gold set')}"
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
@@ -55,42 +58,50 @@ def sections(report: dict) -> list[Section]:
     return [section(report) for key, section in SECTIONS.items() if report.get(key)]
 
 
+GOLD = (
+    Column("name", "gold set"),
+    numbered("rows", "records"),
+    Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
+    Column("folder_name", "folder", NAME),
+    Column("digest", "SHA-256", DIGEST),
+)
+
+
 def _gold(report: dict) -> Section:
-    rows = [
-        (
-            gold["name"],
-            count(gold["records"]),
-            "yes" if gold["finished"] else "NO",
-            gold["folder_name"],
-            gold["digest"],
-        )
-        for gold in report["gold"]
-    ]
-    columns = (("gold set", TEXT), ("records", NUMBER), ("finished", TEXT), ("folder", NAME), ("SHA-256", DIGEST))
-    what = f"{len(rows)} gold set{'' if len(rows) == 1 else 's'}"
     words = (f"Predictions: the folder {report['predictor']['spelled']}.", "SHA-256 is that of the set’s manifest.")
-    return Section("gold", "What was measured against what", words, (Table(what, columns, rows),))
+    found = table(many(len(report["gold"]), "gold set"), GOLD, report["gold"])
+    return Section("gold", "What was measured against what", words, (found,))
+
+
+# Metric -> what else a row says: its key and its words; and what an estimate rests on.
+EXTRA = {
+    "nDCG": {"queries": "queries", "single": "of one page", "irrelevant": "without a good page"},
+}
+COUNTED = {"nDCG": "queries", "BLEU-4": "pairs"}
 
 
 def _task(task: str, report: dict) -> Section:
     found = report[task]
-    extra = EXTRA.get(found["metric"], ())
-    rows = [
-        (
-            row["language"],
-            row["name"],
-            estimate(row["estimate"]),
-            count(row["rows"]),
-            *(count(row[key]) for key, _ in extra),
-        )
-        for row in found["languages"]
-    ]
-    columns = (*LANGUAGE, (found["metric"], NUMBER), ("rows", NUMBER), *((words, NUMBER) for _, words in extra))
+    columns = (
+        *LANGUAGE,
+        estimated("estimate", found["metric"]),
+        numbered("rows", "rows"),
+        *numbers(EXTRA.get(found["metric"], {})),
+    )
     words = [*WORDS[found["metric"]], f"Measured on the set {found['set']}. {_average(found)}"]
     if signatures := {row["signature"] for row in found["languages"] if row.get("signature")}:
         words.append(f"Its signature: {'; '.join(sorted(signatures))}.")
-    what = f"{len(rows)} language{'' if len(rows) == 1 else 's'}"
-    return Section(task, TITLES[task], tuple(words), (Table(what, columns, rows),))
+    made = table(many(len(found["languages"]), "language"), columns, found["languages"])
+    return Section(task, TITLES[task], tuple(words), (made,), plots=lambda: _plots(task, found))
+
+
+def _plots(task: str, found: dict) -> list:
+    counted = COUNTED.get(found["metric"], "rows")
+    rows = [
+        Row(row["language"], beside(row["language"], row["name"]), (mark_of(row["estimate"], row.get(counted)),))
+        for row in found["languages"]
+    ]
+    return pictures(by_value(rows), f"{task.upper()}: {found['metric']} by language", counted=counted)
 
 
 def _average(found: dict) -> str:
@@ -100,10 +111,6 @@ def _average(found: dict) -> str:
     return f"{words[0].upper()}{words[1:]}: {percent(found['average'])}."
 
 
-# Metric -> what else a row says.
-EXTRA = {
-    "nDCG": (("queries", "queries"), ("single", "of one page"), ("irrelevant", "without a good page")),
-}
 SECTIONS: dict[str, Callable[[dict], Section]] = {
     "gold": _gold,
     **{task: partial(_task, task) for task in TITLES},

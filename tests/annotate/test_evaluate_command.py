@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.writing import export
-from annotate.work.opening import open_task, open_verification
 from corpora.core.languages import ARTICLE_LABELS
 from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
+from tests.annotate.acts import open_task, open_verification
 from tests.annotate.corpus import NAME
 from tests.annotate.test_export import json_lines
 

@@ -13,7 +13,7 @@ from annotate.core.intervals import jeffreys
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.evaluate import evaluate, write_report
 from annotate.evaluation.matching import EvaluationError, read_sets
-from annotate.goldsets.reading import write_manifest
+from annotate.goldsets.manifest import write_manifest
 from annotate.models import Unit
 from annotate.reports.writing import as_html, as_markdown, as_text
 from tests.annotate.gold_folders import World
@@ -270,7 +270,7 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
     assert rows["de"]["p"] == difference(proportion(60, 100), on_uniform)
     assert rows["de"]["p_holm"] == 2 * rows["de"]["p"] < 0.05 < rows["en"]["p_holm"]
     assert rows["de"]["recall_set"]["posts"] == 100
-    assert rows["de"]["uniform"]["posts"] == 35
+    assert rows["de"]["uniform_set"]["posts"] == 35
     assert run(world.subject(), german)["recall_check"] is None
 
 

@@ -10,8 +10,8 @@ from annotate.core.bleu import corpus_bleu
 from annotate.core.intervals import jeffreys
 from annotate.core.ranking import ndcg
 from annotate.goldsets.formats import xglue
-from annotate.goldsets.reading import write_manifest
-from corpora import store
+from annotate.goldsets.manifest import write_manifest
+from corpora.folders import digest_of
 
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
 FIELDS = {name: xglue.FORMS[name].inputs for name in LABELS} | {"qam": ("question", "passage")}
@@ -33,7 +33,7 @@ def exported(tmp_path):
             for split, size in (("test", count), ("dev", 2))
             for number in range(size)
         ]
-        files = {} if refused else xglue.write(folder, kind, rows, mark="" if finished else ".unfinished")
+        files = {} if refused else xglue.write_files(folder, kind, rows, mark="" if finished else ".unfinished")
         manifest = {
             "format": 2,
             "design": "records",
@@ -42,7 +42,7 @@ def exported(tmp_path):
             "published": {"format": "XGLUE", "tasks": list(xglue.forms_of(kind)), "files": files}
             | {"refused": refused},
             "counts": {"labelled": len(rows)},
-            "files": {path.name: store.digest_of(path) for path in folder.iterdir()},
+            "files": {path.name: digest_of(path) for path in folder.iterdir()},
         } | changes
         write_manifest(folder, manifest)
         return folder
@@ -88,7 +88,7 @@ def test_accuracy_is_told_by_language_with_its_interval_and_the_average(exported
     gold = exported("qadsm", {"en": 40, "de": 30})
     mine = predict("QADSM", en=["Good"] * 40, de=[*truth_of(gold, "qadsm", "de")[:-3], "Bad", "Bad", "Good"])
     report = run("--gold", gold, "--predictions", mine)
-    assert (report["kind"], report["predictor"]["spelled"]) == ("records", "mine")
+    assert (report["kind"], report["predictor"]["spelled"]) == ("xglue", "mine")
     found = report["qadsm"]
     assert [(row["language"], row["rows"]) for row in found["languages"]] == [("de", 30), ("en", 40)]
     german, english = (row["estimate"] for row in found["languages"])
@@ -246,7 +246,7 @@ def test_a_set_without_published_files_says_why(exported, predict):
     )
     none = exported("qadsm", {"en": 1}, name="none", published=None)
     assert refusal("--gold", none, "--predictions", mine) == (
-        f"The set none in {none} is of the task type a_type, for which XGLUE has no files; nothing can be predicted "
+        f"The set none in {none} is of the kind a_type, for which XGLUE has no files; nothing can be predicted "
         "for it in them."
     )
 

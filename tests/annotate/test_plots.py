@@ -6,20 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from annotate.reports.heat_map import SHADES, confused_labels, heat_map, top_confusions
 from annotate.reports.numbers import count, estimate, p_value, percent
-from annotate.reports.plots import (
-    ON_ACCENT,
-    SHADES,
-    Mark,
-    Row,
-    axis_of,
-    bars,
-    code_text,
-    confused_labels,
-    forest,
-    heat_map,
-    top_confusions,
-)
+from annotate.reports.plots import Mark, Row, axis_of, bars, forest
+from annotate.reports.svg import ON_ACCENT, code_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 STYLES = Path(__file__).resolve().parents[2] / "annotate" / "static" / "annotate" / "assay.css"

@@ -1,58 +1,15 @@
-"""What audits and decoys found, put into words and tables: for the manager's page, the command and the dataset card.
+"""What audits and decoys found, in words, tables and plots: for the admin's page, the command and the dataset card.
 
-The reports are those of auditing.py and known.py, as they stand in a manifest too. Nothing is counted here.
+The reports are those of quality/audits.py and decoys.py, as they stand in a manifest too. Nothing is counted here.
 """
-
-from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from annotate.kinds import TASK_TYPES
-from annotate.models import Task
-from annotate.quality import audits
-from annotate.quality import decoys as known
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, span
 from annotate.reports.plots import Mark, Row, forest
-from annotate.reports.predictor_report import LANGUAGE, NOTE, NUMBER, Table, name_of
+from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, beside, many, numbered, share, table
 
 NONE = SafeString("")
-FEW = 30  # languages whose picture is shown unasked
-
-
-@dataclass(frozen=True)
-class Checks:
-    """What a task's page shows of its audit, or of its decoys. empty: what to say where there is neither."""
-
-    title: str
-    words: list[str]
-    table: Table
-    plot: SafeString
-    over_limit: list[str]
-    empty: str
-
-    @property
-    def rows(self) -> list[list[tuple[str, str]]]:
-        """The cells of the table with the kinds of their columns."""
-        kinds = [kind for _, kind in self.table.columns]
-        return [list(zip(row, kinds, strict=True)) for row in self.table.rows]
-
-    @property
-    def unfold(self) -> bool:
-        return len(self.table.rows) <= FEW
-
-
-def checks(task: Task) -> Checks | None:
-    """None for records, which no machine labels and whose gold answers the manager's pages show."""
-    if TASK_TYPES[task.task_type].records:
-        return None
-    if task.draw.design == "uniform":
-        audit = audits.report(task)
-        empty = "Nobody checks what the detectors agree on: no post was chosen for it when the task was opened."
-        title, words, table, plot = "The audit of agreement", audit_words(audit), audit_table(audit), audit_plot(audit)
-        return Checks(title, words, table, plot, over_limit(audit), empty)
-    decoys = known.report(task)
-    empty = "None are hidden among its posts: when it was opened, people had labelled none that could be one."
-    return Checks("Decoys", decoy_words(decoys), decoy_table(decoys), decoy_plot(decoys), [], empty)
 
 
 def audit_words(audit: dict) -> list[str]:
@@ -76,27 +33,29 @@ def audit_words(audit: dict) -> list[str]:
 
 def audit_table(audit: dict) -> Table:
     """A row a language: those over the limit first, then those with the most errors, then with the most posts."""
-    rows = [
-        (
-            row["language"],
-            name_of(row["language"]),
-            count(row["posts"]),
-            f"{count(row['audited'])} of {count(row['audited'] + row['unresolved'])}",
-            estimate(row["error"]),
-            span(*row["bounds"]) if row["unresolved"] else "",
-            _audit_note(row, audit["limit"]),
-        )
-        for row in _in_order(audit)
-    ]
     columns = (
-        *LANGUAGE,
-        ("agreed on", NUMBER),
-        ("read", NUMBER),
-        ("wrong, 95% interval", NUMBER),
-        ("if the unread were right, or wrong", NUMBER),
-        ("", NOTE),
+        Column("language", "language", says=_marked),
+        LANGUAGE[1],
+        numbered("posts", "agreed on"),
+        Column("audited", "read", NUMBER, _read),
+        Column("error", "wrong, 95% interval", NUMBER, lambda row: share(row["error"])),
+        Column("bounds", "if the unread were right, or wrong", NUMBER, _bounds),
+        Column("note", "", NOTE, lambda row: _audit_note(row, audit["limit"])),
     )
-    return _by_language(columns, rows)
+    return table(many(len(audit["languages"]), "language"), columns, _in_order(audit))
+
+
+def _marked(row: dict) -> Cell:
+    """The language; a row over the limit is set off."""
+    return Cell(row["language"], row["language"], mark="stuck" if row["over_limit"] else "")
+
+
+def _read(row: dict) -> str:
+    return f"{count(row['audited'])} of {count(row['audited'] + row['unresolved'])}"
+
+
+def _bounds(row: dict) -> str:
+    return span(*row["bounds"]) if row["unresolved"] else ""
 
 
 def _in_order(audit: dict) -> list[dict]:
@@ -158,24 +117,22 @@ def decoy_words(decoys: dict) -> list[str]:
     ]
 
 
-def decoy_table(decoys: dict) -> Table:
-    rows = [
-        (
-            row["language"],
-            name_of(row["language"]),
-            count(row["decoys"]),
-            *(_told(part) for part in (row, row["sheets"])),
-        )
-        for row in decoys["languages"]
-    ]
-    columns = (*LANGUAGE, ("decoys", NUMBER), ("false Yes, 95% interval", NUMBER), ("on sheets", NUMBER))
-    return _by_language(columns, rows)
-
-
 def _told(rate: dict) -> str:
     if not rate["answers"]:
         return NOT_MEASURED
     return f"{count(rate['yes'])} of {count(rate['answers'])}: {estimate(rate['false_yes'])}"
+
+
+DECOYS = (
+    *LANGUAGE,
+    numbered("decoys", "decoys"),
+    Column("false_yes", "false Yes, 95% interval", NUMBER, _told),
+    Column("sheets", "on sheets", NUMBER, lambda row: _told(row["sheets"])),
+)
+
+
+def decoy_table(decoys: dict) -> Table:
+    return table(many(len(decoys["languages"]), "language"), DECOYS, decoys["languages"])
 
 
 def decoy_plot(decoys: dict) -> SafeString:
@@ -196,8 +153,4 @@ def decoy_plot(decoys: dict) -> SafeString:
 def _plotted(language: str, estimates: list[tuple[dict, int]]) -> Row:
     """estimates: each with the posts that it rests on, as people counted them."""
     marks = tuple(Mark(made["value"], made["low"], made["high"], posts) for made, posts in estimates)
-    return Row(language, name_of(language), marks)
-
-
-def _by_language(columns: tuple, rows: list) -> Table:
-    return Table(f"{len(rows)} language{'' if len(rows) == 1 else 's'}", columns, rows)
+    return Row(language, beside(language), marks)

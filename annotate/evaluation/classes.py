@@ -1,0 +1,59 @@
+"""Which labels count as one class, where a predictor or a gold set does not tell them apart.
+
+A predictor that says zh is right on zh-CN and on zh-TW; where people were asked "Is this Chinese?", a predictor that
+tells the two apart is right with either, on those posts and no others. Here and nowhere else it is decided which labels
+are taken together.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from corpora.core.languages import finer as finer_labels
+
+
+class ClassError(ValueError):
+    """Classes that cannot be used together; says which."""
+
+
+def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
+    """Finer label -> the class that it is taken into; labels that are not in it stay as they are.
+
+    mappings: of each predictor, its coarse classes with the labels that they stand for. ClassError where a label would
+    be of two classes.
+    """
+    classes: dict[str, set[str]] = {}
+    for mapping in mappings:
+        for coarse, finer in mapping.items():
+            classes.setdefault(coarse, set()).update(finer)
+    folded: dict[str, str] = {}
+    for coarse in sorted(classes):
+        for label in sorted(classes[coarse] - {coarse}):
+            other = folded.setdefault(label, coarse)
+            if other != coarse:
+                raise ClassError(
+                    f"The label {label} is of two classes, {other} and {coarse}; declare it in one of them."
+                )
+    for coarse, holder in folded.items():
+        if coarse in classes:
+            raise ClassError(f"{coarse} stands for several labels and is part of {holder}; declare one class of all.")
+    return folded
+
+
+def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """Coarse code -> the labels, as folded, that are right where people used the code; empty without such codes.
+
+    codes: the labels of the gold sets and the languages asked about in them. ClassError where a predictor's class has
+    only some labels of a code, and others besides.
+    """
+    found = {}
+    for code in sorted(set(codes)):
+        finer = set(finer_labels(code))
+        if not finer:
+            continue
+        for label, holder in sorted(folded.items()):
+            if label not in finer and holder != code and any(folded.get(other) == holder for other in finer):
+                raise ClassError(
+                    f"The class {holder} of a predictor has {label} besides labels of {code}, which people were asked "
+                    f"about; declare {holder} without it, or leave the gold set that asks about {code} out."
+                )
+        found[code] = frozenset({folded.get(label, label) for label in finer} - {code})
+    return found

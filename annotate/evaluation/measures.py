@@ -1,0 +1,227 @@
+"""What is measured of a predictor on joined gold sets: the parts of a report, as dicts that JSON can hold.
+
+How sets and labels come together is in matching.py; how numbers are estimated, in metrics.py.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from annotate.core.comparing import difference, holm
+from annotate.evaluation import metrics, unread_triggers
+from annotate.evaluation.matching import Joined, Subject, join
+from annotate.evaluation.metrics import Pair
+from annotate.goldsets.reading import GoldRow, GoldSet
+from annotate.kinds.designs import DESIGNS, Design
+from annotate.kinds.labels import label_name
+from corpora.core.languages import UND
+
+WELL_MEASURED = 30  # posts that a language has at least for the second of the means
+
+
+def sources(measure: str) -> list[Design]:
+    """The designs whose sets tell a measure; that of samples of all posts comes last."""
+    found = [design for design in DESIGNS.values() if measure in design.measures]
+    return sorted(found, key=lambda design: design.of_stream)
+
+
+def _source(measure: str, joined: Joined) -> str:
+    return " and ".join(design.name for design in sources(measure) if joined.has(design))
+
+
+def described(subject: Subject, voted: bool) -> dict[str, Any]:
+    return {
+        "name": subject.name,
+        "version": subject.version,
+        "spelled": subject.spelled,
+        "voted": voted,
+        "mapping": {coarse: list(labels) for coarse, labels in subject.mapping.items()},
+    }
+
+
+def accuracy(joined: Joined) -> dict[str, Any]:
+    assert joined.uniform is not None
+    assert joined.labelled is not None
+    found = {}
+    for key, with_und in (("with_und", True), ("without_und", False)):
+        found[key] = metrics.accuracy(joined.uniform, with_und=with_und).as_dict()
+        found[f"naive_{key}"] = metrics.naive_accuracy(joined.labelled, with_und=with_und).as_dict()
+    return found
+
+
+def recall(joined: Joined) -> dict[str, Any] | None:
+    found = {
+        label: metrics.recall(label, joined.uniform, joined.recall)
+        for label in metrics.recall_labels(joined.uniform, joined.recall)
+    }
+    if not found:
+        return None
+    values = {label: measured.value for label, measured in found.items() if not _twice(label, found, joined)}
+    well = {label: value for label, value in values.items() if found[label].posts >= WELL_MEASURED}
+    return {
+        "source": _source("recall", joined),
+        # Und is a row like the others, and without it no mean is one with und.
+        "macro": _macros(*((part if UND in part else {}, part) for part in (values, well))),
+        "languages": [
+            {
+                "language": label,
+                "name": label_name(label),
+                "estimate": measured.as_dict(),
+                "note": _note(label, found, joined),
+            }
+            for label, measured in found.items()
+        ],
+    }
+
+
+Values = dict[str, float | None]
+
+
+def _macros(every: tuple[Values, Values], well: tuple[Values, Values]) -> dict[str, Any]:
+    """The means with and without und over all, and over the labels with enough posts: a few are worth little."""
+    return _macro(*every) | {"well_measured": {"least_posts": WELL_MEASURED} | _macro(*well)}
+
+
+def _macro(with_und: Values, without_und: Values) -> dict[str, Any]:
+    """Means over what was measured; languages: how many that are, und apart."""
+    languages = {label: value for label, value in without_und.items() if label != UND}
+    return {
+        "with_und": metrics.mean(with_und.values()),
+        "without_und": metrics.mean(languages.values()),
+        "languages": sum(value is not None for value in languages.values()),
+    }
+
+
+def _twice(label: str, found: Collection[str], joined: Joined) -> bool:
+    """Whether a coarse code is there beside labels of its own, which a mean would count twice."""
+    return not joined.asked.get(label, frozenset()).isdisjoint(found)
+
+
+def _note(label: str, found: Collection[str], joined: Joined) -> str:
+    finer = sorted(finer for finer, coarse in joined.fold.items() if coarse == label)
+    if finer or label not in joined.asked:
+        return f"{', '.join(finer)} taken together" if finer else ""
+    finer = sorted(joined.asked[label])
+    apart = "; its labels have rows of their own, so it is not in the mean" if _twice(label, found, joined) else ""
+    return f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
+
+
+def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
+    found = {
+        label: [metrics.precision(label, joined.uniform, joined.precision, with_und=und) for und in (True, False)]
+        for label in metrics.precision_labels(joined.uniform, joined.precision)
+    }
+    if not found:
+        return None
+    # Else the mean would be that of all the codes that a predictor ever says by mistake.
+    there = {UND, *joined.precision, *({cell.truth for cell in joined.labelled.cells} if joined.labelled else ())}
+    absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
+    averaged = [label for label in found if label in there and not _twice(label, found, joined)]
+    well = [label for label in averaged if found[label][0].posts >= WELL_MEASURED]
+    notes = {label: [_note(label, found, joined), _foreign(label, subject, joined), absent[label]] for label in found}
+    return {
+        "source": _source("precision", joined),
+        "macro": _macros(
+            *(
+                ({label: found[label][0].value for label in part}, {label: found[label][1].value for label in part})
+                for part in (averaged, well)
+            )
+        ),
+        "languages": [
+            {
+                "language": label,
+                "name": label_name(label),
+                "with_und": with_und.as_dict(),
+                # Of what a predictor calls undefined, only undefined posts are right.
+                "without_und": without_und.as_dict() if label != UND else None,
+                "note": "; ".join(filter(None, notes[label])),
+            }
+            for label, (with_und, without_und) in found.items()
+        ],
+    }
+
+
+def _foreign(label: str, subject: Subject, joined: Joined) -> str:
+    others = unread_triggers.strangers(subject, joined).get(label)
+    return f"drawn by {unread_triggers.spelled(others)}; precision on other posts is unknown" if others else ""
+
+
+def recall_check(joined: Joined) -> list[dict[str, Any]] | None:
+    assert joined.uniform is not None
+    pairs = {}
+    for label, found in sorted(joined.recall.items()):
+        # Without the posts of the recall set, since the test is of independent samples.
+        on_uniform = metrics.recall_on(joined.uniform, label, found)
+        if on_uniform.posts and found:
+            pairs[label] = metrics.recall_in(found, label), on_uniform
+    p_values = [difference(first.estimate, second.estimate) for first, second in pairs.values()]
+    return [
+        {
+            "language": label,
+            "name": label_name(label),
+            "recall_set": first.as_dict(),
+            "uniform_set": second.as_dict(),
+            "p": p,
+            "p_holm": adjusted,
+        }
+        for (label, (first, second)), p, adjusted in zip(pairs.items(), p_values, holm(p_values), strict=True)
+    ] or None
+
+
+def balanced(joined: Joined) -> dict[str, Any]:
+    weights = metrics.natural_weights(joined.uniform) if joined.uniform else None
+    return {
+        "languages": [
+            {
+                "language": label,
+                "name": label_name(label),
+                "balanced": metrics.balanced_precision(label, _as_asked(label, joined)).as_dict(),
+                "natural": metrics.balanced_precision(label, _as_asked(label, joined), weights).as_dict()
+                if weights and weights.get(label)
+                else None,
+            }
+            for label in sorted(joined.recall)
+        ]
+    }
+
+
+def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
+    """The recall sets as they are for one row: a coarse code that people used has all the posts of its labels."""
+    sets: dict[str, dict[str, str]] = {}
+    for language, found in joined.recall.items():
+        told = {key: joined.within(said, label) for key, said in found.items()}
+        sets.setdefault(joined.within(language, label), {}).update(told)
+    return sets
+
+
+def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]]) -> dict[str, Any]:
+    read = [(gold, rows) for gold, rows in left if not DESIGNS[gold.design].by_trigger]
+    # The classes of both, so that neither is blamed for what the other does not tell apart.
+    sides = [join(subject, read, [first.mapping, second.mapping]) for subject in (first, second)]
+    truths = dict(sides[0].truths)
+    if sides[0].labelled:
+        truths |= {key: cell.truth for key, cell in sides[0].labelled.posts.items() if cell.read}
+    pairs = [
+        Pair(truth, *(side.within(side.said[key], truth) == truth for side in sides)) for key, truth in truths.items()
+    ]
+    return {
+        "other": described(second, any(second.voted_in(gold) for gold, _ in read)),
+        "overall": metrics.compared(pairs),
+        "together": _together(sides[0].fold),
+        "languages": [
+            {"language": label, "name": label_name(label)} | row
+            for label, row in metrics.compared_by_label(pairs).items()
+        ],
+    }
+
+
+def _together(fold: dict[str, str]) -> dict[str, list[str]]:
+    """Class -> the labels that are taken together in it."""
+    return {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted(set(fold.values()))}
+
+
+def confusion(joined: Joined) -> dict[str, Any] | None:
+    cells = metrics.confusion(joined.uniform, joined.recall)
+    if not cells:
+        return None
+    labels = {label for truth, said, _ in cells for label in (truth, said)}
+    return {"labels": sorted(labels, key=lambda label: (label == UND, label)), "cells": [list(cell) for cell in cells]}

@@ -1,0 +1,303 @@
+"""Accuracy, recall, precision and confusions of a predictor, from gold sets already joined with what it says.
+
+Labels come here with those that count as one class taken together (classes.py). How proportions are estimated is in
+estimation.py; which sets may be used for what, with the callers.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from annotate.core.comparing import holm, mcnemar
+from annotate.core.estimation import (
+    UNKNOWN,
+    Estimate,
+    Guess,
+    Stratum,
+    pooled,
+    proportion,
+    reweighted_precision,
+    stratified,
+)
+from corpora.core.languages import UND
+
+
+class Cell(NamedTuple):
+    """What is alike of posts of a uniform set. stratum: the label on which the detectors agreed, "" where they did
+    not; agreed: the class of that label; read: whether people labelled it, and truth is not the detectors' own label;
+    said: by the predictor."""
+
+    stratum: str
+    agreed: str
+    read: bool
+    truth: str
+    said: str
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """posts: id -> its cell. frame: the number of posts drawn from, None where it is not known."""
+
+    posts: Mapping[str, Cell]
+    frame: int | None
+
+    @cached_property
+    def cells(self) -> Counter[Cell]:
+        return Counter(self.posts.values())
+
+    @cached_property
+    def drawn(self) -> Counter[str]:
+        """Stratum -> its posts."""
+        return _by_stratum(self.cells)
+
+    @cached_property
+    def read(self) -> Counter[str]:
+        """Stratum -> those of its posts that people have read."""
+        return _by_stratum({cell: posts for cell, posts in self.cells.items() if cell.read})
+
+    def weight(self, cell: Cell) -> float:
+        """How many posts of the draw one that was read stands for; 0 for one that was not."""
+        return self.drawn[cell.stratum] / self.read[cell.stratum] if cell.read else 0.0
+
+    def as_labelled(self) -> "Uniform":
+        """The same set, if all of its labels were from people."""
+        return Uniform(
+            {key: cell._replace(stratum="", agreed="", read=True) for key, cell in self.posts.items()}, self.frame
+        )
+
+
+# Language -> id -> what the predictor says of a post that is in it.
+RecallSets = Mapping[str, Mapping[str, str]]
+# Language -> id -> the label, X, not-X or und, of a post of its queue that the predictor labels X.
+PrecisionSets = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An estimate and how many posts, read by people, it rests on."""
+
+    estimate: Estimate
+    posts: int
+
+    @property
+    def value(self) -> float | None:
+        return self.estimate.value
+
+    def as_dict(self) -> dict[str, float | None]:
+        return self.estimate.as_dict() | {"posts": self.posts}
+
+
+def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for cell, posts in cells.items():
+        counted[cell.stratum] += posts
+    return counted
+
+
+def share(
+    uniform: Uniform,
+    domain: Callable[[Cell], bool],
+    right: Callable[[Cell], bool],
+    apart: Collection[str] = (),
+) -> Measured:
+    """The share of the right in a domain of a uniform set, by stratum. apart: ids that are counted elsewhere.
+
+    Of posts that people have not read, the label that the detectors agreed on is a guess at the truth.
+    """
+    without = Counter(uniform.posts[key] for key in apart if key in uniform.posts)
+    tallies = {name: _Tally() for name in uniform.drawn}
+    for cell, all_posts in uniform.cells.items():
+        posts, tally = all_posts - without[cell], tallies[cell.stratum]
+        true = (int(domain(cell)), int(domain(cell) and right(cell)))
+        if cell.read:
+            tally.domain += posts * true[0]
+            tally.hits += posts * true[1]
+        if cell.stratum:
+            as_agreed = cell._replace(truth=cell.agreed)
+            guess = (int(domain(as_agreed)), int(domain(as_agreed) and right(as_agreed)))
+            tally.guessed_domain += posts * guess[0]
+            tally.guessed_hits += posts * guess[1]
+            if cell.read and true != guess:
+                tally.off[true[0] - guess[0], true[1] - guess[1]] += posts
+    strata = [
+        Stratum(drawn, uniform.read[name], tally.domain, tally.hits, tally.guess if name else None)
+        for (name, drawn), tally in zip(uniform.drawn.items(), tallies.values(), strict=True)
+    ]
+    return Measured(stratified(strata, frame=uniform.frame), sum(tally.domain for tally in tallies.values()))
+
+
+@dataclass
+class _Tally:
+    """Posts of one stratum: those read in the domain and right; all as guessed; and what was guessed wrong."""
+
+    domain: int = 0
+    hits: int = 0
+    guessed_domain: int = 0
+    guessed_hits: int = 0
+    off: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    @property
+    def guess(self) -> Guess:
+        off = tuple((posts, *difference) for difference, posts in self.off.items())
+        return Guess(self.guessed_domain, self.guessed_hits, off)
+
+
+def together(*parts: Measured) -> Measured:
+    """Of disjoint posts of the same language."""
+    known = [part for part in parts if part.posts]
+    if len(known) == 1:
+        return known[0]
+    return Measured(pooled(*(part.estimate for part in known)), sum(part.posts for part in known))
+
+
+def counted(hits: int, of: int) -> Measured:
+    return Measured(proportion(hits, of), of)
+
+
+def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
+    return share(uniform, lambda cell: with_und or cell.truth != UND, lambda cell: cell.said == cell.truth)
+
+
+def naive_accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
+    """With the detectors' labels taken for the truth, as they stand in the set."""
+    cells = {cell: posts for cell, posts in uniform.cells.items() if with_und or cell.truth != UND}
+    return counted(sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values()))
+
+
+# --- by language; und is one of the classes where a uniform set measures it
+
+
+def recall_on(uniform: Uniform, label: str, apart: Collection[str] = ()) -> Measured:
+    return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart)
+
+
+def recall_in(found: Mapping[str, str], label: str) -> Measured:
+    """On a recall set's posts in one language."""
+    return counted(sum(said == label for said in found.values()), len(found))
+
+
+def recall(label: str, uniform: Uniform | None, sets: RecallSets) -> Measured:
+    """On both kinds of sets, as far as they are there, a post counted once."""
+    found = sets.get(label, {})
+    return together(recall_in(found, label), *([recall_on(uniform, label, found)] if uniform else []))
+
+
+def precision(label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_und: bool) -> Measured:
+    """Likewise. Without und, posts that people called undefined are left out; with it, they are wrong."""
+    shown = sets.get(label, {})
+    kept = [truth for truth in shown.values() if with_und or truth != UND]
+    parts = [counted(sum(truth == label for truth in kept), len(kept))]
+    if uniform:
+        parts.append(
+            share(
+                uniform,
+                lambda cell: cell.said == label and (with_und or cell.truth != UND),
+                lambda cell: cell.truth == label,
+                shown,
+            )
+        )
+    return together(*parts)
+
+
+def recall_labels(uniform: Uniform | None, sets: RecallSets) -> list[str]:
+    """The labels whose recall these sets can tell something about; und last."""
+    return _und_last({*sets, *({cell.truth for cell in uniform.cells if cell.read} if uniform else ())})
+
+
+def precision_labels(uniform: Uniform | None, sets: PrecisionSets) -> list[str]:
+    return _und_last({*sets, *({cell.said for cell in uniform.cells if cell.read} if uniform else ())})
+
+
+def _und_last(labels: Iterable[str]) -> list[str]:
+    return sorted(labels, key=lambda label: (label == UND, label))
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The plain mean of what was measured; None where nothing was."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+# --- precision on languages in equal parts
+
+
+def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float] | None = None) -> Measured:
+    """Precision on recall sets, if all their languages were equally common, or were so as `weights` say.
+
+    Posts of languages without a recall set, and undefined ones, have no part in it. UNKNOWN where the language's own
+    weight is 0.
+    """
+    own = sets[label]
+    own_weight = weights.get(label, 0.0) if weights is not None else 1.0
+    triggers = sum(said == label for found in sets.values() for said in found.values())
+    if not own_weight:
+        return Measured(UNKNOWN, triggers)
+    others = [
+        (
+            float(sum(said == label for said in found.values())),
+            float(len(found)),
+            (weights.get(other, 0.0) if weights is not None else 1.0) / own_weight,
+        )
+        for other, found in sets.items()
+        if other != label and found
+    ]
+    right = float(sum(said == label for said in own.values()))
+    return Measured(reweighted_precision((right, float(len(own))), others), triggers)
+
+
+def natural_weights(uniform: Uniform) -> dict[str, float]:
+    """Label -> how many posts of the draw are so, estimated by stratum."""
+    weights: dict[str, float] = {}
+    for cell, posts in uniform.cells.items():
+        weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weight(cell)
+    return weights
+
+
+# --- confusions, and two predictors on the same posts
+
+
+def confusion(uniform: Uniform | None, sets: RecallSets) -> list[tuple[str, str, float]]:
+    """(truth, said, posts): of the uniform set, weighted by stratum; without one, of the recall sets."""
+    weights: dict[tuple[str, str], float] = {}
+    if uniform:
+        for cell, posts in uniform.cells.items():
+            if cell.read:
+                pair = cell.truth, cell.said
+                weights[pair] = weights.get(pair, 0.0) + posts * uniform.weight(cell)
+    else:
+        for label, found in sets.items():
+            for said, posts in Counter(found.values()).items():
+                weights[label, said] = float(posts)
+    return [(truth, said, round(weight, 6)) for (truth, said), weight in sorted(weights.items())]
+
+
+class Pair(NamedTuple):
+    """One post that people have read, and which of two predictors is right on it."""
+
+    truth: str
+    first: bool
+    second: bool
+
+
+def compared(pairs: Collection[Pair]) -> dict[str, float | int]:
+    """McNemar's exact test on paired posts."""
+    only_first = sum(pair.first and not pair.second for pair in pairs)
+    only_second = sum(pair.second and not pair.first for pair in pairs)
+    return {
+        "items": len(pairs),
+        "only_first": only_first,
+        "only_second": only_second,
+        "p": mcnemar(only_first, only_second),
+    }
+
+
+def compared_by_label(pairs: Iterable[Pair]) -> dict[str, dict[str, float | int]]:
+    """The same for each true label, corrected for their number."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.truth, []).append(pair)
+    rows = {label: compared(groups[label]) for label in _und_last(groups)}
+    adjusted = holm([row["p"] for row in rows.values()])
+    return {label: row | {"p_holm": p} for (label, row), p in zip(rows.items(), adjusted, strict=True)}

@@ -1,0 +1,216 @@
+"""How far annotators agree, as quality/agreement.py reports it, in tables, plots and words: for page, command and card.
+
+Nothing is counted here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotate.kinds.labels import label_name
+from annotate.reports.numbers import NOT_MEASURED, coefficient, count, percent, span
+from annotate.reports.plots import Mark, Row, forest
+from annotate.reports.tables import (
+    LANGUAGE,
+    NUMBER,
+    ONE_LANGUAGE,
+    SHORT,
+    Cell,
+    Column,
+    Table,
+    language,
+    numbered,
+    table,
+)
+
+ALL = "all"
+NONE = SafeString("")
+Section = Mapping[str, Any]
+Address = Callable[[int], str]  # of the page of a person, or of a unit, by its key
+
+# Which figures a table has, and what they are called there. The ordinal alpha is left out where labels are no grades.
+COMMAND = {
+    **{key: key for key in ("units", "annotators", "judgments", "observed")},
+    "nominal": "alpha",
+    "ordinal": "ordinal alpha",
+}
+PAGE = {
+    "units_of_two": "units of two answers or more",
+    "annotators": "annotators",
+    "observed": "observed agreement, 95% interval",
+    "nominal": "alpha, nominal",
+    "ordinal": "alpha, ordinal",
+}
+MEASURES = ("observed", "nominal", "ordinal")
+
+
+def nowhere(key: int) -> str:
+    """The address where there are no pages, as on a terminal."""
+    return ""
+
+
+def measured(key: str, heading: str, digits: int) -> Column:
+    """A coefficient, which may be below 0, and have no interval."""
+    return Column(key, heading, NUMBER, lambda row: _measure(row[key], digits))
+
+
+def _measure(made: Section | None, digits: int) -> Cell:
+    return Cell(coefficient(made, digits), made["value"] if made else None)
+
+
+def agreement_table(
+    report: Section, headings: Mapping[str, str], *, digits: int = 3, on_page: bool = False, asked: str = ""
+) -> Table:
+    """A row a language, and one of all, where there are several. headings: figure -> its heading.
+
+    on_page: with the language in one column, and sorted as was asked.
+    """
+    told = [key for key in headings if key != "ordinal" or report["ordered"]]
+    columns = [
+        measured(key, headings[key], digits) if key in MEASURES else numbered(key, headings[key]) for key in told
+    ]
+    rows, total = _parts(report)
+    if on_page:
+        first = Column("language", "language", SHORT, _language)
+        return table("Agreement by language", (first, *columns), rows, total=total, slug="agreement", asked=asked)
+    return table("languages", (*LANGUAGE, *columns), [*rows, *total])
+
+
+def _language(row: dict) -> Cell:
+    return Cell("all languages") if row["language"] == ALL else language(row["language"])
+
+
+def _parts(report: Section) -> tuple[list[dict], list[dict]]:
+    """The section of each language, and of all where there are several or none is known."""
+    languages = [{**part, "language": code} for code, part in report["languages"].items()]
+    return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]
+
+
+def accuracy_table(report: Section) -> Table:
+    """Where true labels were given: how often they are met."""
+
+    def right(key: str, heading: str) -> Column:
+        return Column(key, heading, NUMBER, lambda row: accuracy(row["gold"][key]))
+
+    columns = (
+        *LANGUAGE,
+        numbered("units", "with a true label", lambda row: row["gold"]["units"]),
+        right("majority", "majority right"),
+        right("dawid_skene", "Dawid-Skene right"),
+    )
+    rows, total = _parts(report)
+    return table("languages", columns, [*rows, *total])
+
+
+def rest_table(
+    rows: Sequence[Section],
+    names: Mapping[int, str],
+    *,
+    address: Address = nowhere,
+    digits: int = 3,
+    asked: str = "",
+) -> Table:
+    """Each annotator against the rest, who agrees least first. names: by primary key; a pseudonym of whoever has none.
+
+    rows: the report's against_rest, or the first of it.
+    """
+
+    def person(row: Section) -> Cell:
+        name = names.get(row["annotator"], row["pseudonym"])
+        return Cell(name, name.casefold(), address(row["annotator"]))
+
+    columns = (
+        Column("name", "annotator", says=person),
+        numbered("units", "units shared"),
+        measured("agreement", "agreement with the others, 95% interval", digits),
+        measured("kappa", "kappa", digits),
+    )
+    return table("Each annotator against the rest", columns, rows, slug="rest", asked=asked)
+
+
+def difference_table(rows: Sequence[Section], *, address: Address = nowhere, asked: str = "") -> Table:
+    """The units of which Dawid and Skene's model says what no label with the most votes is, the surest first."""
+
+    def said(key: str, heading: str) -> Column:
+        return Column(key, heading, says=lambda row: Cell(" or ".join(row[key]), row[key]))
+
+    columns = (
+        Column("item", "record", says=lambda row: Cell(row["item"], row["item"], address(row["unit"]))),
+        ONE_LANGUAGE,
+        Column("votes", "answers", says=lambda row: Cell(_votes(row))),
+        said("majority", "most say"),
+        said("dawid_skene", "the model says"),
+        Column(
+            "posterior", "with a probability of", NUMBER, lambda row: Cell(percent(row["posterior"]), row["posterior"])
+        ),
+    )
+    return table("Where the model says otherwise", columns, rows, slug="differs", asked=asked)
+
+
+def _posterior(row: Section) -> Cell:
+    return Cell(percent(row["posterior"]), row["posterior"])
+
+
+def _votes(row: Section) -> str:
+    return ", ".join(f"{label}: {number}" for label, number in row["votes"].items())
+
+
+def words(report: Section) -> list[str]:
+    """A sentence on the agreement in all, one on Dawid and Skene's model, and one on the true labels, if there are."""
+    part, model = report[ALL], report[ALL]["dawid_skene"]
+    repeats = " (repeats counted)" if report["repeats"] else ""
+    told = [
+        f"{count(part['judgments'])} judgments of {count(part['annotators'])} annotators on {count(part['units'])} "
+        f"units{repeats}, {count(part['units_of_two'])} of them judged by two or more: alpha is "
+        f"{coefficient(part['nominal'], 4)}.",
+        f"Dawid and Skene's model differs from what has the most votes on {count(len(model['differs']))} units; on "
+        f"{count(model['tied'])} the votes tie.",
+    ]
+    if not model["converged"]:
+        told[1] += f" It has not converged in {count(model['rounds'])} rounds, so its figures are no maximum."
+    if gold := part["gold"]:
+        unknown = f" {count(gold['unknown'])} true labels are of no unit here." if gold["unknown"] else ""
+        told.append(
+            f"Of {count(gold['units'])} units with a true label the majority, ties counted by their shares, has "
+            f"{accuracy(gold['majority'])} right, and Dawid-Skene {accuracy(gold['dawid_skene'])}.{unknown}"
+        )
+    return told
+
+
+def accuracy(made: Mapping[str, Any]) -> str:
+    """89.66% [89.0, 90.3]: to the hundredth, as such sets are published."""
+    if made["value"] is None:
+        return NOT_MEASURED
+    return f"{made['value']:.2%} {span(made['low'], made['high'])}"
+
+
+# --- plots
+
+_alphas = partial(forest, counted="units", axis=(0, 100), decimals=True)
+
+
+def agreement_plot(report: Section) -> SafeString:
+    key = "ordinal" if report["ordered"] else "nominal"
+    if report[ALL][key]["value"] is None:
+        return NONE
+    parts = {code: part[key] for code, part in report["languages"].items() if part[key]["value"] is not None}
+    if len(parts) != 1:
+        parts[ALL] = report[ALL][key]
+    rows = [Row(code, label_name(code) if code != ALL else "", (_mark(made),)) for code, made in parts.items()]
+    return _alphas(rows, title=f"Krippendorff’s alpha ({key})")
+
+
+def rest_plot(report: Section, names: Mapping[int, str]) -> SafeString:
+    rows = [
+        Row(names.get(row["annotator"], row["pseudonym"]), "", (_mark(row["agreement"]),))
+        for row in report[ALL]["against_rest"]
+        if row["agreement"]["value"] is not None
+    ]
+    return _alphas(rows, title="Each annotator against the rest") if rows else NONE
+
+
+def _mark(made: Section) -> Mark:
+    low, high = (made["value"] if made[end] is None else made[end] for end in ("low", "high"))
+    return Mark(made["value"], low, high, made["units"])

@@ -1,0 +1,177 @@
+"""The people of a task, what they say, and the pauses: tables, a plot and words for the manager's pages.
+
+The figures are those of work/statistics.py. address: of the page of a person, by their key.
+"""
+
+from collections.abc import Callable, Iterable
+
+from django.utils.safestring import SafeString
+
+from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Rule
+from annotate.core.pause_rule import table as chances
+from annotate.reports.numbers import NOT_MEASURED, percent
+from annotate.reports.plots import Mark, Row, forest
+from annotate.reports.progress import person
+from annotate.reports.tables import (
+    NUMBER,
+    SENTENCE,
+    SHORT,
+    Cell,
+    Column,
+    Table,
+    numbered,
+    numbers,
+    share,
+    table,
+    timed,
+    when,
+)
+
+Address = Callable[[int], str]
+NONE = SafeString("")
+GOLD = (
+    numbered("asked", "gold answers", lambda row: row["known"]["asked"] if row["known"] else 0),
+    Column("right", "right, 95% interval", NUMBER, lambda row: share(row["known"] and row["known"]["accuracy"])),
+    Column("left", "gold answers left", SHORT, lambda row: _left(row["left"])),
+)
+
+
+def people_table(
+    people: list[dict], times: dict, pauses: list[dict], address: Address, asked: str, *, tested: bool
+) -> Table:
+    """tested: whether who may work has passed a test."""
+    quartiles = {row["annotator"]: row["quartiles"] for row in times["annotators"]}
+    running = {row["annotator"]: row for row in pauses if row["running"]}
+    heads = (
+        person(address),
+        *numbers({"answers": "answers", "skips": "skips", "voided": "voided"}),
+        Column("time", "seconds, median (quartiles)", NUMBER, lambda row: _time(quartiles.get(row["annotator"]))),
+        *(GOLD if any(row["known"] or row["left"] for row in people) else ()),
+        timed("last", "last judged"),
+        Column("state", "may work in", SENTENCE, lambda row: _now(row, running.get(row["annotator"]), tested)),
+    )
+    return table("Annotators", heads, people, slug="people", asked=asked)
+
+
+def _time(quartiles: list[float] | None) -> Cell:
+    if quartiles is None:
+        return Cell(NOT_MEASURED)
+    low, middle, high = quartiles
+    return Cell(f"{middle:,.1f} ({low:,.1f}–{high:,.1f})", middle)
+
+
+def _left(left: dict[str, int]) -> Cell:
+    """The least first: whoever has none left in a language is not watched there any more."""
+    fewest = sorted(left.items(), key=lambda row: (row[1], row[0]))
+    return Cell(", ".join(f"{queue} {count:,}" for queue, count in fewest), min(left.values(), default=-1))
+
+
+def _now(row: dict, pause: dict | None, tested: bool) -> Cell:
+    if pause:
+        return Cell("none: paused", "", note="new" if pause["new"] else "")
+    if not row["active"]:
+        return Cell("none: locked out", "")
+    why_none = "none: no test passed" if tested else "none: reads none of them"
+    return Cell(", ".join(row["may"]) or why_none, ", ".join(row["may"]))
+
+
+def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
+    """Who is right in how many gold answers, the worst first, with the line below which the task pauses."""
+    found = [row for row in people if row["known"]]
+    found.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
+    rows = [
+        Row(row["name"], "", (Mark(made["value"], made["low"], made["high"], row["known"]["asked"]),))
+        for row in found
+        if (made := row["known"]["accuracy"])
+    ]
+    bar = (rule.below, f"asked for: {percent(rule.below)}") if rule.below else None
+    if not rows:
+        return NONE
+    return forest(rows, title="Right in gold answers", counted="asked", axis=(0, 100), limit=bar)
+
+
+# --- one person
+
+
+LABELS = (
+    Column("label", "label"),
+    Column("own", "theirs", NUMBER, lambda row: Cell(percent(row["own"]), row["own"])),
+    Column("all", "everybody’s", NUMBER, lambda row: Cell(percent(row["all"]), row["all"])),
+)
+
+
+def labels_table(rows: Iterable[dict], asked: str) -> Table:
+    return table("Labels", LABELS, rows, slug="labels", asked=asked)
+
+
+# --- pauses
+
+
+def paused_table(pauses: Iterable[dict], asked: str, address: Address | None = None) -> Table:
+    """Without an address the pauses of one person, who is not named."""
+    heads = (
+        *([person(address)] if address else []),
+        timed("at", "since"),
+        Column("why", "why", SENTENCE, lambda row: Cell(_why(row), _why(row), note="new" if row["new"] else "")),
+        *numbers({"right": "right", "asked": "of gold answers"}),
+        Column("until", "until", says=_until),
+    )
+    return table("Pauses", heads, pauses, slug="paused", asked=asked)
+
+
+def _why(row: dict) -> str:
+    if row["by"]:
+        return f"{row['by']}: {row['reason']}"
+    return f"the task’s rule; {row['reason']}" if row["reason"] else "the task’s rule"
+
+
+def _until(row: dict) -> Cell:
+    at = row["lifted_at"]
+    return Cell(f"{when(at).shown}, {row['lifted_by']}", at) if at else Cell("now")
+
+
+def voided(annotator: object, done) -> str:
+    """What pausing.void did."""
+    if not done.answers and not done.reopened:
+        return f"{annotator} had no answers that count, so nothing was voided."
+    answers = "1 answer" if done.answers == 1 else f"{done.answers:,} answers"
+    units = "1 unit is" if done.reopened == 1 else f"{done.reopened:,} units are"
+    return f"Voided {answers} of {annotator}; {units} back in the queue."
+
+
+# --- the rule that pauses
+
+
+def rule_tables(rule: Rule, asked: str) -> list[tuple[str, Table]]:
+    """What each rule does to people of each accuracy, the task's own rule among them; a table for each question."""
+    rules = list(dict.fromkeys([rule, *CHOICES]))
+    found = chances(rules)
+    made = []
+    for place, number_asked in enumerate(ASKED):
+        cells = {(row.rule, row.accuracy): _chance(row, row.by[place][1]) for row in found}
+        words = f"Paused by the {number_asked}th gold answer"
+        made.append((words, _by_rule(f"by{number_asked}", words, rules, rule, cells, asked)))
+    cells = {(row.rule, row.accuracy): Cell(f"{row.mean:,.1f}", row.mean) if row.mean else Cell("") for row in found}
+    words = "Gold answers until the pause, on average"
+    return [*made, (words, _by_rule("mean", words, rules, rule, cells, asked))]
+
+
+def _chance(row, chance: float) -> Cell:
+    return Cell(percent(chance), chance, mark="falsely" if row.falsely else "")
+
+
+def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: dict, asked: str) -> Table:
+    def below(rule: Rule) -> Cell:
+        return Cell(f"{100 * rule.below:g}%", rule.below, note="this task" if rule == own else "")
+
+    def right_in(accuracy: float) -> Column:
+        told = f"{100 * accuracy:g}"
+        return Column(f"of{told}", f"right in {told}%", NUMBER, lambda rule: cells[rule, accuracy])
+
+    heads = (
+        Column("rule", "pause who is right in less than", says=below),
+        Column("confidence", "how certain", NUMBER, lambda rule: Cell(f"{100 * rule.confidence:g}%", rule.confidence)),
+        numbered("least", "from gold answer", lambda rule: rule.least),
+        *map(right_in, ACCURACIES),
+    )
+    return table(words, heads, rules, slug=slug, asked=asked)

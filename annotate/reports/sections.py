@@ -1,0 +1,125 @@
+"""What the sections of a report are made of, whatever was measured: words, tables, and plots with many languages."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotate.reports.plots import Mark, Row, axis_of, forest
+from annotate.reports.tables import NOTE, NUMBER, Column, Table, beside, numbered, share
+
+# Rows of one picture at most, so that it fits on a printed page. What is longer goes on in the next, on the same axis.
+SINGLES, PAIRS = 40, 24
+UNMEASURED: Mapping[str, Any] = {"value": None, "low": 0.0, "high": 1.0}
+
+
+@dataclass(frozen=True)
+class Section:
+    """words: sentences for who publishes the numbers. loud: what nobody may overlook. plots: makes the pictures."""
+
+    slug: str
+    title: str
+    words: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    loud: str = ""
+    plots: Callable[[], list[SafeString]] = list
+
+
+# --- tables
+
+
+def estimate_columns(key: str, heading: str) -> tuple[Column, ...]:
+    """An estimate of a row, which may be None, the posts that it rests on, and its effective count."""
+
+    def found(row: dict) -> Mapping[str, Any]:
+        return row.get(key) or UNMEASURED
+
+    return (
+        Column(key, heading, NUMBER, lambda row: share(found(row))),
+        numbered(f"{key}_posts", "posts", lambda row: found(row).get("posts", found(row).get("count"))),
+        numbered(f"{key}_counts_as", "counts as", lambda row: found(row).get("count")),
+    )
+
+
+def dense(table: Table) -> tuple[Table, ...]:
+    """The table without the columns that say the same in no row: no notes, no effective counts; none without rows."""
+    empty = set()
+    for n, column in enumerate(table.columns):
+        noteless = column.kind == NOTE and not any(row[n].shown for row in table.rows)
+        as_posts = column.heading == "counts as" and all(row[n].shown == row[n - 1].shown for row in table.rows)
+        if noteless or as_posts:
+            empty.add(column.key)
+    return (table.without(empty),) if table.rows else ()
+
+
+def by_code(rows: list[dict]) -> list[dict]:
+    return sorted(rows, key=lambda row: row["language"])
+
+
+def unmeasured(rows: list[dict], *keys: str) -> list[str]:
+    """The languages, where nothing was measured in any of them: a table would have no number."""
+    if any((row.get(key) or UNMEASURED)["value"] is not None for row in rows for key in keys):
+        return []
+    named = [(row["language"], beside(row["language"], row.get("name", ""))) for row in by_code(rows)]
+    return [f"{name} ({code})" if name else code for code, name in named]
+
+
+# --- plots
+
+
+def mark_of(found: Mapping[str, Any] | None, counted: float | None = None) -> Mark | None:
+    """counted: what it rests on, where the estimate itself does not say. A dot alone where there is no interval."""
+    if not found:
+        return None
+    counted = found.get("count") if counted is None else counted
+    if found["low"] is None:
+        return Mark(found["value"], *(found["value"] or 0.0,) * 2, counted)
+    return Mark(found["value"], found["low"], found["high"], counted)
+
+
+def rows_of(languages: list[dict], *keys: str) -> list[Row]:
+    """A row a language with a mark for each key, the highest first."""
+    rows = [
+        Row(row["language"], beside(row["language"], row.get("name", "")), tuple(mark_of(row.get(key)) for key in keys))
+        for row in languages
+    ]
+    return by_value(rows)
+
+
+def by_value(rows: list[Row]) -> list[Row]:
+    """The highest first, what was not measured at the end."""
+
+    def order(row: Row) -> tuple:
+        values = [mark.value for mark in row.marks if mark is not None and mark.value is not None]
+        first = row.marks[0]
+        missing = first is None or first.value is None
+        return missing, -values[0] if values else 1, row.label
+
+    return sorted(rows, key=order)
+
+
+def pictures(
+    rows: list[Row], title: str, series: tuple[str, ...] = (), counted: str = "", draw=forest
+) -> list[SafeString]:
+    """As many pictures as the rows need, all on one axis. counted: posts, or their effective counts, if not said."""
+    fractional = any(mark.count % 1 for row in rows for mark in row.marks if mark and mark.count)
+    named = {"counted": counted or ("counts as" if fractional else "posts")} | ({"series": series} if series else {})
+    axis = axis_of(rows)
+    return [
+        draw(part, title=title if number == 1 else f"{title}, part {number}", axis=axis, **named)
+        for number, part in enumerate(_split(rows, PAIRS if series else SINGLES), 1)
+        if _measured(part)
+    ]
+
+
+def _measured(rows: list[Row]) -> bool:
+    """Whether there is anything to draw; what was not measured comes last, and may fill a picture."""
+    return any(mark is not None and mark.value is not None for row in rows for mark in row.marks)
+
+
+def _split(rows: list[Row], most: int) -> list[list[Row]]:
+    """As even parts as can be."""
+    parts = -(-len(rows) // most)
+    size = -(-len(rows) // parts) if parts else 1
+    return [rows[start : start + size] for start in range(0, len(rows), size)]

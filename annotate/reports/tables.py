@@ -1,0 +1,198 @@
+"""Tables: columns declared once, each with what it says of a row; a page, a card and a terminal take the same table.
+
+A table with a slug is sorted by a link in each heading, without a script: ?sort=people.-answers. How a table is written
+for a terminal is in terminal.py, for Markdown in markdown.py, for a page in templates/annotate/_table.html.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from annotate.kinds.labels import label_name
+from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
+
+# Kinds of columns. A terminal leaves `name` out where it lacks the room, shortens `digest` and lists `note` below; on a
+# page `short` is not broken into lines, and `sentence` has room for its lines.
+TEXT, NAME, NUMBER, DIGEST, NOTE, SHORT, SENTENCE = "text", "name", "number", "digest", "note", "short", "sentence"
+LONG = 30  # rows
+Row = Any  # what a table is made of: mostly a dict of a report
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is shown, and what it is sorted by; None comes last, whichever way.
+
+    url: where it leads. note: smaller, behind it. mark: a class that sets the cell off, or the row, if it is the first.
+    """
+
+    shown: str
+    by: Any = None
+    url: str = ""
+    note: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """says: the cell of a row, or the words in it; without it, what the row has under the key, as text."""
+
+    key: str
+    heading: str
+    kind: str = TEXT
+    says: Callable[[Row], Cell | str] | None = None
+
+    @property
+    def down(self) -> bool:
+        """Whether a first press puts the highest on top."""
+        return self.kind == NUMBER
+
+    def cell(self, row: Row) -> Cell:
+        said = row[self.key] if self.says is None else self.says(row)
+        return said if isinstance(said, Cell) else Cell(said, said)
+
+
+@dataclass(frozen=True)
+class Heading:
+    words: str
+    kind: str
+    sort: str  # of the link; empty where the table is not sorted
+    aria: str  # "ascending", "descending" or nothing
+
+
+@dataclass(frozen=True)
+class Table:
+    """caption: what the rows are, as in "60 languages". total: what stands below them all, however they are sorted.
+
+    slug: the table's name in an address; empty where it is not sorted. asked: what stands there after sort=, of any
+    table of the page.
+    """
+
+    caption: str
+    columns: tuple[Column, ...]
+    body: tuple[tuple[Cell, ...], ...]
+    total: tuple[tuple[Cell, ...], ...] = ()
+    slug: str = ""
+    asked: str = ""
+
+    @property
+    def rows(self) -> list[tuple[Cell, ...]]:
+        place, down = self._order()
+        if place is None:
+            return [*self.body, *self.total]
+        known = [row for row in self.body if row[place].by is not None]
+        known.sort(key=lambda row: row[place].by, reverse=down)
+        return [*known, *(row for row in self.body if row[place].by is None), *self.total]
+
+    @property
+    def cells(self) -> list[list[tuple[Cell, str]]]:
+        """The rows, each cell with the kind of its column."""
+        kinds = [column.kind for column in self.columns]
+        return [list(zip(row, kinds, strict=True)) for row in self.rows]
+
+    @property
+    def headings(self) -> list[Heading]:
+        place, down = self._order()
+        found = []
+        for number, column in enumerate(self.columns):
+            turn = not down if number == place else column.down
+            aria = ("descending" if down else "ascending") if number == place else ""
+            sort = f"{self.slug}.{'-' if turn else ''}{column.key}" if self.slug else ""
+            found.append(Heading(column.heading, column.kind, sort, aria))
+        return found
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it scrolls in a room of its own, so that the page goes on below it."""
+        return bool(self.slug) and len(self.rows) > LONG
+
+    def _order(self) -> tuple[int | None, bool]:
+        """The column by which it is sorted, if it is, and whether the highest come first."""
+        slug, _, by = self.asked.partition(".")
+        key, down = by.removeprefix("-"), by.startswith("-")
+        known = self.slug and slug == self.slug
+        return next((n for n, column in enumerate(self.columns) if known and column.key == key), None), down
+
+    def without(self, keys: Collection[str]) -> "Table":
+        """The table without these columns."""
+        kept = [n for n, column in enumerate(self.columns) if column.key not in keys]
+        body, total = (tuple(tuple(row[n] for n in kept) for row in rows) for rows in (self.body, self.total))
+        return replace(self, columns=tuple(self.columns[n] for n in kept), body=body, total=total)
+
+
+def table(
+    caption: str,
+    columns: Iterable[Column],
+    rows: Iterable[Row],
+    *,
+    total: Iterable[Row] = (),
+    slug: str = "",
+    asked: str = "",
+) -> Table:
+    listed = tuple(columns)
+    body, below = (tuple(tuple(column.cell(row) for column in listed) for row in part) for part in (rows, total))
+    return Table(caption, listed, body, below, slug, asked)
+
+
+# --- what a cell says
+
+
+def when(at: datetime | None) -> Cell:
+    """A time in the installation's time zone."""
+    return Cell(f"{timezone.localtime(at):%Y-%m-%d %H:%M}", at) if at else Cell(NOT_MEASURED)
+
+
+def share(of: Mapping[str, Any] | None) -> Cell:
+    """An estimate with its interval, sorted by its value."""
+    return Cell(estimate(of), of["value"] if of else None)
+
+
+def ratio(part: float, whole: float) -> Cell:
+    return Cell(percent(part / whole), part / whole) if whole else Cell(NOT_MEASURED)
+
+
+def language(code: str) -> Cell:
+    """The name of a language, with its code behind it."""
+    return Cell(label_name(code) or "not in a queue yet", label_name(code), note=code)
+
+
+def beside(code: str, name: str = "") -> str:
+    """The name that stands beside a code in a column of its own; empty where it would say the code again."""
+    name = name or label_name(code)
+    return "" if name == code else name
+
+
+# --- columns that many tables have
+
+
+def numbered(key: str, heading: str, says: Callable[[Row], float | None] | None = None) -> Column:
+    """A count; None is a dash."""
+    found = says or (lambda row: row[key])
+    return Column(key, heading, NUMBER, lambda row: Cell(count(found(row)), found(row)))
+
+
+def estimated(key: str, heading: str) -> Column:
+    return Column(key, heading, NUMBER, lambda row: share(row[key]))
+
+
+def timed(key: str, heading: str) -> Column:
+    return Column(key, heading, SHORT, lambda row: when(row[key]))
+
+
+def numbers(headings: Mapping[str, str]) -> list[Column]:
+    return [numbered(key, heading) for key, heading in headings.items()]
+
+
+# The language of a row in two columns, its code and its name, as reports and cards have it; and in one, as pages have.
+LANGUAGE = (
+    Column("language", "language"),
+    Column("name", "name", NAME, lambda row: beside(row["language"], row.get("name", ""))),
+)
+ONE_LANGUAGE = Column("language", "language", SHORT, lambda row: language(row["language"]))
+
+
+def many(number: int, noun: str) -> str:
+    """60 languages, 1 language."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,87 @@
+"""Words and tables for a terminal, at most 100 columns wide, without what a terminal would take for a command."""
+
+import textwrap
+from unicodedata import east_asian_width
+
+from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Column, Table
+
+WIDTH = 100  # of a terminal, in columns
+GAP = "  "
+SHORT_DIGEST = 12
+LEAST = 12  # columns of a terminal that a shortened cell keeps
+
+
+def printable(words: str) -> str:
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(words.split())
+    )
+
+
+def wrapped(words: str, first: str = "", rest: str = "") -> str:
+    # textwrap counts letters, and some take two columns.
+    width = WIDTH if _wide(words) == len(words) else WIDTH // 2
+    return textwrap.fill(words, width, initial_indent=first, subsequent_indent=rest)
+
+
+def underlined(words: str, line: str) -> str:
+    return f"{words}\n{line * min(_wide(words), WIDTH)}"
+
+
+def as_lines(table: Table) -> str:
+    """The table, its notes below it. Where it is too wide, names are left out and words are cut; numbers never are."""
+    cells = [[printable(cell.shown) for cell in row] for row in table.rows]
+    notes = _notes(table.columns, cells)
+    for n, column in enumerate(table.columns):
+        if column.kind == DIGEST:
+            cells = [[*row[:n], row[n][:SHORT_DIGEST], *row[n + 1 :]] for row in cells]
+    kept = [n for n, column in enumerate(table.columns) if column.kind != NOTE]
+    if _sum(_widths(table.columns, cells, kept)) > WIDTH:
+        kept = [n for n in kept if table.columns[n].kind != NAME]
+    widths = _fitting(table.columns, kept, _widths(table.columns, cells, kept))
+    lines = []
+    for row in ([column.heading for column in table.columns], *cells):
+        padded = [_padded(row[n], width, table.columns[n].kind) for n, width in zip(kept, widths, strict=True)]
+        lines.append(GAP.join(padded).rstrip())
+    return "\n".join([*lines, *notes])
+
+
+def _fitting(columns: tuple[Column, ...], kept: list[int], widths: list[int]) -> list[int]:
+    """Shortened where it is widest, as long as it does not fit."""
+    while _sum(widths) > WIDTH:
+        wordy = [i for i, n in enumerate(kept) if columns[n].kind != NUMBER and widths[i] > LEAST]
+        if not wordy:
+            break
+        widths[max(wordy, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _sum(widths: list[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _widths(columns: tuple[Column, ...], cells: list[list[str]], kept: list[int]) -> list[int]:
+    return [max(map(_wide, (columns[n].heading, *(row[n] for row in cells)))) for n in kept]
+
+
+def _wide(words: str) -> int:
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in words)
+
+
+def _padded(words: str, width: int, kind: str) -> str:
+    if _wide(words) > width:
+        while _wide(words) >= width:
+            words = words[:-1]
+        words += "…"
+    room = " " * (width - _wide(words))
+    return room + words if kind == NUMBER else words + room
+
+
+def _notes(columns: tuple[Column, ...], cells: list[list[str]]) -> list[str]:
+    """Each note once, behind the languages that it is about."""
+    found: dict[str, list[str]] = {}
+    for n, column in enumerate(columns):
+        for row in cells if column.kind == NOTE else ():
+            if row[n]:
+                found.setdefault(row[n], []).append(row[0])
+    lines = (f"{', '.join(labels)}: {note}" for note, labels in found.items())
+    return [wrapped(line, "* ", "  ") for line in lines]
