@@ -11,9 +11,10 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from knox.models import AuthToken
 
-from annotate.core.pausing import DEFAULT, Rule
+from annotate.core.pause_rule import DEFAULT, Rule
 from annotate.models import Judgment, Task
-from annotate.work.accounts import Row, add_annotators
+from annotate.work.accounts import add_annotators
+from annotate.work.people_file import Row
 from tests.benchmarks import crowd as benchmark
 from tests.benchmarks.clients import Log
 from tests.benchmarks.crowd_clients import Told, let_loose
@@ -41,7 +42,7 @@ def world(tmp_path, django_db_serialized_rollback, transactional_db):
     call_command("import_corpus", NAME, str(corpus), "--fields=question passage", "--licence=CC0-1.0", **quiet)
     options = [f"--{option}={value}" for option, value in benchmark.task_options(GUARD).items()]
     call_command(
-        *("open_task", NAME, "--type=qa_match", f"--corpus={NAME}", f"--gold={gold}", f"--languages={LANGUAGE}"),
+        *("open_task", NAME, "--kind=qa_match", f"--corpus={NAME}", f"--gold={gold}", f"--languages={LANGUAGE}"),
         *(f"--seed={SEED}", *options),
         **quiet,
     )

@@ -12,7 +12,8 @@ from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Unit
-from annotate.work.accounts import add_annotators, read_table
+from annotate.work.accounts import add_annotators
+from annotate.work.people_file import read_table
 from corpora.core.languages import COVERAGE
 from corpora.core.masking import count_letters
 from tests.benchmarks import tally

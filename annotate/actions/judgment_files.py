@@ -1,17 +1,16 @@
 """Files of judgments and of true labels: which rows can be taken, and where those that cannot are listed.
 
-What becomes of the rows is judgment_import.py's matter, and agreeing.py's.
+What becomes of the rows is the matter of import_judgments.py, and of quality/agreement.py.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from annotate.work.importing import Rejects, Row
 from corpora.core.languages import LANGUAGES
 from corpora.core.records import MAX_ID
-from corpora.ingest import MAX_LINE, check_file
-from corpora.readers import Columns, Fault, format_of, read_rows
+from corpora.readers import MAX_LINE, Columns, Fault, check_file, format_of, read_rows
 from corpora.staging import RejectLog
 
 COLUMNS = ("task", "worker", "label", "language")
@@ -20,22 +19,10 @@ GOLD_COLUMNS = ("task", "label")
 LONGEST = {"task": MAX_ID, "worker": 70, "label": 64, "language": 16}
 
 Progress = Callable[[int], object]
-Rejects = dict[int, str]  # line -> why
 
 
 class JudgmentFileError(Exception):
     """A file that cannot be used; says why and what to do. Nothing was changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One judgment. task: the id of the item that it is about; language: that of the item, if the file says it."""
-
-    line: int
-    task: str
-    worker: str
-    label: str
-    language: str
 
 
 def read_judgments(

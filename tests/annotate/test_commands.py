@@ -14,7 +14,7 @@ from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.management.commands import demo
 from annotate.models import Annotator, Judgment, Pause, Task, Transition
 from annotate.work.judging import judge, skip
@@ -116,6 +116,12 @@ def audited(make_task, person):
     return task
 
 
+def limited(name, limit):
+    task = Task.objects.get(name=name)
+    task.audit_limit = limit
+    task.save()
+
+
 def test_audit_prints_what_was_found_and_what_is_over_the_limit(audited, capsys):
     call_command("audit", "task")
     told = capsys.readouterr().out
@@ -125,7 +131,7 @@ def test_audit_prints_what_was_found_and_what_is_over_the_limit(audited, capsys)
     assert told.endswith(
         "No language of which posts are left unread, and whose audit is done, is over the limit of 60%.\n"
     )
-    Task.objects.update(audit_limit=0.05)
+    limited("task", 0.05)
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert "* de: more than 5% may be wrong\n" in told
@@ -135,7 +141,7 @@ def test_audit_prints_what_was_found_and_what_is_over_the_limit(audited, capsys)
 def test_audit_contests_what_is_over_the_limit_once(audited, capsys):
     call_command("audit", "task", "--contest")
     assert "nothing was sent to people" in capsys.readouterr().out
-    Task.objects.update(audit_limit=0.05)
+    limited("task", 0.05)
     call_command("audit", "task", "--contest")
     assert capsys.readouterr().out == "Sent to people: 6 of de.\n"
     assert audited.units.filter(stage="QUEUED").count() == 6
@@ -242,7 +248,7 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
     ):
         assert task.units.filter(**begun).exists(), begun
     assert sorted(precision.labels) == sorted(demo.VERIFIED)
-    assert precision.units.exclude(gold_answer="").exists()
+    assert precision.units.exclude(known_answer="").exists()
     before = Judgment.objects.count()
     anna = Annotator.objects.get(user__username="anna")
     judgment = judge(anna, take(anna, task).pk, Answer("de"))

@@ -7,14 +7,15 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotate.actions import import_judgments as judgment_import
 from annotate.actions.import_judgments import import_judgments
 from annotate.actions.judgment_files import JudgmentFileError
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
-from annotate.work.accounts import BadTable, read_table
+from annotate.work import importing
+from annotate.work.new_task import TaskError
+from annotate.work.people_file import BadTable, read_table
 from annotate.work.queue import take
-from corpora.errors import CorpusError
+from corpora.core.errors import CorpusError
 from corpora.models import Corpus, Item
 from tests.annotate import crowd
 
@@ -49,7 +50,7 @@ def test_a_file_makes_a_closed_task_whose_units_have_the_labels_of_their_majorit
     imported = import_judgments("crowd", file)
     task = imported.task
     assert (imported.is_new, imported.judgments, imported.annotators, imported.units) == (True, 6, 3, 3)
-    assert (task.task_type, task.labels, task.languages, task.is_open) == ("imported", ["0", "1", "10"], [], False)
+    assert (task.kind_slug, task.labels, task.languages, task.is_open) == ("imported", ["0", "1", "10"], [], False)
     units = list(task.units.values_list("item__key", "item__text", "stage", "label", "redundancy"))
     assert units == [
         ("b", "b", stages.LABELLED, "1", 3),
@@ -210,7 +211,7 @@ def test_where_it_breaks_off_nothing_is_written(file_of, monkeypatch):
     def broken(*args):
         raise RuntimeError("the machine went off")
 
-    monkeypatch.setattr(judgment_import, "decide_all", broken)
+    monkeypatch.setattr(importing, "decide_all", broken)
     with pytest.raises(RuntimeError):
         import_judgments("crowd", file_of("a w1 x"))
     for model in (Task, Corpus, Item, User, Annotator, Lease, Judgment):
@@ -238,7 +239,7 @@ def test_what_cannot_be_imported_is_refused_with_what_to_do(file_of, make_task, 
         ("new", {"labels": ["x", "x"]}, "A label stands twice"),
         ("new", {"labels": ["x" * 65]}, "more than 64 characters"),
     ]:
-        with pytest.raises(JudgmentFileError, match=sentence):
+        with pytest.raises(TaskError if name == "taken" else JudgmentFileError, match=sentence):
             import_judgments(name, file, **options)
     with pytest.raises(CorpusError, match="has no column label"):
         import_judgments("new", file_of(header="task\tworker\tanswer"))

@@ -14,12 +14,13 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from annotate.core import lottery
-from annotate.kinds import TASK_TYPES
-from annotate.kinds.kind import Answer
+from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial
 from annotate.quality import qualification
-from annotate.work.accounts import add_annotators, read_table
+from annotate.work.accounts import add_annotators
 from annotate.work.judging import judge, skip
+from annotate.work.people_file import read_table
+from annotate.work.permit import acting
 from annotate.work.queue import take
 
 NAME = "demo"
@@ -35,12 +36,12 @@ VISITORS = ("anna", "yusuf")
 VERIFY = "demo-precision"
 VERIFIED = ["de", "en", "nl", "fr", "ar", "tr", "he"]
 VERIFY_SIZE = 30
-# Tasks about records: name -> task type. The corpus has the task's name.
+# Tasks about records: name -> kind of question. The corpus has the task's name.
 CROWD = {"demo-ads": "ad_relevance", "demo-qa": "qa_match", "demo-pages": "web_ranking"}
 CROWD_WORK = 10  # units that each of their people has judged
-SLIPS = 0.08  # of the answers
-CARELESS = "max"  # answers by lot, once the test is passed
-CARELESS_WORK = 40
+SLIPS = 0.05  # of the answers
+CARELESS = "max"  # is wrong in most, once the test is passed
+CARELESS_WORK, CARELESS_SLIPS = 40, 0.8
 LICENCE = "CC-BY-4.0"
 SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
 
@@ -82,8 +83,8 @@ class Command(BaseCommand):
         if not Task.objects.filter(name=VERIFY).exists():
             options = {"design": "precision", "predictor": "majority", "languages": VERIFIED, "size": VERIFY_SIZE}
             call_command("open_task", VERIFY, corpus=NAME, seed=SEED, **options)
-        for name, task_type in CROWD.items():
-            self.crowd(name, task_type, sorted((fixtures / "records").glob(f"{task_type}.*.jsonl")))
+        for name, kind in CROWD.items():
+            self.crowd(name, kind, sorted((fixtures / "records").glob(f"{kind}.*.jsonl")))
         self.stdout.write(
             f"""
 Open http://localhost:{port}/ and log in with the password  {password}  as
@@ -122,14 +123,14 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
                 else:
                     skip(annotator, lease.pk)
 
-    def crowd(self, name, task_type, files):
+    def crowd(self, name, kind, files):
         """A task about records, on which its people have begun: one of them carelessly."""
         if Task.objects.filter(name=name).exists():
             return
-        fields = " ".join(TASK_TYPES[task_type].fields)
+        fields = " ".join(KINDS[kind].fields)
         paths = [str(path) for path in files]
         call_command("import_corpus", name, *paths, fields=fields, licence="CC0-1.0", source="written for Assay")
-        options = {"type": task_type, "gold": files, "gold_column": ["label=truth", "explanation=why"]}
+        options = {"kind": kind, "gold": files, "gold_column": ["label=truth", "explanation=why"]}
         call_command("open_task", name, corpus=name, seed=SEED, test_items=5, gold_share=0.25, **options)
         task = Task.objects.get(name=name)
         records = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
@@ -143,9 +144,10 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
     def qualify(self, annotator, task, truth):
         for language in annotator.languages.filter(language__in=task.languages).values_list("language", flat=True):
             for kind in (Trial.PRACTICE, Trial.TEST):
-                trial = qualification.begin(annotator, task, language, kind)
-                while question := qualification.next_question(trial):
-                    qualification.answer(annotator, question.pk, truth[question.gold_answer.item.key])
+                with acting(annotator, task.name) as permit:
+                    trial = qualification.begin(permit, language, kind)
+                    while question := qualification.next_question(trial):
+                        qualification.answer(permit, question.pk, truth[question.gold_answer.item.key])
 
     def spread(self, task):
         """As if they had worked over the last hours: else all that a manager sees is one moment."""
@@ -164,8 +166,9 @@ The people are invented. What they label stays in {settings.DATA_DIR}.
             if not (lease := take(annotator, task)):
                 break
             item, kept = lease.unit.item, {"seed": SEED, "key": f"{annotator} {lease.unit.item.key}"}
-            slips = lottery.hit(1.0 if careless else SLIPS, purpose="slip", **kept)
-            label = lottery.drawn(task.labels, 1, seed=SEED, purpose=kept["key"])[0] if slips else truth[item.key]
+            slips = lottery.hit(CARELESS_SLIPS if careless else SLIPS, purpose="slip", **kept)
+            wrong = [label for label in task.labels if label != truth[item.key]]
+            label = lottery.drawn(wrong, 1, seed=SEED, purpose=kept["key"])[0] if slips else truth[item.key]
             judge(annotator, lease.pk, Answer(label))
 
     def check_port(self, port):

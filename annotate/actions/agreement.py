@@ -1,0 +1,62 @@
+"""agreement: how far the annotators of a task agree, and what Dawid and Skene's model makes of their answers."""
+
+from pathlib import Path
+from typing import Any
+
+from annotate.actions.action import Action, Outcome, task_named
+from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
+from annotate.actions.options import TASK, column
+from annotate.core.option import Option, flag
+from annotate.models import Annotator
+from annotate.quality import agreement
+from annotate.quality.agreement import UnknownLabel
+from annotate.reports import agreement as told
+from annotate.reports.terminal import as_lines
+from corpora.readers import named_columns
+
+SHOWN = 20
+OPTIONS = (
+    TASK,
+    Option("gold", Path, shown="FILE", help="true labels: columns task and label"),
+    column(GOLD_COLUMNS),
+    Option("repeats", flag, False, help="count the repeats that import_judgments --keep-repeats has kept"),
+    Option("ordinal", flag, False, help="the labels are grades in order, though the kind does not say so"),
+)
+
+
+def run(values, progress) -> Outcome:
+    task = task_named(values["task"])
+    gold = values["gold"]
+    truth = read_truth(gold, named_columns(values["column"], GOLD_COLUMNS)) if gold else None
+    report = agreement.report(task, gold=truth, repeats=values["repeats"], ordinal=values["ordinal"])
+    if not report["all"]["judgments"]:
+        nothing = f"Task {task.name}: no answer counts yet; of posts, only those that two people have read."
+        return Outcome([nothing], data=report)
+    return Outcome(_written(report), data=report)
+
+
+def _written(report: dict[str, Any]) -> list[str]:
+    whole = report["all"]
+    rest, differs = whole["against_rest"], whole["dawid_skene"]["differs"]
+    names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
+    tables = [
+        told.agreement_table(report, told.COMMAND),
+        *([told.accuracy_table(report)] if whole["gold"] else []),
+        told.rest_table(rest[:SHOWN], names),
+        *([told.difference_table(differs[:SHOWN])] if differs else []),
+    ]
+    cut = [f"The first {SHOWN} of each; --json has all.", ""] if max(len(rest), len(differs)) > SHOWN else []
+    written = [line for table in tables for line in (as_lines(table), "")]
+    return [*written, *cut, *told.words(report)]
+
+
+ACTION = Action(
+    "agreement",
+    "Show how far the annotators of a task agree: Krippendorff's alpha, observed agreement, each annotator against the "
+    "rest, by language and in all, with 95% intervals; and, with true labels, how often the majority and Dawid and "
+    "Skene's model are right.",
+    OPTIONS,
+    run,
+    (JudgmentFileError, UnknownLabel),
+    tells_data=True,
+)

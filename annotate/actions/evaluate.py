@@ -1,0 +1,126 @@
+"""evaluate: what a predictor's labels are worth on gold sets."""
+
+from pathlib import Path
+from typing import Any
+
+from annotate.actions.action import Action, Outcome
+from annotate.actions.options import FORMAT, MAP, column
+from annotate.core.option import Option, flag
+from annotate.evaluation.evaluate import MEASURES, evaluate, write_report
+from annotate.evaluation.matching import EvaluationError, corpus_of, of_corpus, of_file, read_sets
+from annotate.evaluation.xglue_grading import grade
+from annotate.evaluation.xglue_predictions import read_record_sets
+from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.reading import read_ids
+from annotate.reports import writing
+from corpora.core.predictions import FIELDS, read_map
+from corpora.core.records import RecordError
+from corpora.readers import named_columns
+
+# What says how posts are measured.
+OF_POSTS = (
+    Option("predictor", argument=True, help="langid, cld2, fasttext, majority, or an imported one such as mine@2"),
+    Option("corpus", default="", help="whose predictor it is, where the gold sets were imported"),
+    Option("file", Path, shown="FILE", help="measure this file of predictions (id, label), joined by id"),
+    Option("against", shown="PREDICTOR", help="compare with this one, post by post"),
+    Option("against_file", Path, shown="FILE", help="compare with this file of predictions"),
+    MAP,
+    column(FIELDS, "label=lang"),
+    FORMAT,
+    Option("vanished", Path, shown="FILE", help="ids of posts that are gone, one a line"),
+    Option("allow_erased", flag, False, help="go on where rows were erased from a set"),
+    Option(
+        "measure",
+        choices=MEASURES,
+        default=(),
+        several=True,
+        help="this, and what else is named so, and nothing else; by default all that the sets allow",
+    ),
+    Option(
+        "balanced_precision",
+        flag,
+        False,
+        help="also precision on the recall-oriented sets, as if all languages were equally common",
+    ),
+)
+OF_ALL = (
+    Option("gold", Path, required=True, several=True, shown="FOLDER", help="a gold set; may be repeated"),
+    Option("unfinished", flag, False, help="measure on a set that is not done"),
+    Option("out", Path, shown="FOLDER", help="write report.json, .md and .html there"),
+)
+PREDICTIONS = Option(
+    "predictions",
+    Path,
+    shown="FOLDER",
+    help="for sets of records: TASK/LANGUAGE.prediction, such as QADSM/en.prediction, a line for each test row",
+)
+
+
+def run(values, progress) -> Outcome:
+    report = _of_records(values) if values["predictions"] else _of_posts(values)
+    out = values["out"]
+    if out:
+        write_report(report, out)
+    return Outcome([writing.as_text(report)], [f"Report written to {out}."] if out else [], report)
+
+
+def _of_posts(values) -> dict[str, Any]:
+    _check_files(values)
+    sets = read_sets(values["gold"], allow_erased=values["allow_erased"], unfinished=values["unfinished"])
+    return evaluate(
+        _subject(sets, values, values["predictor"], values["file"]),
+        sets,
+        against=_against(sets, values),
+        vanished=read_ids(values["vanished"]) if values["vanished"] else frozenset(),
+        measures=values["measure"],
+        balanced=values["balanced_precision"],
+    )
+
+
+def _of_records(values) -> dict[str, Any]:
+    if given := [option.spelled for option in OF_POSTS if values[option.name]]:
+        raise EvaluationError(
+            f"{given[0]} is for sets of posts; with --predictions give the sets of records with --gold, and nothing "
+            "else."
+        )
+    return grade(values["predictions"], read_record_sets(values["gold"], unfinished=values["unfinished"]))
+
+
+def _check_files(values) -> None:
+    given = [f"--{option}" for option in ("map", "column", "format") if values[option]]
+    if given and not (values["file"] or values["against_file"]):
+        raise EvaluationError(
+            f"{' and '.join(given)}: for files of predictions, and none is given; what an imported predictor's labels "
+            "mean was said with import_predictions."
+        )
+
+
+def _against(sets, values):
+    if not (values["against"] or values["against_file"]):
+        return None
+    return _subject(sets, values, values["against"], values["against_file"])
+
+
+def _subject(sets, values, spelled, file):
+    if bool(spelled) == bool(file):
+        raise EvaluationError(
+            "Name one predictor, or give its labels with --file (or --against and --against-file); not both, and not "
+            "neither."
+        )
+    if spelled:
+        return of_corpus(corpus_of(sets, values["corpus"]), spelled)
+    columns = named_columns(values["column"], FIELDS)
+    return of_file(file, read_map(values["map"]), columns, values["format"], sets)
+
+
+ACTION = Action(
+    "evaluate",
+    "Measure a predictor on exported or imported gold sets: accuracy on a uniform set, recall by language on "
+    "recall-oriented sets, precision by language on precision-oriented ones, the uniform set joined in where it is "
+    "given, each with its 95% interval. What the sets cannot tell is refused, or said in the report. Of records: what "
+    "a folder of XGLUE's prediction files is worth, by language.",
+    (*OF_POSTS, PREDICTIONS, *OF_ALL),
+    run,
+    (EvaluationError, GoldSetError, RecordError),
+    tells_data=True,
+)

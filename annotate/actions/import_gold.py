@@ -1,0 +1,70 @@
+"""import_gold: a published gold file, as a gold set to evaluate against."""
+
+from pathlib import Path
+from typing import Any
+
+from annotate.actions.action import Action, Outcome
+from annotate.actions.options import FILE
+from annotate.core.option import Option
+from annotate.goldsets.importing import REJECTS, TWO_LABELS, import_gold, unlisted
+from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.reading import BY_ROW
+from annotate.kinds.labels import is_negative
+from corpora.core.languages import UND
+
+MANY = 100  # posts: the article counts the languages that have as many
+SHOWN = 10  # spellings that are told; manifest.json has them all
+OPTIONS = (
+    FILE,
+    Option("out", Path, required=True, help="folder to write; an earlier import is replaced"),
+    Option("design", choices=tuple(BY_ROW), required=True, help="how the posts were sampled"),
+    Option("name", required=True, help="of the gold set, for reports"),
+    Option("source", default="", help="where the file comes from, for the card"),
+    Option("licence", default="", help="of the file, for example CC0-1.0"),
+)
+
+
+def run(values, progress) -> Outcome:
+    told = {name: values[name] for name in ("design", "name", "source", "licence")}
+    manifest = import_gold(values["file"], values["out"], **told)
+    counts, out = manifest["counts"], values["out"]
+    labels = counts["by_label"]
+    many = sum(posts >= MANY for label, posts in labels.items() if label != UND and not is_negative(label))
+    written = (
+        f"{counts['labelled']:,} of {counts['rows']:,} rows written to {out}, in {len(labels)} labels; "
+        f"{many} languages have at least {MANY} posts, {UND} apart."
+    )
+    return Outcome([*_refused(counts, out / REJECTS), *_rewritten(counts), *_kept(counts), written], data=manifest)
+
+
+def _refused(counts: dict[str, Any], listed: Path) -> list[str]:
+    if not counts["refused"]:
+        return []
+    ids = {TWO_LABELS: f" ({counts['ids_with_two_labels']:,} ids)"}
+    rows = [f"{rows:>9,}  {reason}{ids.get(reason, '')}" for reason, rows in counts["refused"].items()]
+    return [f"Refused, and listed in {listed}:", *rows]
+
+
+def _rewritten(counts: dict[str, Any]) -> list[str]:
+    spellings = counts["rewritten"]
+    if not spellings:
+        return []
+    named = ", ".join(f"{pair} ({posts:,})" for pair, posts in list(spellings.items())[:SHOWN])
+    more = f" and {len(spellings) - SHOWN} more spellings" if len(spellings) > SHOWN else ""
+    return [f"Labels rewritten in {sum(spellings.values()):,} rows: {named}{more}."]
+
+
+def _kept(counts: dict[str, Any]) -> list[str]:
+    others = unlisted(counts["by_label"])
+    named = ", ".join(f"{label} ({posts:,})" for label, posts in others.items())
+    return [f"Kept, though not among the languages known here: {named}."] if others else []
+
+
+ACTION = Action(
+    "import_gold",
+    "Import a published gold file (label<TAB>id, no header; plain or packed by gzip or zstd) as a gold set to evaluate "
+    "against. Every faulty row is refused and listed with its line.",
+    OPTIONS,
+    run,
+    (GoldSetError,),
+)

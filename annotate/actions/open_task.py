@@ -1,0 +1,233 @@
+"""open_task: draw from a corpus, and ask a kind of question of what was drawn; or enlarge a task.
+
+What is said of it afterwards stands in opened.py.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from annotate.actions import opened
+from annotate.actions.action import Action, ActionError, Outcome, Values
+from annotate.actions.options import column
+from annotate.core.option import Option, codes, flag, whole_number
+from annotate.kinds import KINDS, Kind
+from annotate.kinds.designs import ALL, DESIGNS, DRAW_OPTIONS, Design
+from annotate.kinds.files import KindError, read_kind
+from annotate.kinds.options import OPTIONS as TASK_OPTIONS
+from annotate.models import Task
+from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
+from annotate.quality.gold_answers import GoldAnswerError, read_gold
+from annotate.work.languages import learn_languages
+from annotate.work.new_task import TaskError
+from annotate.work.opening import Opened, extend_task, open_task
+from corpora.core.languages import LANGUAGES
+from corpora.models import Corpus
+from corpora.readers import named_columns
+
+ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
+SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values() if design.size)
+
+
+def drawn_by(option: Option) -> Option:
+    """As it is given: what is left out is the design's own matter, and the default only said."""
+    designs = ", ".join(design.name for design in DESIGNS.values() if option.name in design.options)
+    return replace(option, default=None, help=f"{designs}: {option.told()}", group="The draw")
+
+
+def of_task(option: Option) -> Option:
+    """As it is given: what is left out is the kind's own matter, and the defaults only said."""
+    differing = {
+        slug: KINDS[slug].defaults[option.name]
+        for slug in ASKED_HERE
+        if option.name in KINDS[slug].options
+        and KINDS[slug].defaults.get(option.name, option.default) != option.default
+    }
+    return replace(option, default=None, help=option.told(differing))
+
+
+OPTIONS = (
+    Option("name", required=True, argument=True, help="the task's name in addresses and commands"),
+    Option("corpus", help="which to draw from"),
+    Option(
+        "kind",
+        help=f"{', '.join(ASKED_HERE)}, or a file of one's own such as my_kind.toml; without it, the one that the "
+        "design is for",
+    ),
+    Option(
+        "design",
+        choices=tuple(DESIGNS),
+        help="how to draw; by default uniform, for: which language is it? recall, precision: is it in this one?",
+    ),
+    Option(
+        "size",
+        whole_number,
+        least=1,
+        help=f"how many to draw, in all or a language; without it {SIZES}, and of records all",
+    ),
+    Option("seed", help="any word or number; the same seed draws the same"),
+    Option("extend", flag, False, help="add what the larger --size draws beyond the task's"),
+    Option("title", default="", help="what annotators see as the task's name"),
+    Option("labels", codes, default=(), help="uniform: codes to offer, in place of the 70 of the article"),
+    Option(
+        "guidelines",
+        Path,
+        default=(),
+        several=True,
+        in_a_row=True,
+        shown="FILE",
+        help="Markdown files, such as ads.fr.md for French, in place of the kind's own",
+    ),
+    Option(
+        "gold",
+        Path,
+        default=(),
+        several=True,
+        in_a_row=True,
+        shown="FILE",
+        help="records whose answer is known, with the columns id, label, purpose (practice, test or queue) and "
+        "explanation; those without a purpose are left alone, by id of the record",
+    ),
+    column(GOLD_FIELDS, name="gold_column"),
+    Option("reuse", flag, False, help="recall, precision: take labels that people gave in other tasks"),
+    *map(drawn_by, DRAW_OPTIONS.values()),
+    *map(of_task, TASK_OPTIONS.values()),
+)
+
+
+def run(values, progress) -> Outcome:
+    progress.begin(None, "unit")
+    made = extend(values, progress.advance) if values["extend"] else open_new(values, progress.advance)
+    return opened.told(made, values["size"], extended=values["extend"])
+
+
+# --- a new task
+
+
+def open_new(values: Values, progress) -> Opened:
+    kind = kind_named(values["kind"], values["design"])
+    design = DESIGNS[values["design"] or kind.designs[0]]
+    check_design(kind, design, values)
+    chosen = {name: values[name] for name in design.options if values[name] is not None}
+    languages = chosen.pop("languages", None)
+    return open_task(
+        values["name"],
+        corpus_named(values["corpus"]),
+        kind,
+        seed=values["seed"],
+        design=design.name,
+        size=values["size"],
+        languages=None if languages in (None, ALL) else languages,
+        chosen=chosen,
+        title=values["title"],
+        labels=values["labels"],
+        guidelines=read_guidelines(values["guidelines"]),
+        gold=read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)),
+        reuse=values["reuse"],
+        options={name: values[name] for name in TASK_OPTIONS if values[name] is not None},
+        progress=progress,
+    )
+
+
+def kind_named(given: str | None, design: str | None) -> Kind:
+    """The kind of a name or of a file; without one, the first of those that come with Assay that has the design."""
+    if given is None:
+        return next(kind for kind in KINDS.values() if not design or design in kind.designs)
+    if given in ASKED_HERE:
+        return KINDS[given]
+    if given.endswith(".toml"):
+        learn_languages()  # a code has one name in all tasks
+        kind = read_kind(Path(given))
+        if kind.answered_here:
+            return kind
+        raise ActionError(f"{given} has no [[layout]], so nobody can be asked; add one, and [[answers]].")
+    raise ActionError(
+        f"There is no kind {given!r}; there is: {', '.join(ASKED_HERE)}, or the path of a file that ends in .toml."
+    )
+
+
+def corpus_named(name: str) -> Corpus:
+    corpus = Corpus.objects.filter(name=name).first()
+    if corpus is None:
+        there = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
+        raise ActionError(f"There is no corpus {name!r}; there is: {there}. See import_corpus.")
+    return corpus
+
+
+def read_guidelines(paths: Iterable[Path]) -> dict[str, str] | None:
+    """Language -> Markdown; the language stands in the file's name, and where none does it is English."""
+    texts = {}
+    for path in paths:
+        code = path.stem.rpartition(".")[2]
+        try:
+            texts[code if code in LANGUAGES and "." in path.stem else "en"] = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ActionError(f"The guidelines {path} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise ActionError(f"The guidelines {path} are not UTF-8; save them as UTF-8.") from error
+    return texts or None
+
+
+def check_design(kind: Kind, design: Design, values: Values) -> None:
+    """ActionError for a design that the kind has not, for what is missing, and for what neither of them has."""
+    if design.name not in kind.designs:
+        raise ActionError(
+            f"{kind.slug} tasks are not drawn by the {design.spelled} design; choose --design of "
+            f"{', '.join(kind.designs)}, or another --kind."
+        )
+    for needed in ("corpus", "seed", *design.needs):
+        if not values[needed]:
+            raise ActionError(f"--{needed} is needed to open a task by the {design.spelled} design.")
+    if values["size"] is None and design.size is None and not design.sizeless:
+        raise ActionError(f"--size is needed to open a task by the {design.spelled} design.")
+    if strange := not_allowed(kind, design, values):
+        raise ActionError(
+            f"{', '.join(strange)}: not an option of {kind.slug} tasks drawn by the {design.spelled} design. Leave it "
+            "out."
+        )
+
+
+def not_allowed(kind: Kind, design: Design, values: Values) -> list[str]:
+    """The options that were given though the kind or the design has them not, as they are spelled."""
+    allowed = {
+        **{name: name in design.options for name in DRAW_OPTIONS},
+        **{name: name in kind.options for name in TASK_OPTIONS},
+        "labels": kind.is_routed and not design.asks_each,
+        "gold": "gold answers" in kind.protections,
+        "reuse": design.asks_each,
+    }
+    return [option.spelled for option in OPTIONS if is_given(option, values) and not allowed.get(option.name, True)]
+
+
+def is_given(option: Option, values: Values) -> bool:
+    return values[option.name] != option.default
+
+
+# --- a larger one
+
+
+def extend(values: Values, progress) -> Opened:
+    name, size = values["name"], values["size"]
+    task = Task.objects.filter(name=name).first()
+    if task is None:
+        raise ActionError(f"There is no task {name!r} to extend.")
+    if size is None:
+        raise ActionError("--size is needed to extend a task.")
+    draw = task.draw
+    fixed = {"corpus": draw.corpus.name, "seed": draw.seed, "design": draw.design}
+    for option, was in fixed.items():
+        if values[option] and values[option] != was:
+            raise ActionError(f"The task was drawn with --{option} {was}; extending it cannot change that.")
+    may_be = ("name", "size", "extend", *fixed)
+    if given := [option.spelled for option in OPTIONS if option.name not in may_be and is_given(option, values)]:
+        raise ActionError(f"{', '.join(given)}: extending keeps what the task was opened with. Leave it out.")
+    return extend_task(task, size, progress)
+
+
+ACTION = Action(
+    "open_task",
+    "Draw from a corpus, ask a kind of question of what was drawn, and send to people what machines do not settle.",
+    OPTIONS,
+    run,
+    (TaskError, GoldAnswerError, KindError),
+)

@@ -1,0 +1,43 @@
+"""prelabel: the detectors' votes on a corpus."""
+
+from annotate.actions.action import Action, Outcome
+from annotate.actions.options import CORPUS
+from annotate.core.option import Option, flag, whole_number
+from corpora.manifest import manifest_of
+from corpora.prelabel import prelabel
+
+OPTIONS = (
+    CORPUS,
+    Option("k", whole_number, 3, least=1, help="languages that a detector names at most"),
+    Option("processes", whole_number, least=1, help="that work at a time; one a core where none is given"),
+    Option(
+        "again",
+        flag,
+        False,
+        help="do anew what other versions of the detectors or another k did; a draw made from the old votes can then "
+        "no longer be extended",
+    ),
+)
+
+
+def run(values, progress) -> Outcome:
+    name = values["corpus"]
+    progress.begin(manifest_of(name).rows, "post")
+    chosen = {option: values[option] for option in ("k", "processes", "again")}
+    manifest = prelabel(name, **chosen, progress=progress.advance)
+    agreed = sum(votes.unanimous for votes in manifest.votes)
+    have = "post has" if manifest.rows == 1 else "posts have"
+    told = (
+        f"Corpus {name}: {manifest.rows:,} {have} votes; on {agreed:,} ({agreed / manifest.rows:.1%}) "
+        "all three detectors name the same language."
+    )
+    return Outcome([told], data={"posts": manifest.rows, "agreed": agreed})
+
+
+ACTION = Action(
+    "prelabel",
+    "Have the three detectors name the languages of every post of a corpus. Stopped, it goes on where it was; run "
+    "again, it does the parts that have been added since.",
+    OPTIONS,
+    run,
+)

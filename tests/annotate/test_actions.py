@@ -1,0 +1,269 @@
+"""A manager's deeds without any command, as a page runs them; and the commands that are made of them."""
+
+import importlib
+import io
+import json
+import pkgutil
+import shlex
+
+import pytest
+from django.core.management import call_command
+
+from annotate import actions
+from annotate.actions import import_corpus, import_judgments, open_task, prelabel, reroute
+from annotate.actions.action import Action, ActionError, Cancelled, Outcome, Progress
+from annotate.actions.commands import PROGRAM, ActionCommand, command_line
+from annotate.core import stages
+from annotate.core.option import Option, flag
+from annotate.management import commands
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from corpora.manifest import manifest_of, read_manifest
+from corpora.models import Corpus, Draw, Item
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.corpus import NAME
+
+ACTIONS = [
+    module.ACTION
+    for module in (
+        importlib.import_module(f"{actions.__name__}.{each.name}") for each in pkgutil.iter_modules(actions.__path__)
+    )
+    if hasattr(module, "ACTION")
+]
+# What is no deed of a manager: it makes a token, shows Assay, draws for the README, or looks at a file.
+OTHERS = {"create_token", "demo", "draw_stages", "check_kind"}
+
+
+class Recorded(Progress):
+    """Writes down what it hears; cancels once so much has been done."""
+
+    def __init__(self, until=None):
+        self.total, self.unit, self.done, self.said, self.until = None, "", [], [], until
+
+    def begin(self, total, unit):
+        self.total, self.unit = total, unit
+
+    def advance(self, count=0):
+        self.done.append(count)
+        if self.until is not None and sum(self.done) >= self.until:
+            raise Cancelled
+
+    def say(self, sentence):
+        self.said.append(sentence)
+
+
+def everything():
+    return {model.__name__: model.objects.count() for model in (Corpus, Draw, Item, Task, Unit, Transition, Judgment)}
+
+
+def posts(path, first, count):
+    rows = [{"id": str(n), "text": f"Das ist der Text mit der Nummer {n}."} for n in range(first, first + count)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+# --- run by a page
+
+
+def test_a_form_of_texts_opens_a_task_and_hears_of_its_units(demo_corpus, capsys):
+    progress = Recorded()
+    form = {"name": "t", "corpus": NAME, "seed": "7", "size": "60", "audit_least": "2", "audit_limit": "100%"}
+    outcome = open_task.ACTION.perform(form, progress)
+    assert Task.objects.get().units.count() == 60
+    assert (progress.unit, sum(progress.done)) == ("unit", 60)
+    assert outcome.said[0].startswith("Task t: 60 posts drawn; ")
+    assert outcome.warned[0].startswith("Warning: units in these queues lack readers: ")
+    assert sum(outcome.data["stages"].values()) == 60
+    assert capsys.readouterr() == ("", "")
+
+
+def test_cancelled_in_the_middle_no_task_is_opened(demo_corpus):
+    before = everything()
+    form = {"name": "t", "corpus": NAME, "seed": "7", "size": "5", "design": "precision", "predictor": "cld2"}
+    progress = Recorded(until=6)
+    with pytest.raises(Cancelled):
+        open_task.ACTION.perform(form | {"languages": "de nl fr"}, progress)
+    # The units of the second language had been made.
+    assert progress.done == [0, 5, 5]
+    assert everything() == before
+
+
+def test_cancelled_in_the_middle_a_task_is_not_enlarged(demo_corpus):
+    form = {"name": "t", "corpus": NAME, "seed": "7", "size": "60", "audit_share": "0", "audit_least": "0"}
+    open_task.ACTION.perform(form)
+    before = everything()
+    with pytest.raises(Cancelled):
+        open_task.ACTION.perform({"name": "t", "size": 90, "extend": "yes"}, Recorded(until=1))
+    assert everything() == before
+    assert open_task.ACTION.perform({"name": "t", "size": 90, "extend": "yes"}).said[0].startswith("Task t: 30 posts")
+
+
+@pytest.mark.django_db
+def test_cancelled_while_judgments_are_stored_none_is(tmp_path, monkeypatch):
+    class OnceStored(Recorded):
+        def advance(self, count=0):
+            super().advance(count)
+            if Judgment.objects.exists():
+                raise Cancelled
+
+    file = tmp_path / "judgments.tsv"
+    file.write_text("task\tworker\tlabel\na\tann\tx\na\tbob\tx\n", encoding="utf-8")
+    progress = OnceStored()
+    with pytest.raises(Cancelled):
+        import_judgments.ACTION.perform({"task": "crowd", "file": str(file)}, progress)
+    assert (progress.total, progress.unit, sum(progress.done)) == (file.stat().st_size, "B", file.stat().st_size)
+    assert everything() == dict.fromkeys(everything(), 0)
+    assert not Annotator.objects.exists()
+    assert import_judgments.ACTION.perform({"task": "crowd", "file": str(file)}).data["judgments"] == 2
+
+
+@pytest.mark.django_db
+def test_of_an_import_that_is_cancelled_the_files_that_are_done_stay_and_have_been_told(data_dir, tmp_path):
+    files = [posts(tmp_path / "a.jsonl", 0, 50), posts(tmp_path / "b.jsonl", 50, 5000)]
+    given = {"corpus": "c", "files": files, "licence": "CC0-1.0"}
+    progress = Recorded(until=files[0].stat().st_size + 1)
+    with pytest.raises(Cancelled):
+        import_corpus.ACTION.perform(given, progress)
+    assert progress.said == ["a.jsonl: 50 accepted, 0 duplicates, 0 rejected."]
+    assert manifest_of("c").rows == 50
+    assert import_corpus.ACTION.perform(given).data == {"accepted": 5000, "duplicates": 0, "rejects": 0}
+
+
+@pytest.mark.django_db
+def test_a_prelabelling_that_is_cancelled_goes_on_where_it_was(data_dir, tmp_path):
+    files = [posts(tmp_path / "a.jsonl", 0, 20), posts(tmp_path / "b.jsonl", 20, 20)]
+    for file in files:
+        import_corpus.ACTION.perform({"corpus": "c", "files": [file], "licence": "CC0-1.0"})
+    progress = Recorded(until=21)
+    with pytest.raises(Cancelled):
+        prelabel.ACTION.perform({"corpus": "c", "processes": 1}, progress)
+    assert (progress.total, progress.unit) == (40, "post")
+    assert len(read_manifest("c").votes) == 1
+    assert prelabel.ACTION.perform({"corpus": "c", "processes": "1"}).data["posts"] == 40
+
+
+def test_reroute_tells_a_page_what_it_did_in_sentences_and_numbers(make_task, person):
+    make_task([DISPUTED])
+    person("ann", "en")
+    outcome = reroute.ACTION.perform({"task": "task"})
+    assert outcome == Outcome(
+        ["Sent on: 1 to readers of their next language, 0 to adjudication."], [], {"queues": 1, "adjudication": 0}
+    )
+    assert Unit.objects.get().stage == stages.QUEUED
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("action", "given", "sentence"),
+    [
+        (reroute.ACTION, {"task": "none"}, "There is no task 'none'; there is: none."),
+        (reroute.ACTION, {}, "task is needed."),
+        (open_task.ACTION, {"name": "t", "size": "many"}, "--size: 'many' is no whole number."),
+        (open_task.ACTION, {"name": "t", "size": 2.5}, "--size is 2.5; it must be a whole number."),
+        (open_task.ACTION, {"name": "t", "corpus": "none", "seed": 1}, "--seed is 1; it must be a word."),
+        (prelabel.ACTION, {"corpus": "none"}, "There is no corpus 'none'"),
+        (prelabel.ACTION, {"corpus": "none", "k": "0"}, "--k is 0; it must be 1 or more."),
+    ],
+)
+def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir, action, given, sentence):
+    with pytest.raises(ActionError) as refused:
+        action.perform(given)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_what_an_action_does_not_know_is_a_mistake_of_the_program():
+    with pytest.raises(TypeError, match="reroute has no option taks"):
+        reroute.ACTION.perform({"taks": "t"})
+
+
+# --- the commands
+
+
+def test_every_action_has_a_command_and_every_other_command_is_known():
+    names = {each.name for each in pkgutil.iter_modules(commands.__path__)}
+    assert names - OTHERS == {action.name for action in ACTIONS}
+    for action in ACTIONS:
+        command = importlib.import_module(f"{commands.__name__}.{action.name}").Command()
+        assert isinstance(command, ActionCommand)
+        assert command.action is action
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
+def test_the_help_of_a_command_says_what_each_option_is(action):
+    command = importlib.import_module(f"{commands.__name__}.{action.name}").Command()
+    told = " ".join(command.create_parser("manage.py", action.name).format_help().split())
+    assert " ".join(action.does.split()) in told.replace("- ", "-")
+    for option in action.options:
+        assert option.spelled in told or option.shown in told
+        assert option.help or option.shown == "FILE"
+
+
+GIVEN = [
+    (reroute.ACTION, {"task": "t"}, "reroute t"),
+    (
+        open_task.ACTION,
+        {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%", "extend": False},
+        "open_task t --corpus july --size 20000 --seed 2014 --audit-share 0.02",
+    ),
+    (
+        open_task.ACTION,
+        {
+            "name": "t",
+            "title": "Which one's?",
+            "languages": ["de", "nl"],
+            "gold": ["a.jsonl", "b.jsonl"],
+            "reuse": True,
+        },
+        "open_task t --title 'Which one'\"'\"'s?' --gold a.jsonl --gold b.jsonl --reuse --languages 'de nl'",
+    ),
+    (
+        open_task.ACTION,
+        {"name": "t", "window": "2014-07-01..2014-08-01", "seed": "-1"},
+        "open_task t --seed=-1 --window 2014-07-01..2014-08-01",
+    ),
+    (
+        import_corpus.ACTION,
+        {"corpus": "c", "files": ["a.jsonl", "b c.jsonl"], "licence": "MIT", "text_may_leave": False},
+        "import_corpus c a.jsonl 'b c.jsonl' --licence MIT --text-stays",
+    ),
+]
+
+
+@pytest.mark.parametrize(("action", "given", "line"), GIVEN, ids=range(len(GIVEN)))
+def test_the_command_that_does_the_same_is_told_and_means_the_same(action, given, line):
+    told = command_line(action, given)
+    assert told == f"{PROGRAM} {line}"
+    parser = importlib.import_module(f"{commands.__name__}.{action.name}").Command().create_parser("x", action.name)
+    assert command_line(action, action.read(given)) == told
+    parsed = vars(parser.parse_args(shlex.split(told)[3:]))
+    assert action.read({option.name: parsed[option.name] for option in action.options}) == action.read(given)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.django_db
+def test_a_bar_is_shown_on_a_terminal_alone(data_dir, tmp_path):
+    call_command("import_corpus", "c", str(posts(tmp_path / "a.jsonl", 0, 20)), licence="CC0-1.0", stdout=io.StringIO())
+    shown = []
+    for stream in (io.StringIO(), Terminal()):
+        call_command("prelabel", "c", processes=1, stdout=io.StringIO(), stderr=stream)
+        shown.append(stream.getvalue())
+    assert shown[0] == ""
+    assert "prelabel: " in shown[1]
+    assert "/20.0" in shown[1]
+
+
+def test_a_command_says_warnings_apart_and_all_as_json_where_it_is_wanted():
+    def run(values, progress):
+        progress.say("Begun.")
+        return Outcome(["Done."], ["Take care."], {"loud": values["loud"], "über": 1})
+
+    class Command(ActionCommand):
+        action = Action("shout", "Shouts.", (Option("loud", flag, False, help="so"),), run, tells_data=True)
+
+    for options, said in (({}, "Begun.\nDone.\n"), ({"json": True}, 'Begun.\n{\n  "loud": true,\n  "über": 1\n}\n')):
+        out, err = io.StringIO(), io.StringIO()
+        call_command(Command(), stdout=out, stderr=err, loud=bool(options) or None, no_color=True, **options)
+        assert (out.getvalue(), err.getvalue()) == (said, "Take care.\n")
