@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404
 
 from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
+from annotate.work.permit import NO_ANNOTATOR, permit_of
 
 
 def annotator_of(user) -> Annotator | None:
@@ -27,7 +28,7 @@ RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
     "decide": lambda user, annotator: user.is_staff and user.has_perm("annotate.change_task"),
 }
 REFUSALS = {
-    "annotate": "Your account is not an annotator's. The manager can make it one.",
+    "annotate": NO_ANNOTATOR,
     "read": "Only annotators and managers may see this page.",
     "adjudicate": "Only adjudicators may see this page.",
     "manage": "Only managers may see this page.",
@@ -62,3 +63,19 @@ def with_task(right: str):
         return checked
 
     return decorate
+
+
+def with_permit(view):
+    """Make view(request, permit, ...) of an annotator's address that names a task; it only shows."""
+
+    @wraps(view)
+    def checked(request, task, *args, **kwargs):
+        annotator = check_right(request.user, "annotate")
+        return view(
+            request,
+            permit_of(annotator, get_object_or_404(Task.objects.for_work(annotator), name=task)),
+            *args,
+            **kwargs,
+        )
+
+    return checked

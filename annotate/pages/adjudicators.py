@@ -7,20 +7,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer
-from annotate.kinds import TASK_TYPES
+from annotate.kinds.languages import Choice
 from annotate.models import Transition
-from annotate.pages import presenting
+from annotate.pages import bench
 from annotate.pages.access import with_task
-from annotate.pages.annotators import whole_number
 from annotate.pages.errors import status_of
+from annotate.pages.forms import whole_number
 from annotate.work import adjudication as adjudicating
-from annotate.work import judging
-from corpora.core.languages import LANGUAGES
+from annotate.work.languages import is_language
 
 
 def _language_code(text: str | None) -> str:
     """A language code from an address; empty for anything else."""
-    return text if text in LANGUAGES else ""
+    return text if text and is_language(text) else ""
 
 
 @require_GET
@@ -37,13 +36,13 @@ def adjudication(request, annotator, task):
     context = {
         "task": task,
         "language": language,
-        "languages": [(presenting.Choice(code), count) for code, count in languages],
+        "languages": [(Choice(code), count) for code, count in languages],
         "waiting": everything.count(),
-        "for_another": presenting.for_another(adjudicating.for_others(task, annotator), task),
-        "records": TASK_TYPES[task.task_type].records,
+        "for_another": bench.for_another(adjudicating.for_others(task, annotator), task),
+        "heads": task.kind.list_heads,
         "page": page,
-        "rows": presenting.to_adjudicate(page, task),
-        "decided": presenting.decided(adjudicating.decisions(annotator, task)[:50]),
+        "rows": bench.waiting_rows(page, task),
+        "decided": bench.decided_rows(adjudicating.decisions(annotator, task)[:50], task),
         **_just_decided(request, annotator, task),
     }
     return render(request, "annotate/adjudication.html", context)
@@ -62,11 +61,10 @@ def adjudicate(request, annotator, task, unit):
     refusal = None
     if request.method == "POST":
         discard = "discard" in request.POST
-        label = "" if discard else request.POST.get("label") or request.POST.get("other", "")
+        sent = [] if discard else [request.POST.get("label") or request.POST.get("other", "")]
+        reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
         try:
-            said = judging.read_answer(
-                label, request.POST.get("reason", ""), request.POST.get("comment", ""), discard=discard
-            )
+            said = adjudicating.read_decision(task.kind, sent, reason, comment)
             if discard:
                 judgment = adjudicating.discard(annotator, unit, said.reason, said.comment)
             else:
@@ -74,18 +72,18 @@ def adjudicate(request, annotator, task, unit):
         except InvalidAnswer as error:
             refusal = error
         else:
-            return redirect(presenting.next_to_adjudicate(annotator, task, language, judgment))
+            return redirect(bench.next_to_adjudicate(annotator, task, language, judgment))
     context = {"task": task, "language": language, "unit": found, "refusal": refusal, "posted": request.POST}
-    context |= presenting.dossier(found, annotator) | _just_decided(request, annotator, task)
+    context |= bench.dossier(found, annotator) | _just_decided(request, annotator, task)
     status = status_of(refusal) if refusal else 200
-    return render(request, "annotate/adjudicate.html", context, status=status)
+    return render(request, task.kind.bench, context, status=status)
 
 
 def _just_decided(request, annotator, task) -> dict:
     """The decision after which the adjudicator was sent here."""
     unit = whole_number(request.GET.get("decided"))
     just = adjudicating.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
-    return {"just": just, "just_said": presenting.decision(just) if just else ""}
+    return {"just": just, "just_said": bench.decision(just, task) if just else ""}
 
 
 @require_POST

@@ -14,7 +14,7 @@ from rest_framework.decorators import api_view
 from rest_framework.response import Response
 
 from annotate.models import Task, Trial
-from annotate.pages.access import check_right, with_task
+from annotate.pages.access import check_right, with_permit, with_task
 from annotate.pages.serializers import (
     AnsweredSerializer,
     AnswerSerializer,
@@ -29,8 +29,9 @@ from annotate.pages.serializers import (
     TrialAnswerSerializer,
     TrialSerializer,
 )
-from annotate.quality import qualification as qualifying
+from annotate.quality import qualification
 from annotate.work import judging, progress, queue
+from annotate.work.permit import acting, permit_of, permits
 
 REFUSED = {
     400: OpenApiResponse(RefusalSerializer, "the answer is not one that the task takes"),
@@ -45,15 +46,18 @@ REFUSED = {
 @api_view(["GET"])
 def tasks(request):
     annotator = check_right(request.user, "annotate")
-    found = [(task, progress.own_progress(annotator, task)) for task in Task.objects.filter(is_open=True)]
-    return Response(TaskSerializer([TaskSerializer.row(task, own) for task, own in found], many=True).data)
+    found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True))
+    rows = [
+        TaskSerializer.row(permit.task, own) for permit, own in zip(found, progress.progress_in(found), strict=True)
+    ]
+    return Response(TaskSerializer(rows, many=True).data)
 
 
 @extend_schema(responses={200: ProgressSerializer, **REFUSED}, summary="Your progress in a task")
 @api_view(["GET"])
-@with_task("annotate")
-def own_progress(request, annotator, task):
-    return Response(ProgressSerializer(progress.own_progress(annotator, task)).data)
+@with_permit
+def own_progress(request, permit):
+    return Response(ProgressSerializer(progress.own_progress(permit)).data)
 
 
 @extend_schema(
@@ -66,7 +70,7 @@ def own_progress(request, annotator, task):
 @with_task("annotate")
 def take(request, annotator, task):
     lease = queue.take(annotator, task)
-    why = "" if lease else progress.why_empty(annotator, task)
+    why = "" if lease else progress.why_empty(permit_of(annotator, task))
     return Response(NextSerializer({"lease": lease, "why": why}).data)
 
 
@@ -77,7 +81,9 @@ def judge(request, lease):
     said = AnswerSerializer(data=request.data)
     said.is_valid(raise_exception=True)
     active = said.validated_data.pop("active_seconds")
-    answer = judging.read_answer(**said.validated_data)
+    kind = judging.task_of(annotator, lease).kind
+    label, reason, comment = (said.validated_data[name] for name in ("label", "reason", "comment"))
+    answer = judging.read_answer(kind, [label], reason, comment)
     return Response(JudgmentSerializer(judging.judge(annotator, lease, answer, active)).data)
 
 
@@ -114,17 +120,21 @@ def undo(request, annotator, task):
     summary="Whether you may work in a task, in each of its languages that you read",
 )
 @api_view(["GET"])
-@with_task("annotate")
-def qualification(request, annotator, task):
-    return Response(StandingSerializer(qualifying.states(annotator, task), many=True).data)
+@with_permit
+def standing(request, permit):
+    return Response(StandingSerializer(qualification.states(permit, texts=True), many=True).data)
 
 
 def _begin(annotator, task, language, kind):
-    if kind == Trial.TEST and (found := qualifying.state(annotator, task, language)).step == qualifying.PASSED:
-        trial = found.last if found.last and found.last.passed else None
-    else:
-        trial = qualifying.begin(annotator, task, language, kind)
-    question = qualifying.next_question(trial) if trial else None
+    with acting(annotator, task.name) as permit:
+        found = qualification.state(permit, language)
+        if kind == Trial.TEST and found.step == qualification.PASSED:
+            trial = found.last if found.last and found.last.passed else None
+        else:
+            trial = qualification.begin(permit, language, kind)
+    if trial:
+        trial.task = task
+    question = qualification.next_question(trial) if trial else None
     if trial and question is None:
         trial.refresh_from_db()  # another tab may have finished it just now
     result = None if question else ResultSerializer.row(trial)
@@ -166,7 +176,9 @@ def answer_question(request, question):
     annotator = check_right(request.user, "annotate")
     said = TrialAnswerSerializer(data=request.data)
     said.is_valid(raise_exception=True)
-    answered = qualifying.answer(annotator, question, said.validated_data["label"])
+    with acting(annotator, qualification.task_of(annotator, question)) as permit:
+        said = judging.read_answer(permit.task.kind, [said.validated_data["label"]])
+        answered = qualification.answer(permit, question, said.label)
     return Response(AnsweredSerializer(AnsweredSerializer.row(answered)).data)
 
 
@@ -180,7 +192,7 @@ urlpatterns = [
     path("tasks/<slug:task>/progress/", own_progress, name="api-progress"),
     path("tasks/<slug:task>/next/", take, name="api-next"),
     path("tasks/<slug:task>/undo/", undo, name="api-undo"),
-    path("tasks/<slug:task>/qualification/", qualification, name="api-qualification"),
+    path("tasks/<slug:task>/qualification/", standing, name="api-qualification"),
     path("tasks/<slug:task>/qualification/<str:language>/practice/", practise, name="api-practise"),
     path("tasks/<slug:task>/qualification/<str:language>/test/", take_test, name="api-test"),
     path("qualification/answers/<int:question>/", answer_question, name="api-answer"),

@@ -1,27 +1,32 @@
 """The manager's pages: how the tasks stand, who works how well, and what a manager decides about a person's work.
 
-The figures are those of managing.py, queue_states.py and agreeing.py; decisions are made by pausing.py.
+The figures are those of work/statistics.py, work/queue_states.py and quality/agreement.py; decisions are made by
+work/pausing.py.
 """
+
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.core.cache import cache
 from django.db.models import Count, Max
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer
-from annotate.kinds import TASK_TYPES
 from annotate.models import Annotator, Judgment, Pause, Task
-from annotate.pages import manager_tables
 from annotate.pages.access import check_right, may, with_task
 from annotate.pages.errors import status_of
 from annotate.quality import agreement as agreeing
 from annotate.quality import honeypots
-from annotate.quality import pauses as pausing
-from annotate.reports import manager_plots
-from annotate.work import statistics
-from annotate.work.queue_states import queue_states
+from annotate.quality.pauses import rule as rule_of
+from annotate.reports import agreement as agreement_report
+from annotate.reports import gold_answers
+from annotate.reports import people as people_report
+from annotate.reports import progress as progress_report
+from annotate.work import pausing, statistics
+from annotate.work.queue_states import queue_states, queue_states_of
 
 # Bootstrap replicates of a page that somebody waits for; `assay agreement` makes more.
 REPLICATES = 200
@@ -32,13 +37,13 @@ FEW = 5  # stuck queues of a task on the page of all tasks, at most
 
 def _page(request, page: str, task: Task | None = None, *, status: int = 200, **context):
     if task:
-        context |= {"task": task, "tabs": _tabs(task), "kind": TASK_TYPES[task.task_type]}
+        context |= {"task": task, "tabs": _tabs(task), "kind": task.kind}
     return render(request, f"annotate/manage/{page}.html", {"page": page, **context}, status=status)
 
 
 def _tabs(task: Task) -> list[tuple[str, str]]:
     """Addresses of a task's pages and their words; those that have nothing to show for it are left out."""
-    tested = TASK_TYPES[task.task_type].records and task.task_type != "imported"
+    tested = "test" in task.kind.protections
     return [
         ("manage-task", "Progress"),
         ("manage-people", "People"),
@@ -52,20 +57,32 @@ def _sort(request) -> str:
     return request.GET.get("sort", "")
 
 
+def _task_page(name: str) -> str:
+    return reverse("manage-task", args=[name])
+
+
+def _person_page(task: Task) -> Callable[[int], str]:
+    return lambda annotator: reverse("manage-person", args=[task.name, annotator])
+
+
+def _unit_page(unit: int) -> str:
+    return reverse("admin:annotate_unit_change", args=[unit])
+
+
 @require_GET
 @never_cache
 def manage(request):
     check_right(request.user, "manage")
     rows, waiting = statistics.overview(), []
-    for task in Task.objects.filter(is_open=True):
-        states = queue_states(task)
-        stuck = [row for row in states["queues"] if row["stuck"]]
+    open_tasks = Task.objects.filter(is_open=True)
+    states = queue_states_of(open_tasks)
+    for task in open_tasks:
+        stuck = [row for row in states[task.pk]["queues"] if row["stuck"]]
         if stuck:
             waiting.append((task, stuck[:FEW], len(stuck) - FEW))
-        for row in rows:
-            if row["name"] == task.name:
-                row["stuck"] = len(stuck)
-    table = manager_tables.tasks_table([{"stuck": None, **row} for row in rows], _sort(request))
+    counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
+    rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
+    table = progress_report.tasks_table(rows, _task_page, _sort(request))
     return _page(request, "tasks", table=table, waiting=waiting, new=[row for row in rows if row["newly_paused"]])
 
 
@@ -73,29 +90,25 @@ def manage(request):
 @never_cache
 @with_task("manage")
 def task(request, _, task):
-    progress, pace, times, states = (
-        statistics.progress(task),
-        statistics.pace(task),
-        statistics.times(task),
-        queue_states(task),
-    )
+    progress, pace, times = statistics.progress(task), statistics.pace(task), statistics.times(task)
+    states, sort = queue_states(task), _sort(request)
     return _page(
         request,
         "task",
         task,
         progress=progress,
         pace=pace,
-        remaining=manager_tables.remaining(progress["all"]["missing"], pace["today"]),
+        remaining=progress_report.remaining(progress["all"]["missing"], pace["today"]),
         states=states,
         new=[row for row in statistics.pauses(task) if row["new"]],
-        progress_table=manager_tables.progress_table(progress, _sort(request)),
-        progress_plot=manager_plots.progress_plot(progress),
-        last_day_plot=manager_plots.last_day_plot(pace),
-        since_plot=manager_plots.since_plot(pace),
+        progress_table=progress_report.progress_table(progress, sort),
+        progress_plot=progress_report.progress_plot(progress),
+        last_day_plot=progress_report.last_day_plot(pace),
+        since_plot=progress_report.since_plot(pace),
         times=times["all"],
-        times_plot=manager_plots.times_plot(times["languages"], "Seconds an answer, by language", {}),
-        queues_table=manager_tables.queues_table(task, states, _sort(request)),
-        idle_table=manager_tables.idle_table(task, states, _sort(request)),
+        times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
+        queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
+        idle_table=progress_report.idle_table(states, _person_page(task), sort),
     )
 
 
@@ -105,16 +118,17 @@ def task(request, _, task):
 def people(request, _, task):
     found, times, pauses = statistics.people(task), statistics.times(task), statistics.pauses(task)
     names = {row["annotator"]: row["name"] for row in found}
+    address, sort = _person_page(task), _sort(request)
     return _page(
         request,
         "people",
         task,
-        people_table=manager_tables.people_table(task, found, times, pauses, _sort(request)),
-        accuracy_plot=manager_plots.accuracy_plot(found, pausing.rule(task)),
+        people_table=people_report.people_table(found, times, pauses, address, sort, tested=bool(task.test_items)),
+        accuracy_plot=people_report.accuracy_plot(found, rule_of(task)),
         paused=[row for row in pauses if row["running"]],
         voidable=_voidable(task),
-        paused_table=manager_tables.paused_table(task, pauses, _sort(request)),
-        times_plot=manager_plots.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
+        paused_table=people_report.paused_table(pauses, sort, address),
+        times_plot=progress_report.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
         decides=may(request.user, "decide"),
     )
 
@@ -130,10 +144,10 @@ def tests(request, _, task):
         "tests",
         task,
         tested=bool(found["annotators"]),
-        languages_table=manager_tables.tested_table(found, _sort(request)),
-        tests_table=manager_tables.trials_table(task, found["annotators"], _sort(request)),
+        languages_table=gold_answers.tested_table(found["languages"], _sort(request)),
+        tests_table=gold_answers.trials_table(found["annotators"], _sort(request), _person_page(task)),
         doubtful=doubtful,
-        known_table=manager_tables.known_table(doubtful, _sort(request)),
+        known_table=gold_answers.known_table(doubtful, _sort(request)),
         asked=sum(row["asked"] > 0 for row in known),
         known=len(known),
     )
@@ -154,20 +168,22 @@ def agreement(request, _, task):
     """Shown on request, since it may take seconds: ?show=1."""
     if "show" not in request.GET:
         return _page(request, "agreement", task, judgments=statistics.pace(task)["answers"])
-    report = _agreement(task)
-    names = {row["annotator"]: row["name"] for row in statistics.people(task)}
+    report, sort = _agreement(task), _sort(request)
+    rest, differs = report["all"]["against_rest"], report["all"]["dawid_skene"]["differs"]
+    names = statistics.names_of(row["annotator"] for row in rest)
+    address, headings = _person_page(task), agreement_report.PAGE
     return _page(
         request,
         "agreement",
         task,
         report=report,
         replicates=REPLICATES,
-        table=manager_tables.agreement_table(report, _sort(request)),
-        plot=manager_plots.agreement_plot(report),
-        rest_table=manager_tables.against_rest_table(task, report, names, _sort(request)),
-        differs_table=manager_tables.differs_table(report["all"]["dawid_skene"]["differs"][:MOST], _sort(request)),
+        table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, asked=sort),
+        plot=agreement_report.agreement_plot(report),
+        rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
+        differs_table=agreement_report.difference_table(differs[:MOST], address=_unit_page, asked=sort),
         most=MOST,
-        rest_plot=manager_plots.against_rest_plot(report, names),
+        rest_plot=agreement_report.rest_plot(report, names),
     )
 
 
@@ -175,43 +191,44 @@ def agreement(request, _, task):
 @never_cache
 @with_task("manage")
 def rule(request, _, task):
-    own = pausing.rule(task)
+    own = rule_of(task)
     every = 20 * honeypots.block(task) if task.gold_share else None
-    return _page(request, "rule", task, rule=own, every=every, tables=manager_tables.rule_tables(own, _sort(request)))
+    return _page(request, "rule", task, rule=own, every=every, tables=people_report.rule_tables(own, _sort(request)))
 
 
 def _voidable(task) -> set[int]:
     """Whose answers and skips there are to be voided."""
-    said = Judgment.objects.filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP], voided_at=None)
-    return set(said.order_by().values_list("annotator", flat=True).distinct())
+    return set(_standing(task).values_list("annotator", flat=True).distinct())
+
+
+def _standing(task):
+    """The answers and skips of a task that count."""
+    return Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP]).order_by()
 
 
 @require_GET
 @never_cache
 @with_task("manage")
 def person(request, _, task, annotator):
-    return _person(request, task, get_object_or_404(Annotator, pk=annotator))
+    return _person(request, task, get_object_or_404(Annotator.objects.select_related("user"), pk=annotator))
 
 
 def _person(request, task, annotator, **extra):
-    found = next((row for row in statistics.people(task) if row["annotator"] == annotator.pk), None)
-    pauses = [row for row in statistics.pauses(task) if row["annotator"] == annotator.pk]
-    tested = [row for row in statistics.tests(task)["annotators"] if row["annotator"] == annotator.pk]
-    says = statistics.person(task, annotator)
+    found, sort = statistics.person(task, annotator), _sort(request)
+    pauses, tested = statistics.pauses(task, annotator), statistics.trials_of(task, annotator)
+    work = statistics.work_of(task, annotator)
     return _page(
         request,
         "person",
         task,
         annotator=annotator,
-        found=found,
+        found=work,
         pause=next((row for row in pauses if row["running"]), None),
-        voidable=annotator.pk in _voidable(task),
-        pauses_table=manager_tables.paused_table(task, pauses, _sort(request), named=False) if pauses else None,
-        tests_table=manager_tables.trials_table(task, tested, _sort(request), named=False) if tested else None,
-        labels_table=manager_tables.labels_table(says["labels"], _sort(request))
-        if found and found["answers"]
-        else None,
-        given_table=manager_tables.given_table(says["known"], _sort(request)) if says["known"] else None,
+        voidable=_standing(task).filter(annotator=annotator).exists(),
+        pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
+        tests_table=gold_answers.trials_table(tested, sort) if tested else None,
+        labels_table=people_report.labels_table(found["labels"], sort) if work and work["answers"] else None,
+        given_table=gold_answers.given_table(found["known"], sort) if found["known"] else None,
         decides=may(request.user, "decide"),
         **extra,
     )
@@ -256,7 +273,7 @@ def void(request, _, task, annotator):
         except InvalidAnswer as error:
             refusal = error
         else:
-            messages.success(request, manager_tables.voided(found, done))
+            messages.success(request, people_report.voided(found, done))
             return redirect("manage-person", task.name, found.pk)
     would = pausing.would_void(found, task)
     return _page(

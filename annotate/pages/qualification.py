@@ -10,23 +10,24 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from annotate.core.labels import label_name
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds import TASK_TYPES, name_of
-from annotate.models import Trial, TrialAnswer
-from annotate.pages import presenting
-from annotate.pages.access import may, with_task
-from annotate.pages.annotators import whole_number
+from annotate.kinds.labels import label_name
+from annotate.models import Trial, TrialAnswer, Unit
+from annotate.pages import showing
+from annotate.pages.access import may, with_permit, with_task
+from annotate.pages.forms import whole_number
 from annotate.quality import qualification as qualifying
 from annotate.quality.guidelines import current, languages, versions
-from annotate.quality.pauses import PAUSED, running
+from annotate.quality.pauses import PAUSED
+from annotate.work.judging import read_answer
+from annotate.work.permit import acting_as, permit_of
 
 
 @require_GET
 @with_task("read")
 def guidelines(request, annotator, task):
     """The guidelines in one of their languages; ?version=, for managers, an earlier version."""
-    own = qualifying.languages_of(annotator, task) if annotator else []
+    own = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
     language = request.GET.get("language", own[0] if own else "")
     found = current(task, language) if language else current(task)
     manages = may(request.user, "manage")
@@ -38,7 +39,7 @@ def guidelines(request, annotator, task):
     context = {
         "task": task,
         "found": found,
-        "text": presenting.markdown(found.text),
+        "text": showing.markdown(found.text),
         "languages": [(code, label_name(code)) for code in languages(task)],
         "earlier": earlier,
         "annotator": annotator,
@@ -48,69 +49,75 @@ def guidelines(request, annotator, task):
 
 @require_GET
 @never_cache
-@with_task("annotate")
-def qualification(request, annotator, task, language):
+@with_permit
+def qualification(request, permit, language):
     answered = None
     if (number := whole_number(request.GET.get("answered"))) is not None:
-        answered = _answers(annotator, task, language).filter(pk=number, answered_at__isnull=False).first()
-    return _show(request, annotator, task, language, answered)
+        answered = _answers(permit, language).filter(pk=number, answered_at__isnull=False).first()
+    return _show(request, permit, language, answered)
 
 
 @require_POST
-@with_task("annotate")
-def practise(request, annotator, task, language):
+def practise(request, task, language):
     """That the guidelines have been read, too: practice begins with saying so."""
-    qualifying.begin(annotator, task, language, Trial.PRACTICE)
-    return redirect("qualification", task.name, language)
+    return _begin(request, task, language, Trial.PRACTICE)
 
 
 @require_POST
-@with_task("annotate")
-def take_test(request, annotator, task, language):
-    qualifying.begin(annotator, task, language, Trial.TEST)
-    return redirect("qualification", task.name, language)
+def take_test(request, task, language):
+    return _begin(request, task, language, Trial.TEST)
+
+
+def _begin(request, task, language, kind):
+    with acting_as(request.user, task) as permit:
+        qualifying.begin(permit, language, kind)
+    return redirect("qualification", task, language)
 
 
 @require_POST
-@with_task("annotate")
-def answer(request, annotator, task, language):
-    """Fields: question; answer, a label."""
+def answer(request, task, language):
+    """Fields: question; answer."""
     question = whole_number(request.POST.get("question"))
     if question is None:
         raise InvalidAnswer("The form did not say which question it answers. Reload the page.")
-    if not _answers(annotator, task, language).filter(pk=question).exists():
-        raise NotFound("You have not been asked such a question.")
-    answered = qualifying.answer(annotator, question, request.POST.get("answer", ""))
+    with acting_as(request.user, task) as permit:
+        if not _answers(permit, language).filter(pk=question).exists():
+            raise NotFound("You have not been asked such a question.")
+        said = read_answer(permit.task.kind, request.POST.getlist("answer"))
+        answered = qualifying.answer(permit, question, said.label)
     if request.htmx:
-        return _show(request, annotator, task, language, answered)
+        # Whoever has just passed may work now.
+        return _show(request, permit_of(permit.annotator, permit.task), language, answered)
     query = f"?{urlencode({'answered': answered.pk})}" if answered.trial.kind == Trial.PRACTICE else ""
-    return redirect(reverse("qualification", args=[task.name, language]) + query)
+    return redirect(reverse("qualification", args=[task, language]) + query)
 
 
-def _answers(annotator, task, language):
-    own = TrialAnswer.objects.filter(trial__annotator=annotator, trial__task=task, trial__language=language)
+def _answers(permit, language):
+    own = TrialAnswer.objects.filter(
+        trial__annotator=permit.annotator, trial__task=permit.task, trial__language=language
+    )
     return own.select_related("gold_answer__item", "trial")
 
 
-def _show(request, annotator, task, language, answered=None):
+def _show(request, permit, language, answered=None):
     """What comes next, or after an answer in practice what is right; for htmx without what surrounds it."""
-    found = qualifying.state(annotator, task, language)
+    found, task = qualifying.state(permit, language), permit.task
     context = {
         "task": task,
-        "paused": PAUSED if running(annotator, task) else "",
+        "paused": PAUSED if permit.is_paused else "",
         "found": found,
         "steps": _steps(found),
-        "states": qualifying.states(annotator, task),
-        "guidelines": presenting.markdown(found.guidelines.text if found.guidelines else ""),
+        "states": qualifying.states(permit),
+        "guidelines": showing.markdown(found.guidelines.text if found.guidelines else ""),
     }
     question = qualifying.next_question(found.trial) if found.trial else None
     # Of a test nothing is told before its end, and not one by one even then.
     if answered and answered.trial.kind == Trial.PRACTICE:
-        context |= _explained(answered)
+        context |= _explained(answered, permit)
     elif question:
-        context |= {**_asked(question), "options": presenting.options(task), "trial": found.trial}
+        context |= {**_asked(question, permit), "trial": found.trial}
     elif found.step in (qualifying.TEST, qualifying.PASSED, qualifying.FAILED):
-        context |= {"test": _test(task, found), "result": found.last and _result(found.last)}
+        context |= {"test": _test(task, found), "result": found.last and _result(found.last, permit)}
     template = "annotate/_qualification.html" if request.htmx else "annotate/qualification.html"
     return render(request, template, context)
 
@@ -123,25 +130,27 @@ def _steps(found: qualifying.Standing) -> list[tuple[str, bool]]:
     return [(name, place == here) for place, name in enumerate(("Guidelines", "Practice", "Test"))]
 
 
-def _asked(question: TrialAnswer) -> dict:
+def _asked(question: TrialAnswer, permit) -> dict:
+    kind, item = permit.task.kind, question.gold_answer.item
     return {
         "question": question,
         "of": question.trial.answers.count(),
-        **presenting.record(question.gold_answer.item, TASK_TYPES[question.trial.task.task_type]),
+        **showing.record(item, kind),
+        **kind.ask(Unit(task=permit.task, item=item), permit),
     }
 
 
-def _explained(answered: TrialAnswer) -> dict:
-    return {**_asked(answered), "explained": _told(answered)}
+def _explained(answered: TrialAnswer, permit) -> dict:
+    return {**_asked(answered, permit), "explained": _told(answered, permit.task)}
 
 
-def _told(answered: TrialAnswer) -> dict:
+def _told(answered: TrialAnswer, task) -> dict:
     """What was said, what is right, and why."""
-    gold, task = answered.gold_answer, answered.trial.task
+    gold, kind = answered.gold_answer, task.kind
     return {
-        "right": answered.label == gold.label,
-        "said": name_of(answered.label, task),
-        "label": name_of(gold.label, task),
+        "right": kind.form.agrees(answered.label, gold.label),
+        "said": kind.name(answered.label, gold.item.language),
+        "label": kind.name(gold.label, gold.item.language),
         "explanation": gold.explanation,
         "language": gold.item.language,
     }
@@ -157,15 +166,15 @@ def _test(task, found: qualifying.Standing) -> dict:
     }
 
 
-def _result(trial: Trial) -> dict:
+def _result(trial: Trial, permit) -> dict:
     """What came of a test that is over, with what was missed."""
-    task_type = TASK_TYPES[trial.task.task_type]
+    trial.task = permit.task
     return {
         "trial": trial,
         "asked": trial.answers.count(),
         "needed": qualifying.needed(trial),
         "missed": [
-            {**_told(missed), **presenting.record(missed.gold_answer.item, task_type)}
+            {**_told(missed, permit.task), **showing.record(missed.gold_answer.item, permit.task.kind)}
             for missed in qualifying.missed(trial)
         ],
     }

@@ -2,10 +2,11 @@
 
 from rest_framework import serializers
 
-from annotate.kinds import TASK_TYPES, name_of
+from annotate.kinds import Kind
 from annotate.models import Judgment, Trial
 from annotate.quality import qualification
 from annotate.quality.guidelines import current
+from corpora.core.languages import LANGUAGES
 
 
 class ProgressSerializer(serializers.Serializer):
@@ -35,7 +36,7 @@ class TaskSerializer(serializers.Serializer):
         return {
             "name": task.name,
             "title": task.title,
-            "type": task.task_type,
+            "type": task.kind_slug,
             "labels": task.labels,
             "languages": task.languages,
             "guidelines": found.text if found else "",
@@ -44,9 +45,13 @@ class TaskSerializer(serializers.Serializer):
         }
 
 
-def fields_of(item, task) -> dict[str, str]:
-    """A record's fields in the order of its task type; none of a post."""
-    return {name: item.fields[name] for name in TASK_TYPES[task.task_type].fields}
+# More answers than these are never sent with a unit: they are looked up by name.
+MOST_ANSWERS = 200
+
+
+def fields_of(item, kind: Kind) -> dict[str, str]:
+    """A record's fields in the order of its kind; none of a post."""
+    return {name: item.fields[name] for name in kind.fields}
 
 
 class LeaseSerializer(serializers.Serializer):
@@ -59,19 +64,33 @@ class LeaseSerializer(serializers.Serializer):
         allow_blank=True,
         help_text="the language that is asked about: is the text in it? Empty where the question is which one",
     )
-    answers = serializers.SerializerMethodField(help_text="the labels that may be answered")
-    names = serializers.SerializerMethodField(help_text="what the pages call them: label -> name")
+    answers = serializers.SerializerMethodField(
+        help_text=f"the labels that may be answered; none where there are over {MOST_ANSWERS}"
+    )
+    names = serializers.SerializerMethodField(
+        help_text="what the pages call them, of records in their language where there are names in it: label -> name"
+    )
+    autonyms = serializers.SerializerMethodField(
+        help_text="of labels that are languages, what these call themselves: label -> name; else none"
+    )
     expires_at = serializers.DateTimeField(help_text="afterwards others may be given the unit")
 
     def get_record(self, lease) -> dict[str, str]:
-        return fields_of(lease.unit.item, lease.unit.task)
+        return fields_of(lease.unit.item, lease.unit.task.kind)
 
     def get_answers(self, lease) -> list[str]:
         unit = lease.unit
-        return list(TASK_TYPES[unit.task.task_type].offered(unit))
+        codes = list(unit.task.kind.offered(unit))
+        return codes if len(codes) <= MOST_ANSWERS else []
 
     def get_names(self, lease) -> dict[str, str]:
-        return {label: name_of(label, lease.unit.task) for label in self.get_answers(lease)}
+        kind, language = lease.unit.task.kind, lease.unit.item.language
+        return {code: kind.called_in(language, code) for code in self.get_answers(lease)}
+
+    def get_autonyms(self, lease) -> dict[str, str]:
+        kind = lease.unit.task.kind
+        codes = [] if kind.answers else self.get_answers(lease)
+        return {code: LANGUAGES[code].autonym for code in codes if code in LANGUAGES}
 
 
 class NextSerializer(serializers.Serializer):
@@ -122,7 +141,7 @@ class QuestionSerializer(serializers.Serializer):
         return question.trial.answers.count()
 
     def get_record(self, question) -> dict[str, str]:
-        return fields_of(question.gold_answer.item, question.trial.task)
+        return fields_of(question.gold_answer.item, question.trial.task.kind)
 
     def get_answers(self, question) -> list[str]:
         return list(question.trial.task.labels)
@@ -157,7 +176,7 @@ class ResultSerializer(serializers.Serializer):
             "needed": qualification.needed(trial) if trial.kind == Trial.TEST else 0,
             "missed": [
                 {
-                    "fields": fields_of(each.gold_answer.item, trial.task),
+                    "fields": fields_of(each.gold_answer.item, trial.task.kind),
                     "said": each.label,
                     "label": each.gold_answer.label,
                     "explanation": each.gold_answer.explanation,
@@ -190,7 +209,7 @@ class AnsweredSerializer(serializers.Serializer):
         gold, told = question.gold_answer, question.trial.kind == Trial.PRACTICE
         return {
             "accepted": True,
-            "right": question.label == gold.label if told else None,
+            "right": qualification.is_right(question) if told else None,
             "label": gold.label if told else None,
             "explanation": gold.explanation if told else None,
             "result": ResultSerializer.row(question.trial),

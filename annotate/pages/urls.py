@@ -1,16 +1,16 @@
-"""The pages' addresses; the API's are in annotate/pages/api.py."""
+"""The pages' addresses; the API's are in api.py."""
 
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from annotate.pages import adjudicators, annotators, managers, qualification
+from annotate.pages import account, adjudicators, annotators, managers, qualification
 
 urlpatterns = [
     path("", annotators.home, name="home"),
     path("login/", auth.LoginView.as_view(template_name="annotate/login.html"), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
-    path("invite/<str:token>/", annotators.accept_invite, name="invite"),
-    path("account/", annotators.account, name="account"),
+    path("invite/<str:token>/", account.accept_invite, name="invite"),
+    path("account/", account.account, name="account"),
     path("tasks/<slug:task>/", annotators.queue, name="queue"),
     path("tasks/<slug:task>/start/", annotators.start, name="start"),
     path("tasks/<slug:task>/judge/", annotators.judge, name="judge"),

@@ -1,3 +1,13 @@
 """The admin's pages: languages and routing, people, tasks, and what people have said."""
 
-from annotate.pages.admin import qualification, tasks  # noqa: F401
+from django.contrib import admin
+from knox.models import AuthToken
+
+from annotate.pages.admin import corpora, judged, languages, people, qualification, tasks  # noqa: F401
+
+admin.site.site_header = "Assay"
+admin.site.site_title = "Assay"
+admin.site.index_title = "Manage"
+admin.site.site_url = "/"
+# People make and revoke their own on their account's page; a token made here could not be shown to anybody.
+admin.site.unregister(AuthToken)

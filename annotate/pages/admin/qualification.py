@@ -7,45 +7,16 @@ from functools import cache
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
-from annotate.core.refusals import Refusal
-from annotate.kinds import TASK_TYPES, name_of
-from annotate.models import GoldAnswer, Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
-from annotate.quality.gold_answers import check_correction, correct
+from annotate.models import GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer
+from annotate.pages.admin.base import ReadOnly, Undeletable, refused
+from annotate.quality.gold_answers import answered, check_correction, correct
 from annotate.quality.guidelines import check_version, current, majors, new_version
 from annotate.quality.qualification import check_grant, grant
-from annotate.work.routing import binding
-
-
-class ReadOnly(admin.ModelAdmin):
-    """Records: to be looked at, not changed."""
-
-    def has_add_permission(self, request):
-        return False
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
-
-
-class Undeletable(admin.ModelAdmin):
-    def has_delete_permission(self, request, obj=None):
-        return False
-
-
-def refused(check, *arguments) -> None:
-    """What an operation would refuse, said at the form."""
-    try:
-        check(*arguments)
-    except Refusal as refusal:
-        raise forms.ValidationError(str(refusal)) from refusal
-
 
 # --- guidelines
 
@@ -139,7 +110,7 @@ class GoldAnswerForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "label" in self.fields:
             task = self.instance.task
-            choices = [(label, name_of(label, task)) for label in task.labels]
+            choices = [(label, task.kind.name(label)) for label in task.labels]
             self.fields["label"] = forms.ChoiceField(choices=choices, help_text=CORRECTED)
 
     def clean(self):
@@ -147,6 +118,10 @@ class GoldAnswerForm(forms.ModelForm):
         if "label" in given:
             refused(check_correction, self.instance.task, self.instance.purpose, given["label"], given["explanation"])
         return given
+
+
+def _rightly(right: int, asked: int) -> str:
+    return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "not asked yet"
 
 
 CORRECTED = (
@@ -158,7 +133,6 @@ CORRECTED = (
 @admin.register(GoldAnswer)
 class GoldAnswerAdmin(Undeletable):
     form = GoldAnswerForm
-    list_display = ["text", "of", "language", "purpose", "called", "right"]
     list_filter = ["task", "purpose", "item__language"]
     search_fields = ["item__key", "item__text"]
     list_select_related = ["task", "item"]
@@ -170,26 +144,19 @@ class GoldAnswerAdmin(Undeletable):
 
     def get_queryset(self, request):
         """With how often each was answered: in tests, or, of those hidden in the queue, there."""
-        tests = Q(trial_answers__trial__kind=Trial.TEST, trial_answers__answered_at__isnull=False)
-        hidden = Judgment.objects.filter(
-            binding(),
-            kind=Judgment.ANSWER,
-            unit__honeypot=True,
-            unit__task=OuterRef("task"),
-            unit__item=OuterRef("item"),
-        )
-        counted = hidden.order_by().values("unit__item").annotate(count=Count("pk")).values("count")
-        right = hidden.filter(label=OuterRef("label")).order_by().values("unit__item")
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                in_tests=Count("trial_answers", filter=tests),
-                right_in_tests=Count("trial_answers", filter=tests & Q(trial_answers__label=F("label"))),
-                in_queue=Subquery(counted),
-                right_in_queue=Subquery(right.annotate(count=Count("pk")).values("count")),
-            )
-        )
+        return super().get_queryset(request).select_related("task", "item")
+
+    def get_list_display(self, request):
+        counts = {}
+
+        @admin.display(description="answered rightly")
+        def right(gold):
+            # Each task's once a page.
+            if gold.task_id not in counts:
+                counts[gold.task_id] = answered(gold.task)
+            return _rightly(*counts[gold.task_id].get(gold.item_id, (0, 0)))
+
+        return ["text", "of", "language", "purpose", "called", right]
 
     @admin.display(ordering="item__text")
     def text(self, gold):
@@ -205,16 +172,15 @@ class GoldAnswerAdmin(Undeletable):
 
     @admin.display(ordering="label", description="label")
     def called(self, gold):
-        return name_of(gold.label, gold.task)
+        return gold.task.kind.name(gold.label)
 
     @admin.display(description="answered rightly")
     def right(self, gold):
-        asked, right = gold.in_tests + (gold.in_queue or 0), gold.right_in_tests + (gold.right_in_queue or 0)
-        return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "not asked yet"
+        return _rightly(*answered(gold.task).get(gold.item_id, (0, 0)))
 
     @admin.display
     def record(self, gold):
-        fields = TASK_TYPES[gold.task.task_type].fields
+        fields = gold.task.kind.fields
         rows = [format_html("<dt>{}</dt><dd dir='auto'>{}</dd>", name, gold.item.fields[name]) for name in fields]
         return format_html("<dl>{}</dl>", format_html("{}" * len(rows), *rows))
 

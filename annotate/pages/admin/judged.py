@@ -1,0 +1,92 @@
+"""Units and judgments: what people have said can be read here, never changed."""
+
+from django.contrib import admin
+
+from annotate.models import Judgment, Transition, Unit
+from annotate.pages.admin.base import ReadOnly
+from annotate.pages.showing import in_a_line
+
+
+class OfUnit(admin.TabularInline):
+    """What happened to a unit, with its labels as they are called."""
+
+    extra = 0
+    can_delete = False
+    readonly_fields = ["called"]
+
+    @admin.display(description="label")
+    def called(self, row):
+        return row.unit.task.kind.short(row.label)
+
+
+class JudgmentInline(OfUnit):
+    model = Judgment
+    fields = ["annotator", "kind", "called", "reason", "comment", "answered_at", "active_seconds", "voided_at"]
+
+
+class TransitionInline(OfUnit):
+    model = Transition
+    fk_name = "unit"
+    fields = ["at", "event", "from_stage", "to_stage", "round", "language", "called", "by"]
+
+
+class DecoyFilter(admin.SimpleListFilter):
+    title, parameter_name = "decoy", "decoy"
+
+    def lookups(self, request, model_admin):
+        return [("yes", "Yes"), ("no", "No")]
+
+    def queryset(self, request, queryset):
+        if self.value() is None:
+            return queryset
+        return queryset.exclude(known_answer="") if self.value() == "yes" else queryset.filter(known_answer="")
+
+
+@admin.register(Unit)
+class UnitAdmin(ReadOnly):
+    list_display = [
+        "position",
+        "task",
+        "text",
+        "asked",
+        "stage",
+        "round",
+        "language",
+        "called",
+        "agreed_label",
+        "decoy",
+    ]
+    list_filter = ["task", "stage", "asked", "audited", DecoyFilter, "language", "label"]
+    search_fields = ["item__key", "item__text"]
+    list_select_related = ["task", "item"]
+    inlines = [JudgmentInline, TransitionInline]
+
+    @admin.display
+    def text(self, unit):
+        return in_a_line(unit)[:80]
+
+    @admin.display(description="label", ordering="label")
+    def called(self, unit):
+        return unit.task.kind.short(unit.label)
+
+    @admin.display(boolean=True, ordering="known_answer")
+    def decoy(self, unit):
+        return bool(unit.known_answer)
+
+
+@admin.register(Judgment)
+class JudgmentAdmin(ReadOnly):
+    list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "active_seconds", "voided_at"]
+    list_filter = ["unit__task", "kind", "annotator", "label"]
+    search_fields = ["unit__item__key", "unit__item__text", "comment"]
+    date_hierarchy = "answered_at"
+    ordering = ["-pk"]
+    list_select_related = ["annotator__user", "unit__item", "unit__task"]
+
+    @admin.display
+    def text(self, judgment):
+        return in_a_line(judgment.unit)[:80]
+
+    @admin.display(description="label", ordering="label")
+    def called(self, judgment):
+        return judgment.unit.task.kind.short(judgment.label)

@@ -1,0 +1,64 @@
+"""The page of a kind with an invented record, as one HTML file: the queue's own templates, with no server behind."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
+
+from annotate.kinds import Kind
+from annotate.models import Lease, Task, Unit
+from annotate.pages import showing
+from annotate.quality.guidelines import in_language
+from annotate.work.permit import Permit
+from annotate.work.progress import Progress
+from annotate.work.routes import Routes
+from corpora.core.languages import LANGUAGES
+from corpora.models import Item
+
+STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
+POST = "This post was invented, to show where posts stand."
+READ = 4  # languages that the invented person reads, where languages are what is answered
+
+
+def preview(kind: Kind, language: str) -> str:
+    """HTML that needs nothing else. language: of the record, or that is asked about."""
+    permit = _permit(kind, language)
+    unit = Unit(task=permit.task, item=_item(kind, language), asked="" if kind.answers else language)
+    text = in_language(language, kind.guidelines)
+    context = {
+        "task": permit.task,
+        "noun": kind.noun,
+        "progress": Progress(0, 0, 1),
+        "guidelines": showing.markdown(text or ""),
+        "style": mark_safe(STYLES.read_text(encoding="utf-8")),  # noqa: S308 - the house's own
+        **showing.question(Lease(unit=unit), permit),
+    }
+    return render_to_string("annotate/preview.html", context)
+
+
+def languages_of(kind: Kind) -> Sequence[str]:
+    """Those of which one may be chosen: the labels where they are languages, else all that there are."""
+    return [*kind.languages, *(LANGUAGES if kind.answers else kind.labels)]
+
+
+def _permit(kind: Kind, language: str) -> Permit:
+    """Of somebody who reads the language and, where languages are answered, some more; in a task that is not saved."""
+    reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
+    task = Task(name=kind.slug, title=kind.title, kind_slug=kind.slug, kind_file=kind.source, labels=list(kind.labels))
+    if kind.answers:
+        task.languages, reads = [language], [language]
+    return Permit(
+        annotator=None,
+        task=task,
+        routes=Routes({}, task),
+        levels=dict.fromkeys(reads, 5),
+        is_paused=False,
+        majors={},
+        passed=frozenset(),
+    )
+
+
+def _item(kind: Kind, language: str) -> Item:
+    fields = {name: f"The {name.replace('_', ' ')} of an invented {kind.noun}." for name in kind.fields}
+    return Item(key="1", language=language if fields else "", fields=fields, text="\n".join(fields.values()) or POST)

@@ -1,0 +1,119 @@
+"""What annotators' pages show, put together from the rows; changes nothing and decides nothing."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+
+from annotate.core.refusals import Refusal
+from annotate.kinds import Kind
+from annotate.models import Judgment, Lease, Task, Unit
+from annotate.quality.guidelines import current
+from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
+from annotate.work.permit import Permit
+from corpora.models import Item
+
+# HTML in the source is shown as text, so a manager's Markdown cannot carry a script.
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def markdown(source: str) -> SafeString:
+    return mark_safe(_MARKDOWN.render(source))  # noqa: S308 - rendered with HTML switched off
+
+
+def guidelines(task: Task, language: str = "") -> SafeString:
+    """The guidelines that hold, in the language of what is on the screen."""
+    found = current(task, language) if language else current(task)
+    return markdown(found.text if found else "")
+
+
+def question_about(task: Task) -> str:
+    """What is asked of every unit of a task, for templates."""
+    return task.kind.question(task)
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    paragraphs: list[str]
+    language: str
+
+
+def record(item: Item, kind: Kind) -> dict[str, Any]:
+    """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs."""
+    if not kind.layout:
+        return {"paragraphs": item.text.splitlines()}
+    fields = {name: Field(name, item.fields[name].splitlines(), item.language) for name in kind.fields}
+    blocks = [(block.style, [fields[name] for name in block.fields]) for block in kind.layout]
+    return {"blocks": blocks, "fields": fields}
+
+
+def in_a_line(unit: Unit) -> str:
+    """The text of a list's row: a post, or the fields of a record one after the other."""
+    fields = unit.task.kind.fields
+    return " · ".join(unit.item.fields[name] for name in fields) if fields else unit.item.text
+
+
+def question(lease: Lease, permit: Permit) -> dict[str, Any]:
+    """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people."""
+    kind = permit.task.kind
+    return {
+        "lease": lease,
+        "question": kind.template,
+        **record(lease.unit.item, kind),
+        **kind.ask(lease.unit, permit),
+    }
+
+
+def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
+    """What a sheet shows: the texts, and one question about all of them."""
+    kind = permit.task.kind
+    return {
+        **kind.ask(leases[0].unit, permit),
+        "question": kind.sheet,
+        "posts": [(lease.pk, lease.unit.item.text.splitlines()) for lease in leases],
+    }
+
+
+@dataclass(frozen=True)
+class SheetOutcome:
+    """How many answers of a sheet were saved, and why others were not: each sentence with how often it was said."""
+
+    saved: int
+    sent: int
+    refusals: list[tuple[str, int]]
+
+
+def sheet_outcome(sent: int, refused: list[Refusal]) -> SheetOutcome:
+    return SheetOutcome(sent - len(refused), sent, Counter(map(str, refused)).most_common())
+
+
+def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[str]:
+    """What passing each test would open, and how many tries are left of one that was not passed."""
+    said = []
+    for found in states:
+        if found.step in (NONE_NEEDED, PASSED, FAILED):
+            continue
+        tries = "1 try" if found.tries_left == 1 else f"{found.tries_left} tries"
+        left = f"you have {tries} left" if found.last and found.tries_left else ""
+        if count := waiting.get(found.language, 0):
+            behind = f"{count:,} wait{'s' if count == 1 else ''} in {found.name} once you have passed"
+            said.append(f"{'; '.join(filter(None, [behind, left]))}.")
+        elif left:
+            said.append(f"Test in {found.name}: {left}.")
+    return said
+
+
+def said(judgment: Judgment | None, kind: Kind) -> str:
+    """What an annotator's judgment was, in a word or two."""
+    if judgment is None:
+        return ""
+    return kind.name(judgment.label, judgment.unit.item.language) if judgment.label else "Skipped"
+
+
+def reason(judgment: Judgment, kind: Kind) -> str:
+    """Why somebody said what they said: one of the kind's reasons in words, or their own words."""
+    return kind.reasons.get(judgment.reason, judgment.reason)
