@@ -18,6 +18,8 @@ import pytest
 from django.conf import settings as django_settings
 from django.test import Client
 
+from corpora.core.languages import LANGUAGES
+
 REQUIRE_ALL = os.environ.get("ASSAY_REQUIRE_ALL") == "1"
 ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
 OTHER_DATABASE = {
@@ -98,6 +100,11 @@ def data_dir(settings, tmp_path):
     settings.DATA_DIR = tmp_path / "var"
     settings.DATA_DIR.mkdir()
     return settings.DATA_DIR
+
+
+@pytest.fixture(autouse=True)
+def _no_language_stays_added(monkeypatch):
+    monkeypatch.setattr(LANGUAGES, "known", LANGUAGES.known)
 
 
 @pytest.fixture(autouse=True)

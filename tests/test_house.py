@@ -50,6 +50,7 @@ def imports_from(folder, *rooms):
         ("annotate", ("deploy", "tests")),
         ("corpora/core", ("django", "rest_framework")),
         ("annotate/core", ("django", "rest_framework")),
+        ("annotate/kinds/forms", ("django", "rest_framework")),
     ],
 )
 def test_a_room_does_not_import_the_rooms_above_it(folder, rooms):

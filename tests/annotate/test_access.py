@@ -11,14 +11,16 @@ from django.urls import URLPattern, get_resolver, reverse
 from knox.models import AuthToken
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task, Trial
-from annotate.quality.qualification import answer, begin, next_question
+from annotate.quality.qualification import next_question
 from annotate.work import accounts
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take, take_sheet
+from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED
+from tests.annotate.hands import sent
 
 # Nobody; an account that is not an annotator's; the annotator whose lease, judgment and token the request names;
 # another annotator; an adjudicator, whose settled unit it names; a manager, who is no annotator.
@@ -340,7 +342,7 @@ def keys(value):
 
 JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
-LEASE = {"id", "text", "language", "fields", "asked", "answers", "names", "expires_at"}
+LEASE = {"id", "text", "language", "fields", "asked", "answers", "names", "autonyms", "expires_at"}
 TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
 STANDING = {"language", "state", "version", "guidelines", "tries_left"}
 QUESTION = {"id", "number", "of", "fields", "answers"}
@@ -412,7 +414,7 @@ def all_an_annotator_sees(task, annotator, answer="fr"):
     assert str(given["lease"].pop("id")) == lease
     assert given["lease"].pop("expires_at")
     seen.append(json.dumps(given))
-    seen.append(client.post(f"{path}/judge/", {"lease": lease, "answer": answer}, headers={"HX-Request": "true"}).text)
+    seen.append(client.post(f"{path}/judge/", {"lease": lease, **sent(answer)}, headers={"HX-Request": "true"}).text)
     answers = client.get(f"{path}/answers/").text
     answers = re.sub(r'name="judgment" value="\d+"|\d\d:\d\d:\d\d', "", answers)
     seen += [answers, client.get("/").text, client.get(f"{path}/guidelines/").text]
@@ -436,7 +438,8 @@ def test_nothing_that_an_annotator_sees_depends_on_votes_queue_round_stage_or_ot
             task.units.update(language="fr", round=2, visited=["he", "fr"])
         if number == 0:
             judge(others[0], take(others[0], task).pk, Answer("en", comment="a comment of Bea's"))
-            Task.objects.filter(pk=task.pk).update(rounds=4)
+            task.rounds = 4
+            task.save()
         seen.append(all_an_annotator_sees(task, ann))
         Task.objects.filter(pk=task.pk).update(is_open=False)
     for page, *others_of_it in zip(*seen, strict=True):
@@ -484,7 +487,7 @@ def test_a_decoy_is_like_any_other_unit_one_by_one_and_on_a_sheet(make_task, per
         seen_alone(make_task, ann, entry, answer, asked="de", decoys=decoys)
         for entry, decoys in ((PLAIN, 0), (AUDITED, 1))
     ]
-    assert (plain.gold_answer, decoy.gold_answer) == ("", "not-de")
+    assert (plain.known_answer, decoy.known_answer) == ("", "not-de")
     assert second == first
 
 

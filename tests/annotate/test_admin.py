@@ -10,12 +10,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from annotate.core.intervals import jeffreys
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Annotator, Invite, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.work import accounts
-from annotate.work.accounts import Row, add_annotators
+from annotate.work.accounts import add_annotators
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
+from annotate.work.languages import HOW
+from annotate.work.people_file import Row
 from annotate.work.queue import take
 from corpora.models import Corpus, Draw
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -295,9 +297,7 @@ def test_a_route_can_be_added_and_its_codes_are_kept_as_a_list(desk, db):
 @pytest.mark.parametrize("field", ["language", "queue", "extra_candidates"])
 def test_an_unknown_code_is_refused_wherever_one_is_typed(desk, db, field):
     sent = {"language": "pt", "queue": "pt", "extra_candidates": "gl"} | {field: "xx"}
-    assert errors(desk.post(address(LanguageRoute, "add"), sent)) == [
-        "'xx' is not a language code known here, such as de, zh-CN or hi-Latn."
-    ]
+    assert errors(desk.post(address(LanguageRoute, "add"), sent)) == [f"'xx' {HOW}."]
     assert not LanguageRoute.objects.filter(language="pt").exists()
 
 
@@ -324,7 +324,11 @@ def test_languages_are_added_on_the_page_of_an_annotator(desk, person):
 @pytest.mark.parametrize(
     ("language", "level", "told"),
     [
-        ("xx", 5, "'xx' is not a language code known here, such as de, zh-CN or hi-Latn."),
+        (
+            "xx",
+            5,
+            f"'xx' {HOW}.",
+        ),
         ("en", 6, "Ensure this value is less than or equal to 5."),
         ("en", -1, "Ensure this value is greater than or equal to 0."),
     ],
@@ -581,7 +585,8 @@ def test_annotators_see_none_of_it(client, failed):
 
 
 def test_staff_who_may_only_look_at_tasks_see_the_audit_and_cannot_contest(client, failed):
-    Task.objects.update(audit_limit=0.6)
+    failed.audit_limit = 0.6
+    failed.save()
     staff = User.objects.create_user("staff", is_staff=True)
     staff.user_permissions.add(Permission.objects.get(codename="view_task"))
     client.force_login(staff)
@@ -628,7 +633,10 @@ def test_a_tasks_knobs_can_be_changed_and_what_was_fixed_at_its_opening_cannot(d
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"labels": "de xx"}, "'xx' is not a language code known here, such as de, zh-CN or hi-Latn."),
+        (
+            {"labels": "de xx"},
+            f"'xx' {HOW}.",
+        ),
         ({"labels": " "}, "Name at least one label."),
         ({"rounds": 0}, "Ensure this value is greater than or equal to 1."),
         ({"skip_limit": 0}, "Ensure this value is greater than or equal to 1."),

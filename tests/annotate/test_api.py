@@ -8,7 +8,7 @@ from django.utils import timezone
 from knox.models import AuthToken
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
 from annotate.work.judging import judge
 from annotate.work.queue import take
@@ -103,7 +103,7 @@ def test_each_unit_says_what_is_asked_and_what_may_be_answered(make_task, progra
         assert (lease["asked"], lease["answers"]) == ("de", answers)
         judged = program.post(f"leases/{lease['id']}/judge/", label=answer)
         assert judged.json()["label"] == answer
-        assert set(lease) == {"id", "text", "language", "fields", "asked", "answers", "names", "expires_at"}
+        assert set(lease) == {"id", "text", "language", "fields", "asked", "answers", "names", "autonyms", "expires_at"}
     assert program.post("tasks/asking/next/").json()["why"].startswith("All done.")
 
 
@@ -292,7 +292,7 @@ def test_an_address_that_leads_nowhere_is_refused_as_everything_else_is(client, 
 def test_an_error_of_the_server_is_told_in_json_too(client, person, monkeypatch):
     client.force_login(person("eve", "de").user)
     client.raise_request_exception = False
-    monkeypatch.setattr("annotate.pages.api.Task.objects.filter", None)
+    monkeypatch.setattr("annotate.pages.api.permits", None)
     answer = client.get("/api/v1/tasks/")
     assert answer.status_code == 500
     assert answer.json()["code"] == "server_error"

@@ -4,11 +4,13 @@ import re
 
 import pytest
 
-from annotate.kinds.kind import Answer
-from annotate.quality.pauses import PAUSED, pause
-from annotate.quality.qualification import answer, begin, next_question
+from annotate.kinds import Answer
+from annotate.quality.pauses import PAUSED
+from annotate.quality.qualification import next_question
 from annotate.work.judging import judge, skip
+from annotate.work.pausing import pause
 from annotate.work.queue import take
+from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED
 
 

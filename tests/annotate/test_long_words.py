@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED

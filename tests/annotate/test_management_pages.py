@@ -6,14 +6,17 @@ from xml.etree import ElementTree
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotate.kinds.kind import Answer
+from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Pause, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality.guidelines import current
 from annotate.quality.pauses import running
-from annotate.reports.sortable import NUMBER, Cell, Column, sorted_table
-from annotate.reports.work_plots import Moment, Parts, Span, columns, ranges, stacked
+from annotate.reports.plots import Moment, Parts, Span, columns, ranges, stacked
+from annotate.reports.tables import NUMBER, Cell, Column, table
+from annotate.work import statistics
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
@@ -42,7 +45,7 @@ def crowd(make_records_task, person, judged):
         for language in task.languages:
             passed(annotator, task, language)
     for number, unit in enumerate(task.units.all()):
-        known = unit.gold_answer or "10"[unit.pk % 2]
+        known = unit.known_answer or "10"[unit.pk % 2]
         # In each language some have three answers, some two, some none.
         for annotator in people[: (3, 2, 3, 0)[number % 4]]:
             label = ("0" if known == "1" else "1") if annotator == people[2] else known
@@ -102,6 +105,49 @@ def test_every_page_shows_a_crowd_task_and_keeps_to_few_queries(
         assert desk.get(address(crowd, page)).status_code == 200
 
 
+@pytest.mark.parametrize(("page", "most"), [("/manage/", 25), ("/admin/annotate/task/", 25)])
+def test_the_list_of_tasks_takes_as_many_queries_for_four_of_them_as_for_one(
+    crowd, desk, make_records_task, make_task, person, page, most
+):
+    desk.get(page)
+    with CaptureQueriesContext(connection) as alone:
+        assert desk.get(page).status_code == 200
+    make_records_task(name="fresh", languages=("en", "fr"), gold={"test": ["1"] * 5}, test_items=5)
+    make_task([DISPUTED, AGREED], name="posts")
+    make_task([DISPUTED], name="asking", asked="de")
+    with CaptureQueriesContext(connection) as all_four:
+        shown = desk.get(page).text
+    assert all(name in shown for name in ("crowd", "fresh", "posts", "asking"))
+    assert len(all_four) == len(alone) <= most
+
+
+def test_the_admins_list_of_tasks_names_the_queues_that_lack_readers(make_records_task, make_task, person, desk):
+    make_records_task(count=2, name="crowd", languages=("en", "fr"), redundancy=1)
+    make_task([DISPUTED], name="posts")
+    person("ann", "en")
+    shown = words(desk.get("/admin/annotate/task/"))
+    assert "fr (2)" in shown
+    assert "de (1)" in shown
+    assert "en (2)" not in shown
+
+
+def test_a_persons_page_reads_of_that_person_alone(crowd, max_, desk, person, judged, monkeypatch):
+    at = f"/manage/tasks/{crowd.name}/people/{max_.pk}/"
+    desk.get(at)
+    with CaptureQueriesContext(connection) as few:
+        before = words(desk.get(at))
+    for name in ("cem", "dan", "eva"):
+        other = person(name, "en de")
+        passed(other, crowd, "en")
+        Pause.objects.create(annotator=other, task=crowd, right=0, asked=6, at=timezone.now())
+    with CaptureQueriesContext(connection) as many:
+        assert words(desk.get(at)).count("0 of 6") == before.count("0 of 6")
+    assert len(many) == len(few) <= 25
+    for everybody in ("people", "tests"):
+        monkeypatch.delattr(statistics, everybody)
+    assert desk.get(at).status_code == 200
+
+
 def test_a_task_that_has_just_been_opened_has_pages_too(make_records_task, make_task, desk):
     tasks = [
         make_records_task(count=0, name="empty"),
@@ -134,7 +180,7 @@ def test_tasks_of_posts_have_no_pages_for_tests_and_pauses(make_task, person, de
 def test_judgments_made_elsewhere_have_no_pages_for_tests_either(make_records_task, desk):
     task = make_records_task()
     assert "Pause rule" in desk.get(address(task)).text
-    Task.objects.update(task_type="imported")
+    Task.objects.update(kind_slug="imported", kind_file=KINDS["imported"].source)
     for page in PAGES:
         assert "Pause rule" not in desk.get(address(task, page)).text
 
@@ -300,7 +346,8 @@ def test_nobody_finds_a_task_or_a_person_that_is_not_there(crowd, desk):
 # --- tables that sort
 
 HEADS = [Column("name", "name"), Column("count", "how many", NUMBER)]
-ROWS = [[Cell("b", "b"), Cell("1,000", 1000)], [Cell("a", "a"), Cell("–")], [Cell("c", "c"), Cell("20", 20)]]
+CELLS = [(Cell("b", "b"), Cell("1,000", 1000)), (Cell("a", "a"), Cell("–")), (Cell("c", "c"), Cell("20", 20))]
+ROWS = [{"name": name, "count": number} for name, number in CELLS]
 
 
 @pytest.mark.parametrize(
@@ -318,13 +365,23 @@ ROWS = [[Cell("b", "b"), Cell("1,000", 1000)], [Cell("a", "a"), Cell("–")], [C
     ],
 )
 def test_a_table_is_sorted_by_what_stands_in_the_address_and_what_is_not_known_comes_last(asked, order):
-    table = sorted_table("t", "letters", HEADS, ROWS, asked)
-    assert "".join(row[0][0].shown for row in table.rows) == order
+    found = table("letters", HEADS, ROWS, slug="t", asked=asked)
+    assert "".join(row[0].shown for row in found.rows) == order
+
+
+def test_what_stands_below_the_rows_stays_there_and_a_table_without_a_name_is_not_sorted():
+    below = {"name": Cell("all", "A"), "count": Cell("1,020", 1020)}
+    found = table("letters", HEADS, ROWS, total=[below], slug="t", asked="t.-count")
+    assert [row[0].shown for row in found.rows] == ["b", "c", "a", "all"]
+    plain = table("letters", HEADS, ROWS, asked=".name")
+    assert [row[0].shown for row in plain.rows] == ["b", "a", "c"]
+    assert {(head.sort, head.aria) for head in plain.headings} == {("", "")}
 
 
 def test_a_heading_links_to_its_order_and_pressed_again_to_the_other():
     def links(asked):
-        return [(head.sort, head.aria) for head in sorted_table("t", "letters", HEADS, ROWS, asked).headings]
+        found = table("letters", HEADS, ROWS, slug="t", asked=asked)
+        return [(head.sort, head.aria) for head in found.headings]
 
     assert links("") == [("t.name", ""), ("t.-count", "")]
     assert links("t.name") == [("t.-name", "ascending"), ("t.-count", "")]

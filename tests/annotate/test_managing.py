@@ -9,15 +9,16 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
 from annotate.quality.guidelines import current
-from annotate.quality.pauses import lift, pause, running, void
+from annotate.quality.pauses import running
 from annotate.work import statistics
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip, undo
+from annotate.work.pausing import lift, pause, void
 from annotate.work.queue import take
-from annotate.work.queue_states import queue_states
+from annotate.work.queue_states import queue_states, queue_states_of
 from tests.annotate.conftest import AGREED, DISPUTED
 
 YES, NO = Answer("1"), Answer("0")
@@ -27,7 +28,7 @@ NOW = datetime(2026, 3, 29, 12, 30, tzinfo=UTC)
 def work(annotator, task, label="1", units=1000, seconds=None):
     made = []
     while len(made) < units and (lease := take(annotator, task)):
-        known = lease.unit.gold_answer if lease.unit.honeypot else label
+        known = lease.unit.known_answer if lease.unit.honeypot else label
         made.append(judge(annotator, lease.pk, Answer(known), active_seconds=seconds))
     return made
 
@@ -212,7 +213,7 @@ def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(ma
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
     for annotator in people:
         while lease := take(annotator, task):
-            judge(annotator, lease.pk, NO if lease.unit.gold_answer == "1" else YES)
+            judge(annotator, lease.pk, NO if lease.unit.known_answer == "1" else YES)
     assert statistics.newly_paused() == 3
     assert statistics.overview()[0]["newly_paused"] == 3
     lift(running(people[0], task), by=manager)
@@ -236,7 +237,7 @@ def test_a_pause_by_a_manager_or_in_a_closed_task_is_no_news(make_records_task, 
     assert statistics.newly_paused() == 0
     bea = person("bea", "en")
     while lease := take(bea, task):
-        judge(bea, lease.pk, NO if lease.unit.gold_answer == "1" else YES)
+        judge(bea, lease.pk, NO if lease.unit.known_answer == "1" else YES)
     assert statistics.newly_paused() == 1
     Task.objects.update(is_open=False)
     assert statistics.newly_paused() == 0
@@ -461,6 +462,32 @@ def test_stuck_queues_come_first_and_are_counted(make_records_task, person):
     assert found["stuck"] == 2
 
 
+def test_the_queues_of_several_tasks_are_told_apart_and_read_together(
+    make_records_task, make_task, person, manager, tried, judged, django_assert_max_num_queries
+):
+    gold = {"test": ["1"] * 5}
+    ann, bea = person("ann", "en de"), person("bea", "en")
+    crowd = make_records_task(count=4, name="crowd", languages=("en", "de"), gold=gold, test_items=5)
+    other = make_records_task(count=2, name="other", languages=("en", "fr"), redundancy=1)
+    posts = make_task([DISPUTED, DISPUTED], name="posts")
+    tried(ann, crowd)
+    for unit in crowd.units.filter(language="en")[:2]:
+        judged(ann, unit, "1")
+    pause(bea, other, by=manager, reason="a break")
+    take(ann, posts)
+    tasks = [crowd, other, posts]
+    alone = {task.pk: queue_states(task) for task in tasks}
+    with django_assert_max_num_queries(12):
+        assert queue_states_of(tasks) == alone
+    states = {task.name: {row["queue"]: row["state"] for row in alone[task.pk]["queues"]} for task in tasks}
+    assert states == {
+        "crowd": {"en": "lacking", "de": "untested"},
+        "other": {"en": "going", "fr": "unread"},
+        "posts": {"de": "going"},
+    }
+    assert queue_states_of([]) == {}
+
+
 def test_queues_of_posts_stand_under_the_languages_that_share_them(make_task, person):
     task = make_task([DISPUTED, DISPUTED])
     person("ann", "en")
@@ -517,7 +544,9 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
     for name, most in reports.items():
         with django_assert_max_num_queries(most):
             getattr(statistics, name)(task)
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(12):
         queue_states(task)
+    with django_assert_max_num_queries(4):
+        statistics.work_of(task, people[1])
     with django_assert_max_num_queries(5):
         statistics.overview()

@@ -8,14 +8,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotate.core.refusals import InvalidAnswer
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Guidelines, Qualification, Task
 from annotate.quality import honeypots
 from annotate.quality.gold_answers import correct
 from annotate.quality.guidelines import new_version
-from annotate.quality.qualification import answer, begin, grant, next_question, state
+from annotate.quality.qualification import grant, next_question
 from annotate.work.judging import judge
 from annotate.work.queue import take
+from tests.annotate.acts import answer, begin, state
 
 GOLD = {"practice": ["1"], "test": ["1", "0"] * 2}
 ADMIN = "/admin/annotate"
@@ -146,7 +147,7 @@ def test_a_correction_changes_what_counts_in_the_queue(honeypot, ann):
     after = accuracies(task)
     assert (before[ann.pk], after[ann.pk]) == (1, 0)
     assert {right for person, right in after.items() if person != ann.pk} == {1}
-    assert task.units.get(honeypot=True).gold_answer == "0"
+    assert task.units.get(honeypot=True).known_answer == "0"
     honeypot.refresh_from_db()
     assert (honeypot.label, honeypot.explanation) == ("0", "Looked at again.")
     assert correct(honeypot, "0", "") == (0, 0)
@@ -164,7 +165,7 @@ def test_a_correction_leaves_tests_that_are_over(task, ann):
 
 def test_a_correction_that_cannot_be_is_refused(task):
     practice = task.gold_answers.get(purpose="practice")
-    with pytest.raises(InvalidAnswer, match="is no label of this task"):
+    with pytest.raises(InvalidAnswer, match="is no answer here"):
         correct(practice, "2", "Because.")
     with pytest.raises(InvalidAnswer, match="Say in a sentence why"):
         correct(practice, "0", " ")
@@ -231,5 +232,6 @@ def test_a_test_for_which_there_are_too_few_gold_answers_is_refused_at_the_task(
     form = dict(re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"', page)) | {"on_conflict": "DISCARDED"}
     refused = desk.post(path, {**form, "title": "Title", "test_items": "3"})
     assert "needs a pool of 5 gold answers" in said(refused)
-    assert desk.post(path, {**form, "title": "Title", "test_items": "3", "tries": "1"}).status_code == 302
+    accepted = desk.post(path, {**form, "title": "Title", "test_items": "3", "tries": "1"})
+    assert accepted.status_code == 302, accepted.context["adminform"].form.errors
     assert Task.objects.get().test_items == 3

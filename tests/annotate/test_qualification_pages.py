@@ -6,9 +6,10 @@ import pytest
 
 from annotate.models import Judgment, Qualification, TrialAnswer
 from annotate.quality.guidelines import new_version
-from annotate.quality.pauses import pause
-from annotate.quality.qualification import answer, begin, grant, next_question, state
+from annotate.quality.qualification import grant, next_question
+from annotate.work.pausing import pause
 from corpora.models import Item
+from tests.annotate.acts import answer, begin, state
 from tests.annotate.hands import FRENCH, GRACE, Hands, worst_contrast
 
 HTMX = {"HX-Request": "true"}

@@ -5,12 +5,12 @@ import re
 import pytest
 
 from annotate.core import stages
-from annotate.kinds import TASK_TYPES
-from annotate.kinds.kind import Answer
+from annotate.kinds import KINDS as KINDS
+from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Task
 from annotate.work.judging import judge
 from annotate.work.queue import open_lease, take
-from tests.annotate.hands import ARABIC, FRENCH, GRACE, said, worst_contrast
+from tests.annotate.hands import ARABIC, FRENCH, GRACE, said, sent, worst_contrast
 
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -44,7 +44,7 @@ def send(client, annotator, task="crowd", **fields):
 def test_each_field_is_shown_by_its_name_and_each_answer_with_what_it_means(make_records_task, as_ann, ann, task_type):
     task = make_records_task(task_type, 1, languages=("de",))
     page = start(as_ann)
-    kind, item = TASK_TYPES[task_type], task.units.get().item
+    kind, item = KINDS[task_type], task.units.get().item
     fields = re.findall(r'<dt>(\w+)</dt><dd lang="(\w+)"><p dir="auto">([^<]*)</p></dd>', page)
     assert fields == [(name.capitalize(), "de", item.fields[name]) for name in kind.fields]
     answers = re.findall(
@@ -52,7 +52,10 @@ def test_each_field_is_shown_by_its_name_and_each_answer_with_what_it_means(make
         r"<b>([^<]*)</b><small>([^<]*)</small>",
         page,
     )
-    assert answers == [(label, f"{n}", f"{n}", *kind.answers[label]) for n, label in enumerate(kind.labels, 1)]
+    named = kind.answers
+    assert answers == [
+        (label, f"{n}", f"{n}", named[label].name(), named[label].meaning) for n, label in enumerate(kind.labels, 1)
+    ]
     assert "Undefined" not in page
     assert "post" not in re.sub("<[^>]*>", "", page)
 
@@ -78,7 +81,7 @@ def test_an_answer_that_the_task_does_not_take_is_refused_and_record_and_comment
 ):
     make_records_task("qa_match", 2)
     passage = re.search(r"the passage of [\w-]+", start(as_ann))[0]
-    refused = send(as_ann, ann, answer=answer, comment="kept")
+    refused = send(as_ann, ann, **sent(answer), comment="kept")
     assert refused.status_code == 400
     assert passage in refused.text
     assert "kept</textarea>" in refused.text
@@ -198,7 +201,7 @@ def test_the_buttons_lie_as_their_keys_do(at_work, make_records_task, ann):
 @pytest.mark.parametrize("task_type", RECORD_TYPES)
 def test_record_and_answers_fit_a_phone_and_a_thumb(at_work, make_records_task, ann, task_type):
     task = make_records_task(task_type, 2)
-    *_, last = TASK_TYPES[task_type].fields
+    *_, last = KINDS[task_type].fields
     with_fields(task, **{last: "Donaudampfschifffahrtsgesellschaft" * 9 + " and much more" * 30})
     page = at_work(task, ann, **PHONE).page
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -211,7 +214,7 @@ def test_record_and_answers_fit_a_phone_and_a_thumb(at_work, make_records_task, 
     page.wait_for_timeout(GRACE)
     page.tap(".options button >> nth=1")
     page.wait_for_selector("#work:has-text('1 answered')")
-    assert said(ann) == [("answer", TASK_TYPES[task_type].labels[1], "")]
+    assert said(ann) == [("answer", KINDS[task_type].labels[1], "")]
 
 
 @in_browser
@@ -228,7 +231,7 @@ def test_the_answers_stay_in_their_place_from_record_to_record(at_work, make_rec
 @pytest.mark.parametrize("task_type", ["ad_relevance", "qa_match"])
 def test_a_record_is_read_from_right_to_left_with_its_names_and_frames(at_work, make_records_task, ann, task_type):
     task = make_records_task(task_type, 1)
-    first, *_, last = TASK_TYPES[task_type].fields
+    first, *_, last = KINDS[task_type].fields
     with_fields(task, **{first: "מתכון לחלה רכה", last: "קמח, שמרים וביצים\nAnd a line in English"})
     page = at_work(task, ann).page
     directions = "nodes => nodes.map(node => getComputedStyle(node).direction)"

@@ -5,15 +5,15 @@ import re
 import pytest
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
+from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task, Unit
-from annotate.work import routing
+from annotate.work import contesting, routing
+from annotate.work.entering import add_units
 from annotate.work.judging import judge, skip
 from annotate.work.queue import open_lease, take
-from annotate.work.routing import add_units
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
-from tests.annotate.hands import ARABIC, FRENCH, GRACE, RUSSIAN, said, worst_contrast
+from tests.annotate.hands import ARABIC, FRENCH, GRACE, RUSSIAN, said, sent, worst_contrast
 
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -48,7 +48,7 @@ def two_languages(make_task):
 
 def buttons(html):
     return re.findall(
-        r'<button name="(?:answer|label|skip|discard)" value="([^"]*)"', html.replace('class="danger" ', "")
+        r'<button name="(?:answer|reason|label|skip|discard)" value="([^"]*)"', html.replace('class="danger" ', "")
     )
 
 
@@ -58,7 +58,7 @@ def start(client, task="task"):
 
 def send(client, annotator, answer, task="task"):
     lease = open_lease(annotator, Task.objects.get(name=task))
-    return client.post(f"/tasks/{task}/judge/", {"lease": lease.pk, "answer": answer}, headers=HTMX)
+    return client.post(f"/tasks/{task}/judge/", {"lease": lease.pk, **sent(answer)}, headers=HTMX)
 
 
 # --- the page
@@ -68,7 +68,7 @@ def test_the_page_asks_about_one_language_and_takes_three_answers(make_task, as_
     make_task([DISPUTED], asked="de")
     page = start(as_ann)
     assert re.search(r"Is this <b>German</b>\?</span> <small>Deutsch</small>", page)
-    assert buttons(page) == ["de", "not-de", "und", "und several", "und mixed", "und gibberish", "1"]
+    assert buttons(page) == ["de", "not-de", "und", "several", "mixed", "gibberish", "1"]
     assert "Another language" not in page
     assert "changed" not in page
 
@@ -246,7 +246,7 @@ def test_the_list_shows_an_audit_without_its_queue_and_no_language_finds_it(doub
 
 def test_what_is_not_an_audit_is_shown_with_all_that_is_known(make_task, ann, ada, client):
     task = make_task([DISPUTED, AGREED], rounds=1)
-    assert routing.contest(task, "de") == 1
+    assert contesting.contest(task, "de") == 1
     while lease := take(ann, task):
         skip(ann, lease.pk)
     client.force_login(ada.user)

@@ -19,15 +19,16 @@ from django.db import transaction  # noqa: E402
 from annotate.core import stages  # noqa: E402
 from annotate.core.audits import Audit, error, overall_error  # noqa: E402
 from annotate.core.estimation import Stratum, proportion, stratified  # noqa: E402
-from annotate.kinds.kind import Answer  # noqa: E402
+from annotate.kinds import Answer  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Unit  # noqa: E402
 from annotate.quality import audits  # noqa: E402
 from annotate.work import adjudication, judging, queue, routing  # noqa: E402
-from annotate.work.opening import open_task  # noqa: E402
+from annotate.work.routes import Routes  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voting import DETECTOR_NAMES, agreed_label  # noqa: E402
+from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
-from corpora.store import asking  # noqa: E402
+from tests.annotate.acts import open_task  # noqa: E402
 from tests.benchmarks.whole_run import NAME  # noqa: E402
 from tests.benchmarks.world import Reader, label_of, people  # noqa: E402
 
@@ -44,7 +45,6 @@ class Crew:
     def __init__(self, truth: dict[str, str], slip: float, adjudicator_slip: float, seed: str) -> None:
         self.truth, self.slip, self.adjudicator_slip, self.seed = truth, slip, adjudicator_slip, seed
         self.readers = people(READERS, seed)
-        self.routes = routing.Routes.load()
 
     def says(self, reader: Reader, lease, labels: list[str]) -> Answer | None:
         key = lease.unit.item.key
@@ -81,10 +81,11 @@ def work(task: Task, crew: Crew) -> None:
         annotators[reader] = Annotator.objects.create(user=User.objects.create(username=reader.name))
         for language in reader.languages:
             AnnotatorLanguage.objects.create(annotator=annotators[reader], language=language, level=5)
+    routes = Routes.load(task)
     while task.units.filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).exists():
         for reader, annotator in annotators.items():
             while lease := queue.take(annotator, task):
-                answer = crew.says(reader, lease, crew.routes.labels_of(lease.queue, task))
+                answer = crew.says(reader, lease, routes.labels_of(lease.queue))
                 if answer:
                     judging.judge(annotator, lease.pk, answer)
                 else:
@@ -108,7 +109,7 @@ def unadjudicated(task: Task) -> dict[str, Audit]:
         answer = said.get(copy_of or pk)
         found = "unresolved" if answer is None else "confirmed" if answer == label else "doubted"
         counts.setdefault(label, Counter())[found] += 1
-    posts = routing.audit_counts(task)
+    posts = audits.audit_counts(task)
     return {
         label: Audit(
             posts=posts[label][0],

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
 
-from annotate.core.pausing import CHOICES, DEFAULT, Rule
+from annotate.core.pause_rule import CHOICES, DEFAULT, Rule
 from tests.benchmarks import crowd_report
 from tests.benchmarks.clients import Log
 from tests.benchmarks.crowd_clients import Told, let_loose
@@ -130,7 +130,7 @@ def one_task(
     options = [f"--{option}={value}" for option, value in task_options(guard).items()]
     with place.timed(f"{name}: open"):
         place.manage(
-            *("open_task", name, "--type=qa_match", f"--corpus={NAME}", f"--gold={place.folder / 'gold.jsonl'}"),
+            *("open_task", name, "--kind=qa_match", f"--corpus={NAME}", f"--gold={place.folder / 'gold.jsonl'}"),
             *(f"--languages={LANGUAGE}", f"--seed={seed}", *options),
         )
     told, log, voided = Told(), Log(), []

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import mean, quantiles
 
-from annotate.core.pausing import ACCURACIES, ASKED, CHOICES, Row, Rule, mean_until_pause, table
+from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Row, Rule, mean_until_pause, table
 from tests.benchmarks.crowd_seeds import EntryTest, Guard, Run, Work, exactly, paused_by
 from tests.benchmarks.crowd_world import Labeler
 from tests.benchmarks.tables import show

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import comb
 
-from annotate.core.pausing import Rule, chance_of_pause, pauses
+from annotate.core.pause_rule import Rule, chance_of_pause, pauses
 from tests.benchmarks.crowd_world import Labeler
 
 
@@ -58,7 +58,7 @@ class Work:
     pot: int = 0  # where in the block that has begun the gold answer stands
 
     def gold_is_due(self, guard: Guard, rng: random.Random) -> bool:
-        """As annotate/quality/honeypots.py has it."""
+        """As quality/honeypots.py has it."""
         if not guard.rule or len(self.gold) >= guard.gold_pool:
             return False
         size = max(2, round(1 / guard.gold_share))

@@ -15,7 +15,8 @@ from django.contrib.auth.models import User  # noqa: E402
 
 from annotate.core import stages  # noqa: E402
 from annotate.models import Judgment, Lease, Task  # noqa: E402
-from annotate.quality import honeypots, pauses  # noqa: E402
+from annotate.quality import honeypots  # noqa: E402
+from annotate.work import pausing  # noqa: E402
 
 MANAGER = "manager"
 REASON = "paused for too many wrong known answers"
@@ -28,7 +29,7 @@ def void_paused(task: Task) -> dict[str, int]:
     for pause in task.pauses.filter(lifted_at=None).select_related("annotator__user").order_by("pk"):
         if Judgment.objects.filter(unit__task=task, annotator=pause.annotator, kind="answer", voided_at=None).exists():
             name = pause.annotator.user.username
-            found[name] = pauses.void(pause.annotator, task, by=manager, reason=REASON).reopened
+            found[name] = pausing.void(pause.annotator, task, by=manager, reason=REASON).reopened
     return found
 
 
@@ -38,7 +39,10 @@ def facts(task: Task) -> dict:
     live = Judgment.objects.filter(unit__task=task, unit__honeypot=False, kind=Judgment.ANSWER, voided_at=None)
     judgments = Judgment.objects.filter(unit__task=task)
     said = judgments.values_list("annotator__user__username", "unit__item__fields", "kind", "label")
-    known = honeypots.answers(task).values_list("annotator__user__username", "right")
+    known = [
+        (judgment.annotator.user.username, honeypots.is_right(judgment))
+        for judgment in honeypots.answers(task).select_related("annotator__user", "unit__task")
+    ]
     asked, right = Counter(name for name, _ in known), Counter(name for name, hit in known if hit)
     return {
         "stages": Counter(work.values_list("stage", flat=True)),

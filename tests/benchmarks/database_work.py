@@ -14,10 +14,10 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import OperationalError, connection  # noqa: E402
 
-from annotate.kinds.kind import Answer  # noqa: E402
+from annotate.kinds import Answer  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Task  # noqa: E402
 from annotate.work import judging, queue  # noqa: E402
-from annotate.work.routing import add_units  # noqa: E402
+from annotate.work.entering import add_units  # noqa: E402
 from corpora.models import Corpus, Draw, Item  # noqa: E402
 
 UNITS = 20_000
@@ -31,9 +31,8 @@ def make_task() -> Task:
     draw = Draw.objects.create(
         corpus=corpus, design="uniform", seed="1", size=UNITS, parts=1, frame_size=UNITS, frame_digest="0" * 64
     )
-    task = Task.objects.create(
-        name="bench", title="", task_type="language", guidelines="", labels=["de", "en"], least_letters=20
-    )
+    options = {"least_letters": 20, "redundancy": 1, "rounds": 2, "skip_limit": 1, "least_level": 4}
+    task = Task.objects.create(name="bench", kind_slug="language", labels=["de", "en"], options=options)
     task.draws.add(draw)
     add_units(task, items)
     return task
