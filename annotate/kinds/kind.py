@@ -7,7 +7,7 @@ functions of their own.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from corpora.core.languages import LANGUAGES, LISTED, Language
@@ -215,6 +215,3 @@ class Kind:
     def known(self, code: str) -> bool:
         """Whether a code is on the list of languages, with those that the file adds; what other files add is not."""
         return code in LISTED or code in self.languages
-
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -149,10 +149,6 @@ def difference_table(rows: Sequence[Section], *, address: Address = nowhere, ask
     return table("Where the model says otherwise", columns, rows, slug="differs", asked=asked)
 
 
-def _posterior(row: Section) -> Cell:
-    return Cell(percent(row["posterior"]), row["posterior"])
-
-
 def _votes(row: Section) -> str:
     return ", ".join(f"{label}: {number}" for label, number in row["votes"].items())
 
