@@ -3,12 +3,10 @@
 from pathlib import Path
 
 from annotate.kinds import languages
-from annotate.kinds.forms import choice
-from annotate.kinds.kind import Answer, Kind
-from annotate.kinds.labels import label_name
+from annotate.kinds.kind import Answer
 from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_AUDIT
-from corpora.core.languages import ARTICLE_LABELS, UND
+from corpora.core.languages import UND
 from corpora.core.voting import agreed_label, rank_candidates
 
 
@@ -72,15 +70,10 @@ def _likely(unit) -> list[str]:
     return list(found)
 
 
-KIND = Kind(
+KIND = languages.about_languages(
     slug="language",
     title="Which language is this post in?",
-    titled_by_task=True,
-    form=choice,
-    noun="post",
-    labels=ARTICLE_LABELS,
     reasons=UNDEFINED_REASONS,
-    undefined=UND,
     guidelines={"en": Path(__file__).with_name("language.md").read_text(encoding="utf-8")},
     template="annotate/language.html",
     bench="annotate/bench_language.html",
@@ -88,26 +81,13 @@ KIND = Kind(
     designs=("uniform",),
     protections=frozenset({"audit"}),
     language_paths=("language", "agreed_label", "copy_of__language", "copy_of__agreed_label"),
-    spoken_paths=("unit__asked", "unit__language"),
-    counts_single=False,
-    formats={"twitter2015": ""},
-    columns=languages.COLUMNS,
-    tallies=("reused", "by_stratum"),
-    sections=languages.SECTIONS,
     card="annotate/card_language.md",
     candidates=candidates,
-    queue=languages.queue,
-    read_by=languages.read_by,
     agreed=agreed,
-    when_exhausted=languages.when_exhausted,
     offered=offered,
     check=check,
     ask=ask,
     advise=advise,
-    list_heads=languages.LIST_HEADS,
-    list_row=languages.list_row,
-    called=label_name,
-    short=str,
     compared=lambda task: [*task.labels, UND],
     compared_as=lambda asked, label: label,
 )

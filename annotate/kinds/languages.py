@@ -1,15 +1,17 @@
-"""What the two kinds that ask about languages share: choices, reasons, routes, and what an adjudicator sees."""
+"""What the two kinds that ask about languages share: values, choices, reasons, routes, what an adjudicator sees."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import quote_plus
 
 from annotate.core import stages
-from annotate.kinds.kind import Answer
+from annotate.kinds.forms import choice
+from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.labels import label_name, negative
 from corpora.core.errors import CorpusError
-from corpora.core.languages import LANGUAGES, UND
+from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
 
 # Why a post has no one language: the four cases of the article's instructions, and the words on their buttons.
@@ -134,3 +136,26 @@ LIST_HEADS = ("candidates", "queues so far")
 
 def list_row(unit, answers) -> list[str]:
     return [", ".join(unit.candidates[:4]), " → ".join(unit.visited)]
+
+
+about_languages = partial(
+    Kind,
+    titled_by_task=True,
+    form=choice,
+    noun="post",
+    labels=ARTICLE_LABELS,
+    undefined=UND,
+    spoken_paths=("unit__asked", "unit__language"),
+    counts_single=False,
+    formats={"twitter2015": ""},
+    columns=COLUMNS,
+    tallies=("reused", "by_stratum"),
+    sections=SECTIONS,
+    queue=queue,
+    read_by=read_by,
+    when_exhausted=when_exhausted,
+    list_heads=LIST_HEADS,
+    list_row=list_row,
+    called=label_name,
+    short=str,
+)

@@ -6,12 +6,11 @@ The labels of a unit that is asked about German are de, not-de and und.
 from pathlib import Path
 
 from annotate.kinds import languages
-from annotate.kinds.forms import choice
-from annotate.kinds.kind import Answer, Kind
-from annotate.kinds.labels import label_name, negative
+from annotate.kinds.kind import Answer
+from annotate.kinds.labels import negative
 from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED
-from corpora.core.languages import ARTICLE_LABELS, UND
+from corpora.core.languages import UND
 
 # A language that is on no list is some other language: No.
 REASONS = {reason: words for reason, words in UNDEFINED_REASONS.items() if reason != UNLISTED}
@@ -35,16 +34,11 @@ def compared_as(asked: str, label: str) -> str:
     return label if label == UND else YES if label == asked else NO
 
 
-KIND = Kind(
+KIND = languages.about_languages(
     slug="verify",
     title="Is this post in the language?",
-    titled_by_task=True,
     titled_by_languages=True,
-    form=choice,
-    noun="post",
-    labels=ARTICLE_LABELS,
     reasons=REASONS,
-    undefined=UND,
     guidelines={"en": Path(__file__).with_name("verify.md").read_text(encoding="utf-8")},
     template="annotate/verify.html",
     sheet="annotate/sheet.html",
@@ -55,27 +49,14 @@ KIND = Kind(
     designs=("recall", "precision"),
     protections=frozenset({"decoys"}),
     language_paths=("asked",),
-    spoken_paths=("unit__asked", "unit__language"),
-    counts_single=False,
-    formats={"twitter2015": ""},
-    columns=languages.COLUMNS,
-    tallies=("reused", "by_stratum"),
-    sections=languages.SECTIONS,
     card="annotate/card_verify.md",
     candidates=lambda unit, routes: routes.with_extras([unit.asked]),
-    queue=languages.queue,
-    read_by=languages.read_by,
     # What detectors say is what is being verified.
     agreed=lambda item, task: None,
-    when_exhausted=languages.when_exhausted,
     offered=offered,
     check=check,
     ask=lambda unit, permit: {**languages.undefined(REASONS), **languages.about(unit.asked)},
     advise=lambda unit, blind: {**languages.advise(unit, blind), **languages.about(unit.asked)},
-    list_heads=languages.LIST_HEADS,
-    list_row=languages.list_row,
-    called=label_name,
-    short=str,
     compared=lambda task: [YES, NO, UND],
     compared_as=compared_as,
     refuses_imports=(
