@@ -1,17 +1,17 @@
-"""Languages from a file, for whoever imports texts or labels in languages that are listed nowhere here."""
+"""Languages from a file, for imports of texts or labels in languages that are not listed here."""
 
 import tomllib
 from pathlib import Path
 
+from corpora.core.added_languages import add_names, read_added
 from corpora.core.errors import CorpusError
-from corpora.core.languages import add_names, read_added
 
 
 def add_languages(path: Path) -> None:
     """Make the languages of a TOML file known, each a table [languages.CODE]; its other tables are left alone.
 
-    For this process only: what is imported keeps the codes. CorpusError where the file cannot be read or one of them
-    cannot be added; then none is.
+    This lasts for this process only, but what is imported keeps the codes. CorpusError if the file cannot be read or a
+    language cannot be added; then none is added.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("languages")

@@ -1,8 +1,8 @@
 """Draws: a seeded sample of a corpus.
 
 The order of a draw is that of a hash of seed and id, so the same seed draws the same posts on any engine and a larger
-draw contains the smaller. In a draw for one language the hash is of seed, language and id: no two languages' draws hang
-together, and a language's is the same whichever others are drawn for at the time. A draw only reads files; items.py
+draw contains the smaller. In a draw for one language the hash is of seed, language and id: the draws for two languages
+are independent, and a language's draw is the same whichever others are drawn with it. A draw only reads files; items.py
 puts it into the database.
 """
 
@@ -37,8 +37,8 @@ from corpora.predictors import Predictor, check_complete, predicting
 class Sample:
     """What a draw took from the files, before anything of it is in the database.
 
-    rows: those of the query, in the order of the draw. size: how many posts the draw has, with those of the draw that
-    it extends; asked: how many it was to have. language, predictor and parameters are empty in a uniform draw.
+    rows: those of the query, in the order of the draw. size: how many posts the draw has, including those of the draw
+    that it extends; asked: how many were asked for. language, predictor and parameters are empty in a uniform draw.
     """
 
     corpus: Corpus
@@ -58,10 +58,10 @@ class Sample:
 
 
 def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> Sample:
-    """Take `size` posts of the corpus, each with the same chance; all where there are fewer. Reads files only.
+    """Take `size` posts of the corpus, each with the same chance; all if there are fewer. It only reads files.
 
-    With `extends` the frame is that draw's own, even where the corpus has grown since, and only the posts that are
-    added to it are taken. CorpusError where posts have no votes yet, or the frame is no longer the one drawn from.
+    With `extends` the frame is that draw's, even if the corpus has grown since, and only the posts that are added to
+    it are taken. CorpusError if posts have no votes yet, or the frame is no longer the one drawn from.
     """
     check_asked(size, seed)
     if extends and extends.corpus_id != corpus.pk:
@@ -71,7 +71,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     parts = extends.parts if extends else len(manifest.parts)
     frame_size = sum(part.rows for part in manifest.parts[:parts])
     if len(manifest.votes) < parts:
-        raise CorpusError(f"Corpus {corpus.name} has posts without votes; run: prelabel {corpus.name}")
+        raise CorpusError(f"Corpus {corpus.name} has posts without votes; run `assay prelabel {corpus.name}`.")
     if not frame_size:
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
     digest = frame_digest(manifest, parts)
@@ -108,12 +108,12 @@ def sample_recall(
     history: Window = HISTORY,
     window: Window = WINDOW,
 ) -> list[Sample]:
-    """For each language take `size` posts of the window by authors who wrote in it before. Reads files only.
+    """For each language take `size` posts of the window by authors who wrote in it before. It only reads files.
 
     Its authors have `least_posts` posts or more in the history, of which the predictor labels the share or more with
     the language; its frame is all that they wrote in the window, in whatever language. languages: None for all that
-    the predictor finds in the corpus. One sample each, in order of the codes; all of the frame where that is smaller.
-    CorpusError where the windows overlap or are empty, or the corpus lacks authors, times, votes or predictions.
+    the predictor finds in the corpus. One sample each, in order of the codes; all of the frame if that is smaller.
+    CorpusError if the windows overlap or are empty, or the corpus lacks authors, times, votes or predictions.
     """
     return _samples(corpus, recall_design(share, least_posts, history, window), languages, size, seed, predictor)
 
@@ -127,9 +127,9 @@ def sample_precision(
     predictor: Predictor,
     window: Window | None = None,
 ) -> list[Sample]:
-    """For each language take `size` of the posts that the predictor labels with it. Reads files only.
+    """For each language take `size` of the posts that the predictor labels with it. It only reads files.
 
-    window: where given, only posts from it are in the frame. Otherwise as sample_recall.
+    window: if given, only posts from it are in the frame. Everything else is as in sample_recall.
     """
     return _samples(corpus, precision_design(window), languages, size, seed, predictor)
 
@@ -142,7 +142,7 @@ def _samples(
     check_posts(corpus.name, manifest)
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
-    # Items are made of posts and votes, so a draw by predictions from outside needs votes too.
+    # Items are made of posts and votes, so a draw by imported predictions needs votes too.
     check_complete(corpus.name, Predictor(DETECTOR_NAMES[0]), manifest)
     predictions = check_complete(corpus.name, predictor, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
@@ -176,12 +176,12 @@ def sample_records(
     together: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """For each language take `size` of the records declared to be in it; None is all. Reads files only.
+    """For each language take `size` of the records declared to be in it; None is all. It only reads files.
 
-    together: a field whose equal values keep records together; then `size` counts whole groups of them. leave_out: ids
+    together: a field whose equal values keep records together; then `size` counts whole groups. leave_out: ids
     of records that are in no frame, such as those whose answer is known. languages: None for all of the corpus. One
-    sample each, in order of the codes; all of the frame where that is smaller. CorpusError where the corpus is one of
-    posts, or has no records of a language.
+    sample each, in order of the codes; all of the frame where that is smaller. CorpusError if the corpus holds posts,
+    or has no records in a language.
     """
     check_asked(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
@@ -219,7 +219,7 @@ def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None
 
 
 def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
-    """A corpus grows, and the detectors with it: every set of versions that voted in the frame."""
+    """Every set of detector versions that voted in the frame: as a corpus grows, the detectors may change."""
     return [dict(pairs) for pairs in dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])]
 
 
@@ -230,8 +230,13 @@ def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> Non
         raise CorpusError(
             f"The posts or votes of corpus {extends.corpus} that were drawn from have changed since; make a new draw."
         )
+    if extends.size == extends.frame_size:
+        raise CorpusError(
+            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already. It is made from the posts that "
+            f"corpus {extends.corpus} held when it was drawn; those that came later are not among them. Open another "
+            "task, which draws from all that there are now."
+        )
     if size <= extends.size:
         raise CorpusError(
-            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already; ask for more than that, "
-            "or make a new draw where the frame has no more."
+            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already; ask for more than that."
         )

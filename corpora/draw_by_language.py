@@ -1,7 +1,7 @@
-"""Draws that look for one language, recall- and precision-oriented: what they ask of a corpus, and take.
+"""Draws that look for one language (recall- and precision-oriented): what they ask of a corpus, and what they take.
 
-Whatever the language, one run of each query serves all that are wanted. What the designs are told is core/designs.py's
-matter; samples are draw.py's.
+One run of each query serves all the languages wanted. core/designs.py says what the designs are told; draw.py makes
+the samples.
 """
 
 from collections.abc import Iterable
@@ -43,8 +43,8 @@ def take_by_language(
 ) -> list[Taken]:
     """Up to `size` posts for each language, in order of the codes, from a store that has the view `predicted`.
 
-    languages: None for all that the predictor finds. CorpusError where the corpus has not what the design needs, or
-    the predictor not the languages.
+    languages: None for all that the predictor finds. CorpusError if the corpus lacks what the design needs, or the
+    predictor lacks the languages.
     """
     values = {**dict.fromkeys(_DESIGN.names), **design.values, "seed": seed, "size": size}
     store.rows("design", pa.Table.from_pylist([values], schema=_DESIGN))
@@ -72,7 +72,7 @@ def take_by_language(
 
 
 def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
-    """How many posts the design cannot see. CorpusError where that is all of those that it needs."""
+    """How many posts the design cannot see. CorpusError if that is all of the posts that it needs."""
     (found,) = store.found("design_survey")
     of_authors = design.name == "recall"
     if of_authors and not found["authored"]:
@@ -91,7 +91,7 @@ def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
         if not found[count]:
             ends = spoken((design.values[f"{window}_start"], design.values[f"{window}_end"]))
             raise CorpusError(
-                f"No {what} of corpus {corpus_name} is from the {window} ({ends}); what has a time is from "
+                f"No {what} of corpus {corpus_name} is from the {window} ({ends}); the posts that have a time are from "
                 f"{spoken((found['first_time'], found['last_time']))}."
             )
     without = {"posts_without_time": found["posts"] - found["timed"]}
@@ -106,7 +106,7 @@ def _wanted(languages: Iterable[str] | None, predictor: Predictor, found: dict[s
         raise CorpusError(f"{none}, so there is nothing to draw for.")
     for code in wanted:
         if code not in LANGUAGES:
-            why = "no language" if code == UND else "no language code known here, such as de, zh-CN or hi-Latn"
+            why = "not a language" if code == UND else "not a language code known here, such as de, zh-CN or hi-Latn"
             raise CorpusError(f"{code!r} is {why}; a draw is for a language.")
         if code in found or (predictor.voted and knows(predictor, code)):
             continue

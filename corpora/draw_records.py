@@ -1,7 +1,7 @@
-"""Draws of records: some of each language, by themselves or in groups. What they ask of a corpus, and take.
+"""Draws of records: some of each language, singly or in groups. What they ask of a corpus, and what they take.
 
-Which record or group comes first is told by a hash of seed, language and id or what the group has in common, so that
-the same seed draws the same on any engine, and a larger draw contains the smaller. Samples are draw.py's matter.
+A hash of seed, language, and id or the group's common value decides which record or group comes first, so that
+the same seed draws the same on any engine, and a larger draw contains the smaller. draw.py makes the samples.
 """
 
 from collections.abc import Collection, Iterable
@@ -28,7 +28,7 @@ def take_records(
     together: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Taken]:
-    """Up to `size` records of each language, all for None, in order of the codes; see draw.sample_records."""
+    """Up to `size` records of each language, or all if it is None, in order of the codes; see draw.sample_records."""
     if together and together not in manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} has no field {together!r} to keep records together by; "
@@ -76,14 +76,15 @@ def _wanted(corpus_name: str, languages: Iterable[str] | None, counted: dict[str
             )
         if counted[language]["left_out"] == counted[language]["records"]:
             raise CorpusError(
-                f"All records of corpus {corpus_name} in {language} are left out of the draw (gold answers, say), so "
-                "there is none to draw; import more, or draw for the other languages."
+                f"All records of corpus {corpus_name} in {language} are left out of the draw (for example as gold "
+                "answers), so "
+                "none are left to draw; import more, or draw for the other languages."
             )
     return wanted
 
 
 def rows_of(store: Store, corpus_name: str, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The records of these ids. CorpusError where the corpus has not all of them."""
+    """The records of these ids. CorpusError if the corpus lacks some of them."""
     wanted = sorted(set(ids))
     store.rows("wanted", pa.table({"id": pa.array(wanted, pa.string())}))
     rows = {row["id"]: row for batch in store.query("records_of") for row in batch.to_pylist()}

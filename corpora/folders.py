@@ -1,13 +1,14 @@
 """Where a corpus lives on disk, and what its files are called.
 
-    DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; whatever it does not name is a leftover
+    DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; a file that it does not name is a leftover
                             parts/000001.parquet    posts or records, in the order in which they were imported
                             votes/000001.parquet    the detectors' votes on that part
-                            predictions/000001.parquet    what a classifier from outside says of all posts
+                            voting/                 votes on a part that is not done yet (voting_pieces.py)
+                            predictions/000001.parquet    what an imported classifier says of all posts
                             rejects/000001.jsonl    what was refused of the first source: file, line, reason
 
-Parts never change. What goes into them is the matter of import_corpus.py, prelabel.py and import_predictions.py; what
-is in the manifest, of manifest.py.
+Parts never change. import_corpus.py, prelabel.py and import_predictions.py write them; manifest.py writes the
+manifest.
 """
 
 import hashlib
@@ -24,8 +25,13 @@ def corpora_dir() -> Path:
     return Path(settings.DATA_DIR) / "corpora"
 
 
+def corpora_on_disk() -> list[str]:
+    """The names of the folders that have a manifest, in order."""
+    return sorted(path.parent.name for path in corpora_dir().glob("*/manifest.json"))
+
+
 def corpus_dir(name: str) -> Path:
-    """The corpus's directory, existing or not. CorpusError for what cannot be a corpus's name."""
+    """The corpus's directory, whether it exists or not. CorpusError for an invalid corpus name."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise CorpusError(f"{name!r} cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or underscores.")
     return corpora_dir() / name
@@ -40,7 +46,7 @@ def reject_name(number: int) -> str:
 
 
 def sync(path: Path) -> None:
-    """Have the disk hold a file or a directory before anything refers to it."""
+    """Make sure that a file or directory is on disk before anything refers to it."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

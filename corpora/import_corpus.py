@@ -19,6 +19,7 @@ from corpora.locks import changing
 from corpora.manifest import Manifest, Source, read_manifest, with_source, write_manifest
 from corpora.models import Corpus
 from corpora.readers import MAX_LINE, Columns, Progress, check_file, format_of, read_rows
+from corpora.rejecting import Rejected, TooManyRejected, check_rejects, encoding_hint
 from corpora.staging import RejectLog, deduplicate, stage
 
 
@@ -40,7 +41,7 @@ def open_corpus(
     fields: tuple[str, ...] = (),
     language: str = "",
 ) -> Manifest:
-    """The corpus's manifest, or a new one's. CorpusError where the terms are missing or contradict it.
+    """The corpus's manifest, or a new one's. CorpusError if the terms are missing or contradict it.
 
     `text_may_leave` None is no answer: then a free licence answers yes, and any other must be answered for. fields:
     of records; none given are those of the corpus, or a new one is of posts.
@@ -115,14 +116,16 @@ def import_files(
     columns: dict[str, str] | None = None,
     format: str | None = None,
     max_line: int = MAX_LINE,
+    max_rejects: float = 1.0,
     progress: Progress = lambda count: None,
     fields: tuple[str, ...] = (),
     language: str = "",
 ) -> Iterator[Outcome]:
-    """Import each file into the corpus, committing after each; yields what became of it.
+    """Import each file into the corpus, committing after each; yields what became of the file.
 
     fields: of records, in order; none of posts, or as the corpus has them. language: of all records in the files.
-    `progress` hears of bytes read. CorpusError for a file that cannot be imported: the files before it stay.
+    max_rejects: the share of a file's rows that may be rejected; with more, nothing of it is taken. `progress` hears of
+    bytes read. CorpusError for a file that cannot be imported: the files before it stay.
     """
     for path in paths:
         check_file(path, format)
@@ -143,9 +146,10 @@ def import_files(
                     mapping,
                     language,
                     max_line,
+                    max_rejects,
                     progress,
                 )
-            # After each, since the command may end at the next; run again, it makes a row that a kill prevented.
+            # After each file, since the command may end at the next; a second run makes a row that a kill prevented.
             Corpus.objects.get_or_create(name=name)
             yield outcome
 
@@ -159,6 +163,7 @@ def _import(
     columns: dict[str, str],
     language: str,
     max_line: int,
+    max_rejects: float,
     progress: Progress,
 ) -> tuple[Outcome, Manifest]:
     digest = digest_of(path)
@@ -180,10 +185,11 @@ def _import(
         line, reason = log.first
         rejected = f"all of its {rows:,} rows were rejected, the first" if rows > 1 else "its only row was rejected,"
         hint = "Name the columns with --column. " if reason.endswith("is missing.") else ""
-        raise CorpusError(
-            f"Nothing was accepted of {path}: {rejected} at line {line:,}: {reason} {hint}"
+        raise TooManyRejected(
+            f"Nothing was accepted of {path}: {rejected} at line {line:,}: {reason} {hint}{encoding_hint(path, format)}"
             f"What was rejected is listed in {rejects}."
         )
+    check_rejects(Rejected(path, format, log.count, rows, log.first, rejects), max_rejects)
     source = Source(
         name=path.name,
         sha256=digest,

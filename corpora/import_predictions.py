@@ -1,7 +1,7 @@
 """From a file of predictions to a predictor of a corpus.
 
-A file is taken as a whole or not at all, and only where it says one thing of every post: else a draw would be made from
-those that it happens to have.
+A file is taken as a whole or not at all, and only if it says one thing of every post: otherwise a draw would be made
+from the posts that it happens to have.
 """
 
 import re
@@ -19,7 +19,7 @@ from corpora.engines import Store, asking, full_disk_explained
 from corpora.folders import digest_of, part_name, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Predictions, manifest_of, write_manifest
-from corpora.prediction_files import read_lines, repeat_told, repeats_told
+from corpora.prediction_files import Told, read_lines, repeat_told, repeats_told
 from corpora.readers import Progress, check_file
 from corpora.schemas import PREDICTIONS_SCHEMA
 
@@ -31,11 +31,14 @@ _RESERVED = (*DETECTOR_NAMES, "majority")
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a file. strangers: how many ids the corpus has not, and the first of them."""
+    """What became of a file. strangers: how many ids are not in the corpus, and the first of them; told: notes on its
+    labels.
+    """
 
     predictions: Predictions
     strangers: int
     first_strangers: list[str]
+    told: Told
     already: bool = False
 
 
@@ -50,30 +53,29 @@ def import_predictions(
     format: str | None = None,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Register a file as what a predictor says of the corpus; nothing changes where it is registered already.
+    """Register a file as what a predictor says of the corpus; nothing changes if it is registered already.
 
-    declared: labels of the file that are not ours (core/predictions.py). `progress` hears of bytes read. CorpusError
-    where the name is taken, or the file is not one right prediction for every post; then nothing is kept of it.
+    declared: what unknown labels of the file stand for (core/predictions.py). `progress` is told of bytes read.
+    CorpusError if the name is taken, or if the file does not have one valid prediction for every post; then nothing of
+    it is kept.
     """
     _check_name(name, version)
     check_file(path, format)
     if manifest_of(corpus_name).fields:
-        raise CorpusError(
-            f"Corpus {corpus_name} holds records, whose language is declared; predictions of it are about posts."
-        )
+        raise CorpusError(f"Corpus {corpus_name} holds records, whose language is declared; predictions are for posts.")
     if not manifest_of(corpus_name).rows:
         raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
     with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
         manifest = manifest_of(corpus_name)
-        staged = directory / _STAGING
-        _stage(staged, read_lines(path, declared, columns, format, progress), path)
+        staged, told = directory / _STAGING, Told()
+        _stage(staged, read_lines(path, declared, columns, format, told, progress=progress), path)
         with asking(corpus_name, manifest=manifest) as store:
             store.view("staged", [staged], _STAGED)
             _check_ids(store, corpus_name, path)
             strangers = _ids(store, "predictions_strange")
             before = manifest.predictions_of(name, version)
             if before and _is_same(store, directory, before, manifest, classes(declared), path):
-                return Imported(before, *strangers, already=True)
+                return Imported(before, *strangers, told, already=True)
             file = directory / "predictions" / _fresh_name(manifest)
             with pq.ParquetWriter(file, PREDICTIONS_SCHEMA) as writer:
                 for batch in store.query("predictions_kept"):
@@ -92,7 +94,7 @@ def import_predictions(
         )
         others = [known for known in manifest.predictions if known != before]
         write_manifest(corpus_name, replace(manifest, predictions=(*others, predictions)))
-    return Imported(predictions, *strangers)
+    return Imported(predictions, *strangers, told)
 
 
 def _check_name(name: str, version: str) -> None:
@@ -136,7 +138,7 @@ def _check_ids(store: Store, corpus_name: str, path: Path) -> None:
     if missing:
         raise CorpusError(
             f"{path} lacks {listed(first, missing, 'post')}. Write one row for every post of corpus {corpus_name}, "
-            "und where the classifier names no language. Nothing of the file was taken."
+            "with und if the classifier names no language. Nothing of the file was taken."
         )
 
 
@@ -149,9 +151,9 @@ def _ids(store: Store, query: str) -> tuple[int, list[str]]:
 def _is_same(
     store: Store, directory: Path, before: Predictions, manifest: Manifest, mapping: Mapped, path: Path
 ) -> bool:
-    """Whether the staged predictions are those of before; False where they add to them posts that are new since.
+    """Whether the staged predictions are the same as before; False if they add posts that are new since.
 
-    CorpusError where they say something else of a post that was there before.
+    CorpusError if they say something else of a post that was there before.
     """
     store.view("earlier", [directory / "predictions" / before.file], PREDICTIONS_SCHEMA)
     changed, first = _ids(store, "predictions_changed")

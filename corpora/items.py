@@ -1,6 +1,6 @@
-"""From a draw to the database: its record, and its posts or records as items.
+"""From a draw to the database: the draw's own row, and its posts or records as items.
 
-What is drawn is draw.py's matter, and what is asked about the items no matter of this room.
+draw.py decides what is drawn; this room does not know what is asked about the items.
 """
 
 from collections.abc import Iterable
@@ -21,8 +21,8 @@ _BATCH_ROWS = 1_000
 
 @transaction.atomic
 def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
-    """The items of these records, in the order of the ids, whether drawn or not. CorpusError where some are unknown."""
-    Corpus.objects.select_for_update().get(pk=corpus.pk)  # as in record
+    """The items of these records, in the order of the ids, whether drawn or not. CorpusError if some are unknown."""
+    _lock(corpus)
     keys = list(ids)
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
@@ -38,8 +38,7 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
 @transaction.atomic
 def record(sample: Sample) -> tuple[Draw, list[Item]]:
     """Put a sample into the database: the draw, and its items in the order of the draw."""
-    # Two draws at a time would make the same items; the second waits here.
-    Corpus.objects.select_for_update().get(pk=sample.corpus.pk)
+    _lock(sample.corpus)
     if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
         raise CorpusError("This draw has been extended before; extend the larger one.")
     draw = Draw.objects.create(
@@ -63,19 +62,25 @@ def record(sample: Sample) -> tuple[Draw, list[Item]]:
     return draw, items
 
 
+def _lock(corpus: Corpus) -> None:
+    """Two draws at the same time would make the same items, so the second waits here."""
+    if Corpus.objects.select_for_update().filter(pk=corpus.pk).first() is None:
+        raise CorpusError(f"Corpus {corpus} was deleted meanwhile; nothing was drawn.")
+
+
 def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> list[Item]:
     """The items of these rows in their order: those that an earlier draw made, and new ones."""
     drawn = [_item(corpus, row) for row in rows]
     known = {item.key: item for item in Item.objects.filter(corpus=corpus, key__in=[item.key for item in drawn])}
     if changed := [item.key for item in drawn if item.key in known and known[item.key].votes != item.votes]:
         raise CorpusError(
-            f"Post {changed[0]} was drawn before, with other votes than corpus {corpus} has now, and what was decided "
-            "on those stands; import the files as another corpus, and draw from that."
+            f"Post {changed[0]} was drawn before, with other votes than corpus {corpus} has now, and decisions based "
+            "on those votes stand; import the files as another corpus, and draw from that."
         )
     if changed := [item.key for item in drawn if item.key in known and _content(known[item.key]) != _content(item)]:
         raise CorpusError(
             f"Record {changed[0]} was drawn before, with other fields or another language than corpus {corpus} has "
-            "now, and what was decided on those stands; import the files as another corpus, and draw from that."
+            "now, and decisions based on those stand; import the files as another corpus, and draw from that."
         )
     new = Item.objects.bulk_create([item for item in drawn if item.key not in known])
     known |= {item.key: item for item in new}

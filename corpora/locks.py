@@ -1,4 +1,4 @@
-"""Changing a corpus: one process at a time, and what a crash has left in it is swept away."""
+"""Changing a corpus: one process at a time may do it, and what a crash has left behind is swept away."""
 
 import fcntl
 import os
@@ -17,10 +17,10 @@ _FOLDERS = ("parts", "votes", "predictions", "rejects")
 
 @contextmanager
 def changing(name: str) -> Iterator[Path]:
-    """The corpus's directory, for one process at a time to change, rid of what a crash left in it.
+    """The corpus's directory, which one process at a time may change, cleared of what a crash left in it.
 
-    CorpusError where another process has it, or it cannot be written to. Where no corpus came of it, what was made
-    for it is removed.
+    CorpusError if another process has it, or it cannot be written to. If no corpus came of it, everything made for it
+    is removed.
     """
     directory = corpus_dir(name)
     try:
@@ -33,18 +33,18 @@ def changing(name: str) -> Iterator[Path]:
         try:
             for folder in _FOLDERS:
                 (directory / folder).mkdir(exist_ok=True)
-            _sweep(directory, read_manifest(name), _FOLDERS)
+            _sweep(directory, read_manifest(name))
             yield directory
         except OSError as error:
             if str(directory) in str(error):
                 raise _unwritable(directory, error) from error
             raise
         finally:
-            # What cannot be swept now is swept by the next command, and must not hide why this one failed.
+            # The next command sweeps what cannot be swept now; it must not hide why this one failed.
             with suppress(OSError, CorpusError):
-                # A list of rejects stays, for whoever is to read why a file was refused.
+                # A list of rejects stays, so that people can read why a file was refused.
                 manifest = read_manifest(name)
-                _sweep(directory, manifest, ("parts", "votes", "predictions"))
+                _sweep(directory, manifest, lists_stay=True)
                 if manifest is None:
                     _remove_empty(directory)
 
@@ -52,19 +52,19 @@ def changing(name: str) -> Iterator[Path]:
 def _take(lock: TextIO, name: str) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Another command may have removed the file, and its corpus that came to nothing, since it was opened.
+        # Since it was opened, another command may have removed the file with its corpus that came to nothing.
         free = os.path.samestat(os.fstat(lock.fileno()), os.stat(lock.name))
     except (BlockingIOError, FileNotFoundError):
         free = False
     except OSError as error:
         raise _unwritable(Path(lock.name).parent, error) from error
     if not free:
-        raise CorpusError(f"Another command is changing corpus {name} just now; wait until it has ended.")
+        raise CorpusError(f"Another command is changing corpus {name} now; wait until it has ended.")
 
 
 def _unwritable(directory: Path, error: OSError) -> CorpusError:
     return CorpusError(
-        f"{directory} cannot be written: {error.strerror or error}. What was there before stays. See to it that you "
+        f"{directory} cannot be written: {error.strerror or error}. What was there before stays. Make sure that you "
         "may write there and that the disk has room, then run the command again."
     )
 
@@ -79,16 +79,20 @@ def _remove_empty(directory: Path) -> None:
     directory.rmdir()
 
 
-def _sweep(directory: Path, manifest: Manifest | None, folders: tuple[str, ...]) -> None:
+def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = False) -> None:
+    """Remove what the manifest does not name. lists_stay: keep lists of rejects, unless they are empty."""
     named: set[str] = set()
     if manifest:
         named |= {f"parts/{part.name}" for part in manifest.parts}
         named |= {f"votes/{votes.name}" for votes in manifest.votes}
         named |= {f"predictions/{predictions.file}" for predictions in manifest.predictions}
         named |= {f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1)}
-    for folder in folders:
+    for folder in _FOLDERS:
         for path in (directory / folder).iterdir():
-            if f"{folder}/{path.name}" not in named:
+            stays = lists_stay and folder == "rejects" and path.stat().st_size
+            if f"{folder}/{path.name}" not in named and not stays:
                 path.unlink()
+    if manifest is None:  # the pieces of a prelabelling of a corpus that is no more
+        shutil.rmtree(directory / "voting", ignore_errors=True)
     (directory / "manifest.draft").unlink(missing_ok=True)
     shutil.rmtree(directory / "staging", ignore_errors=True)

@@ -1,6 +1,6 @@
 """The manifest of a corpus: what is in it, from which files, under which licence.
 
-The manifest is the commit point: it is written aside and renamed, after all that it names is safely on disk.
+The manifest is the commit point: it is written beside and renamed, once everything that it names is safely on disk.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ from typing import Any
 
 from corpora.core.errors import CorpusError
 from corpora.folders import corpus_dir, sync
+from corpora.version import VERSION
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Source:
     accepted: int
     duplicates: int
     rejects: int
-    language: str = ""  # declared for the whole file; of posts none is
+    language: str = ""  # declared for the whole file; empty for posts
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True)
 class VotesPart:
-    """The votes on the part of the same number."""
+    """The votes on the part with the same number."""
 
     name: str
     rows: int
@@ -49,14 +50,14 @@ class VotesPart:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a classifier from outside says of every post that the corpus had when they were imported."""
+    """What an imported classifier says of every post that the corpus had at the time of the import."""
 
     name: str
     version: str
     file: str
     rows: int
     sha256: str
-    posts_sha256: str  # Manifest.posts_sha256 of the posts that they are about
+    posts_sha256: str  # Manifest.posts_sha256 of the posts that the predictions cover
     mapping: dict[str, tuple[str, ...]]  # coarse class -> the labels that it stands for
     source: str
 
@@ -70,7 +71,7 @@ class Manifest:
     parts: tuple[Part, ...] = ()
     votes: tuple[VotesPart, ...] = ()
     predictions: tuple[Predictions, ...] = ()
-    fields: tuple[str, ...] = ()  # of records, in the order in which people see them; none: these are posts
+    fields: tuple[str, ...] = ()  # of records, in the order in which people see them; empty for posts
 
     @property
     def rows(self) -> int:
@@ -82,23 +83,29 @@ class Manifest:
         return hashlib.sha256("\n".join(part.sha256 for part in self.parts).encode()).hexdigest()
 
     def predictions_of(self, name: str, version: str) -> Predictions | None:
-        """What a predictor says of the posts, by its name and version; None where nothing was imported of it."""
+        """What a predictor says of the posts, by its name and version; None if nothing was imported of it."""
         return next((known for known in self.predictions if (known.name, known.version) == (name, version)), None)
 
 
 def read_manifest(name: str) -> Manifest | None:
-    """The manifest of a corpus, None where there is no such corpus yet. CorpusError where it cannot be read."""
+    """The manifest of a corpus, None if there is no such corpus yet. CorpusError if it cannot be read."""
     path = corpus_dir(name) / "manifest.json"
     try:
-        raw = json.loads(path.read_bytes())
+        return _manifest(json.loads(path.read_bytes()))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise CorpusError(f"{path} cannot be read: {error}. Restore it, or the right to read it.") from error
+    except (AttributeError, KeyError, TypeError) as error:
+        raise CorpusError(f"{path} is not the manifest of a corpus, or not all of it. Restore it.") from error
+
+
+def _manifest(raw: dict[str, Any]) -> Manifest:
+    raw.pop("versions", None)
     raw["sources"] = tuple(Source(**source) for source in raw["sources"])
     raw["parts"] = tuple(Part(**part) for part in raw["parts"])
     raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
-    # A manifest from before there were any does not name them.
+    # An older manifest, from before there were any, does not name them.
     raw["predictions"] = tuple(_predictions(predictions) for predictions in raw.get("predictions", ()))
     raw["fields"] = tuple(raw.get("fields", ()))
     return Manifest(**raw)
@@ -110,10 +117,12 @@ def _predictions(raw: dict[str, Any]) -> Predictions:
 
 
 def manifest_of(name: str) -> Manifest:
-    """The manifest of a corpus. CorpusError where there is no such corpus."""
+    """The manifest of a corpus. CorpusError if there is no such corpus."""
     manifest = read_manifest(name)
     if manifest is None:
-        raise CorpusError(f"There is no corpus {name!r}; make one with import_corpus {name} FILE.")
+        raise CorpusError(
+            f"There is no corpus {name!r}; make one with `assay import_corpus {name} FILE --licence LICENCE`."
+        )
     return manifest
 
 
@@ -130,8 +139,8 @@ def write_manifest(name: str, manifest: Manifest) -> None:
 
 
 def _written(manifest: Manifest) -> dict[str, Any]:
-    """What only records have is not named where there are none: a manifest of posts stays, to the byte, what it was."""
-    raw = asdict(manifest)
+    """It names the version that wrote it. A manifest of posts leaves out what only records have."""
+    raw = {"versions": {"assay": VERSION}} | asdict(manifest)
     for of in (raw, *raw["sources"]):
         for name in ("fields", "language"):
             if name in of and not of[name]:
@@ -144,7 +153,7 @@ def with_source(manifest: Manifest, source: Source, parts: list[Part]) -> Manife
 
 
 def check_records(corpus_name: str, manifest: Manifest) -> None:
-    """CorpusError where the corpus holds posts."""
+    """CorpusError if the corpus holds posts."""
     if not manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} holds posts, not records of several fields; import records into a corpus of their "
@@ -153,7 +162,7 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
 
 
 def check_posts(corpus_name: str, manifest: Manifest) -> None:
-    """CorpusError where the corpus holds records."""
+    """CorpusError if the corpus holds records."""
     if manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} holds records of {' '.join(manifest.fields)}, whose language is declared; this "

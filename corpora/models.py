@@ -1,4 +1,4 @@
-"""What the database knows of corpora: which there are, what was drawn from them, and the drawn posts.
+"""What the database knows of corpora: their names, what was drawn from them, and the drawn posts.
 
 The posts themselves stay in Parquet parts on disk (folders.py); only what was drawn becomes rows here.
 """
@@ -29,15 +29,20 @@ class Draw(models.Model):
 
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="draws")
     design = models.CharField(max_length=16, choices=[(design, design) for design in DESIGNS])
-    language = models.CharField(max_length=16, blank=True, default="", help_text="drawn for; none in uniform draws")
-    predictor = models.CharField(
-        max_length=200, blank=True, default="", help_text="whose labels the draw went by: a name, or name@version"
+    language = models.CharField(
+        max_length=16, blank=True, default="", help_text="the draw's language; empty in uniform draws"
     )
-    parameters = models.JSONField(default=dict, help_text="what else the design was told, and what it found")
+    predictor = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="the predictor that the draw used: a name, or name@version",
+    )
+    parameters = models.JSONField(default=dict, help_text="the design's other options, and what it found")
     seed = models.CharField(max_length=64)
     asked = models.PositiveBigIntegerField(default=0, help_text="posts asked for")
-    size = models.PositiveBigIntegerField(help_text="posts drawn; fewer than asked where the frame is smaller")
-    parts = models.PositiveIntegerField(help_text="the frame is this many first parts of the corpus")
+    size = models.PositiveBigIntegerField(help_text="posts drawn; fewer than asked for if the frame is smaller")
+    parts = models.PositiveIntegerField(help_text="the frame is the corpus's first parts, this many")
     frame_size = models.PositiveBigIntegerField(help_text="posts in the frame")
     frame_digest = models.CharField(max_length=64, help_text="SHA-256 over the digests of the frame's parts")
     detectors = models.JSONField(
@@ -58,9 +63,9 @@ class Draw(models.Model):
 
     @property
     def chance(self) -> float:
-        """The chance that a post of the frame had of being drawn; 0 where the frame holds none.
+        """The chance that a post of the frame had of being drawn; 0 if the frame is empty.
 
-        Where whole groups of records were drawn, however large, each had the chance of its group.
+        If whole groups of records were drawn, however large, each record had its group's chance.
         """
         if groups := self.parameters.get("frame_groups"):
             return self.parameters["groups"] / groups
@@ -72,15 +77,18 @@ class Item(models.Model):
 
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items")
     key = models.CharField("id", max_length=200, help_text="the post's id in its source")
-    text = models.TextField(help_text="as people see it: mentions are @xzy")
+    text = models.TextField(help_text="the text as people see it, with mentions as @xzy")
     author = models.CharField(max_length=64, blank=True, help_text="hashed with the installation's key")
     posted_at = models.DateTimeField(null=True, blank=True)
     url = models.CharField(max_length=2000, blank=True)
     language = models.CharField(
-        max_length=16, blank=True, default="", help_text="as the record's source declares it; none for a post"
+        max_length=16,
+        blank=True,
+        default="",
+        help_text="the language declared for a record; empty for a post",
     )
     # {"query": ..., "title": ...}; their order is the manifest's, since PostgreSQL does not keep that of the keys
-    fields = models.JSONField(default=dict, blank=True, help_text="a record's fields by name; none for a post")
+    fields = models.JSONField(default=dict, blank=True, help_text="a record's fields by name; empty for a post")
     # {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, best first, codes normalised; {} for a record
     votes = models.JSONField()
     letters = models.PositiveIntegerField(help_text="letters in the text as the detectors read it; 0 for a record")
@@ -94,5 +102,5 @@ class Item(models.Model):
 
 
 def same(item: Item) -> tuple[Any, ...]:
-    """What two items have alike that are the same to a reader."""
+    """The key that two items share if they are the same to a reader."""
     return item.language, item.text, *sorted(item.fields.items())

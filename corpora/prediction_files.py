@@ -1,11 +1,14 @@
 """Files of predictions: which label a classifier gives each post, read line by line.
 
-Which labels are right is core/predictions.py's matter. A file may be about a corpus (import_predictions.py), or about
-posts that stand in none.
+core/predictions.py decides which labels are valid. A file may be about a corpus (import_predictions.py), or about
+posts that are in no corpus.
 """
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Container, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND
@@ -15,12 +18,37 @@ from corpora.core.predictions import (
     Mapped,
     Prediction,
     UnknownLabel,
-    classes,
     is_label,
+    read_as,
     read_prediction,
 )
-from corpora.core.records import RecordError
+from corpora.core.records import RecordError, read_id
 from corpora.readers import MAX_LINE, Columns, Fault, Progress, check_file, format_of, read_rows
+
+
+@dataclass
+class Told:
+    """What is to be told of a file that was taken. outside: rows about ids that do not count; understood: (label as
+    the file has it, label that it was taken for) -> rows."""
+
+    outside: int = 0
+    understood: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def understand(self, label: Any, taken: str, declared: Mapped, also: Collection[str]) -> None:
+        if (written := label.strip()) != taken and read_as(written, declared, also) not in declared:
+            self.understood[written, taken] += 1
+
+    def sentences(self) -> list[str]:
+        if not self.understood:
+            return []
+        pairs = [f"{label} as {taken}" for (label, taken), _ in self.understood.most_common(NAMED)]
+        more = f" and {len(self.understood) - NAMED:,} more" if len(self.understood) > NAMED else ""
+        total = self.understood.total()
+        of, them = ("label of 1 row was", "it") if total == 1 else (f"labels of {total:,} rows were", "them")
+        return [
+            f"The {of} understood without --map: {', '.join(pairs)}{more}. Declare {them} with --map where something "
+            "else is meant."
+        ]
 
 
 def read_predictions(
@@ -30,18 +58,19 @@ def read_predictions(
     columns: dict[str, str] | None = None,
     format: str | None = None,
     also: Collection[str] = (),
-) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
-    """Id -> label of a file that is about no corpus; and its coarse classes with the labels that they stand for.
+    only: Container[str] | None = None,
+) -> tuple[dict[str, str], Told]:
+    """Id -> label from a file that is about no corpus; and what else is to be told of the file.
 
-    Renamed and checked as for import_predictions; also: labels that are right besides. CorpusError for what is
-    wrong with the file.
+    Labels are renamed and checked as in import_predictions; also: further labels that are valid. only: the ids that
+    count; rows about other ids are left aside. CorpusError if something is wrong with the file.
     """
     check_file(path, format)
     labels: dict[str, str] = {}
     first: dict[str, int] = {}
     repeated: list[str] = []
-    total = 0
-    for line, (key, label, _) in read_lines(path, declared, columns, format, lambda count: None, also):
+    total, told = 0, Told()
+    for line, (key, label, _) in read_lines(path, declared, columns, format, told, also=also, only=only):
         if key in labels:
             total += 1
             if len(repeated) < NAMED:
@@ -50,9 +79,9 @@ def read_predictions(
         labels[key], first[key] = label, line
     if total:
         raise CorpusError(repeats_told(path, repeated, total))
-    if not labels:
+    if not labels and not told.outside:
         raise CorpusError(f"{path} holds no rows.")
-    return labels, classes(declared)
+    return labels, told
 
 
 def read_lines(
@@ -60,30 +89,46 @@ def read_lines(
     declared: Mapped,
     columns: dict[str, str] | None,
     format: str | None,
-    progress: Progress,
+    told: Told,
+    *,
+    progress: Progress = lambda count: None,
     also: Collection[str] = (),
+    only: Container[str] | None = None,
 ) -> Iterator[tuple[int, Prediction]]:
-    """Every prediction of a file with its line. CorpusError for a row that is none; unknown labels are told at once."""
+    """Every prediction of a file with its line. CorpusError for a row that is not one; unknown labels are told
+    together.
+
+    told: collects what is not a fault. only: the ids whose predictions are wanted; None for all.
+    """
     places = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
     unknown: dict[str, tuple[int, str]] = {}
-    rows = swapped = 0
+    rows = swapped = first = 0
     for line, raw in read_rows(path, format or format_of(path) or "", places, MAX_LINE, progress):
+        is_wanted = True
         try:
             if isinstance(raw, Fault):
                 raise RecordError(raw.reason)
-            yield line, read_prediction(raw, declared, also)
+            key = read_id(raw.get("id"))
+            is_wanted = only is None or key in only
+            told.outside += not is_wanted
+            prediction = read_prediction(raw, declared, also)
+            if is_wanted:
+                told.understand(raw["label"], prediction[1], declared, also)
+                yield line, prediction
         except UnknownLabel as error:
             rows += 1
+            first = first or line
             swapped += _is_code(raw.get("id"), declared, also)
-            if len(unknown) <= NAMED:
+            if is_wanted and len(unknown) <= NAMED:
                 unknown.setdefault(error.label, (line, str(error)))
         except RecordError as error:
+            if not is_wanted:
+                continue
             raise CorpusError(f"{path}, line {line:,}: {error} Nothing of the file was taken.") from error
     if swapped * 2 > rows:
-        line, _ = next(iter(unknown.values()))
         raise CorpusError(
-            f"{path}: the columns seem to be swapped: in {swapped:,} rows, the first in line {line:,}, the id is a "
-            "language code and the label is none. The id comes first, then the label; or name the columns of a file "
+            f"{path}: the columns seem to be swapped: in {swapped:,} rows, the first in line {first:,}, the id is a "
+            "language code and the label is none. Put the id first, then the label; or name the columns of a file "
             "with a header with --column id=COLUMN and --column label=COLUMN. Nothing of the file was taken."
         )
     if unknown:
@@ -101,9 +146,9 @@ def _is_code(value: object, declared: Mapped, also: Collection[str]) -> bool:
 
 
 def _example(label: str) -> str:
-    """How an unknown label may be declared: zh=zh-CN,zh-TW; of most, nobody here knows what they mean."""
+    """How an unknown label may be declared, such as zh=zh-CN,zh-TW; for most labels the meaning is left open."""
     finer = LANGUAGES[label].labels if label in LANGUAGES else ()
-    return f"{label}={','.join(finer) or f'LABEL, or --map {label}={UND} where it is no language'}"
+    return f"{label}={','.join(finer) or f'LABEL, or --map {label}={UND} if it is not a language'}"
 
 
 def repeat_told(key: str, line: int, first_line: int) -> str:

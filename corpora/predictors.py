@@ -1,13 +1,14 @@
-"""Predictors: whatever labels the posts of a corpus with languages, and what it says of them.
+"""Predictors, which label the posts of a corpus with languages, and what they say of them.
 
-A detector that voted, the majority of the three, or predictions from outside that import_predictions.py has imported. A
-coarse class of a predictor stands for several labels (zh for zh-CN and zh-TW); which of its labels are right is no
-matter of this room.
+A predictor is a detector that voted, the majority of the three, or a set of predictions that import_predictions.py has
+imported. A coarse class of a predictor stands for several labels (zh for zh-CN and zh-TW); this room does not decide
+which of them are right.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ BUILT_IN = (*DETECTOR_NAMES, MAJORITY)
 
 @dataclass(frozen=True)
 class Predictor:
-    """version is empty for one that is built in; mapping: coarse class -> the labels that it stands for."""
+    """version: empty for a built-in predictor; mapping: coarse class -> the labels that it stands for."""
 
     name: str
     version: str = ""
@@ -36,12 +37,12 @@ class Predictor:
 
     @property
     def voted(self) -> bool:
-        """Whether its labels are made of the detectors' votes."""
+        """Whether its labels come from the detectors' votes."""
         return self.name in BUILT_IN
 
 
 def find_predictor(corpus_name: str, spelled: str) -> Predictor:
-    """The predictor `cld2`, `majority`, `mine@2`, or `mine` where it has one version. CorpusError where none is."""
+    """The predictor `cld2`, `majority`, `mine@2`, or `mine` if it has one version. CorpusError if there is none."""
     manifest = manifest_of(corpus_name)
     if spelled in BUILT_IN:
         coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
@@ -53,9 +54,11 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
         versions = ", ".join(f"{each.name}@{each.version}" for each in found)
         raise CorpusError(f"The predictor {name} has several versions for corpus {corpus_name}; say which: {versions}.")
     if not found:
-        there = ", ".join([*BUILT_IN, *(f"{each.name}@{each.version}" for each in manifest.predictions)])
+        there = [*BUILT_IN, *(f"{each.name}@{each.version}" for each in manifest.predictions)]
+        near = get_close_matches(spelled, there, n=1)
+        meant = f"Did you mean {near[0]}? " if near else ""
         raise CorpusError(
-            f"There is no predictor {spelled!r} for corpus {corpus_name}; there is: {there}. "
+            f"There is no predictor {spelled!r} for corpus {corpus_name}; there is: {', '.join(there)}. {meant}"
             f"Import others with import_predictions {corpus_name} FILE --name NAME --version VERSION."
         )
     return Predictor(found[0].name, found[0].version, found[0].mapping)
@@ -68,15 +71,11 @@ def knows(predictor: Predictor, code: str) -> bool:
 
 
 def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
-    """What stands of a predictor in the manifest, None for a built-in. CorpusError where it has not seen all posts."""
-    if predictor.voted:
-        if len(manifest.votes) < len(manifest.parts):
-            raise CorpusError(f"Corpus {corpus_name} has posts without votes; run: prelabel {corpus_name}")
-        return None
-    known = manifest.predictions_of(predictor.name, predictor.version)
-    if known is None:
-        raise CorpusError(f"There are no predictions of {predictor} for corpus {corpus_name}; see import_predictions.")
-    if known.posts_sha256 != manifest.posts_sha256:
+    """A predictor's entry in the manifest, None for a built-in one. CorpusError if it has not seen all posts."""
+    if predictor.voted and len(manifest.votes) < len(manifest.parts):
+        raise CorpusError(f"Corpus {corpus_name} has posts without votes; run `assay prelabel {corpus_name}`.")
+    known = _entry(corpus_name, predictor, manifest)
+    if known and known.posts_sha256 != manifest.posts_sha256:
         raise CorpusError(
             f"The predictions of {predictor} cover {known.rows:,} of {manifest.rows:,} posts of corpus {corpus_name}; "
             "import them again with import_predictions, for all posts."
@@ -84,14 +83,24 @@ def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -
     return known
 
 
+def _entry(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
+    known = None if predictor.voted else manifest.predictions_of(predictor.name, predictor.version)
+    if known is None and not predictor.voted:
+        raise CorpusError(f"There are no predictions of {predictor} for corpus {corpus_name}; see import_predictions.")
+    return known
+
+
 @contextmanager
-def predicting(corpus_name: str, predictor: Predictor, manifest: Manifest | None = None) -> Iterator[Store]:
+def predicting(
+    corpus_name: str, predictor: Predictor, manifest: Manifest | None = None, *, complete: bool = True
+) -> Iterator[Store]:
     """A store over the corpus with the view `predicted`: id, label, score, one row for every post.
 
-    The label is und where the predictor names no language. CorpusError where there are posts that it has not seen.
+    The label is und if the predictor names no language. CorpusError if there are posts that it has not seen; if it need
+    not be complete, those have no row.
     """
     manifest = manifest or manifest_of(corpus_name)
-    known = check_complete(corpus_name, predictor, manifest)
+    known = (check_complete if complete else _entry)(corpus_name, predictor, manifest)
     with asking(corpus_name, manifest=manifest) as store:
         _view(store, "predicted", corpus_name, predictor, known)
         yield store
@@ -110,26 +119,33 @@ def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, known
 
 
 def predicted_labels(corpus_name: str, predictor: Predictor, ids: Iterable[str]) -> dict[str, str]:
-    """Id -> the predictor's label. CorpusError naming ids that the corpus has not."""
-    wanted = list(dict.fromkeys(ids))
-    with full_disk_explained("the predictions were not read"), predicting(corpus_name, predictor) as store:
+    """Id -> the predictor's label; what it says of posts that were there stays true if the corpus grows.
+
+    CorpusError if it has not seen one of them, or names ids that are not in the corpus.
+    """
+    wanted, manifest = list(dict.fromkeys(ids)), manifest_of(corpus_name)
+    with (
+        full_disk_explained("the predictions were not read"),
+        predicting(corpus_name, predictor, manifest, complete=False) as store,
+    ):
         store.rows("asked", pa.table({"id": pa.array(wanted, pa.string())}))
         found: dict[str, str | None] = {}
         for batch in store.query("predicted_of"):
             found.update(zip(batch.column("id").to_pylist(), batch.column("label").to_pylist(), strict=True))
     if missing := [key for key in wanted if found[key] is None]:
+        check_complete(corpus_name, predictor, manifest)
         raise CorpusError(f"Corpus {corpus_name} has no posts with {listed(missing, len(missing), 'id')}.")
     return {key: label for key in wanted if (label := found[key]) is not None}
 
 
 def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
-    """Label -> how many posts of the corpus the predictor gives it; und too."""
+    """Label -> to how many posts of the corpus the predictor gives it, including und."""
     with full_disk_explained("the predictions were not counted"), predicting(corpus_name, predictor) as store:
         return counts(store, "label_counts")
 
 
 def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> dict[str, int]:
-    """Label -> how many posts of the corpus the predictor gives it and the other predictor does not."""
+    """Label -> to how many posts of the corpus the predictor gives it and the other predictor does not."""
     manifest = manifest_of(corpus_name)
     known = check_complete(corpus_name, other, manifest)
     with full_disk_explained("the predictions were not counted"), predicting(corpus_name, predictor, manifest) as store:

@@ -1,15 +1,19 @@
 """From a corpus to votes: the detectors read every post, part by part, on all cores.
 
-A part's votes stand in a Parquet part of their own beside it; what they mean together is core/voting.py's matter.
-A part is committed when it is done, so that a run that was stopped goes on where it was.
+A part's votes stand in a Parquet part of their own beside it; core/voting.py says what they mean together.
+A part is committed when it is done, and until then it is kept in pieces (voting_pieces.py), so that a stopped run goes
+on where it was.
 """
 
-import multiprocessing
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,10 +26,12 @@ from corpora.folders import digest_of, part_name, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, VotesPart, manifest_of, write_manifest
 from corpora.schemas import VOTES_SCHEMA
-from corpora.voting_worker import Chunk, end_with_parent, vote_on
+from corpora.voting_pieces import Pieces, done_with, pieces_of
+from corpora.voting_worker import Chunk, vote_on
 
 _CHUNK_ROWS = 500
 
+Worker = subprocess.Popen[bytes]
 Map = Callable[[Callable[[pa.RecordBatch], Chunk], Iterable[pa.RecordBatch]], Iterator[Chunk]]
 
 
@@ -57,18 +63,21 @@ def prelabel(
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
         if outdated and not again:
             raise CorpusError(f"{_difference(name, outdated[0], k, versions)} Do them anew with --again.")
-        with _mapping(processes or multiprocessing.cpu_count()) as mapping:
+        progress(0)
+        with _mapping(processes or os.cpu_count() or 1, name) as mapping:
             for index, part in enumerate(manifest.parts):
                 old = manifest.votes[index] if index < len(manifest.votes) else None
                 if old and old not in outdated:
                     progress(part.rows)
                     continue
                 file = directory / "votes" / _fresh_name(index + 1, old)
-                with full_disk_explained(f"the votes on part {index + 1:,} of corpus {name} are not kept"):
-                    rows, agreed = _vote(directory / "parts" / part.name, file, k, mapping, progress)
+                with full_disk_explained(f"the last votes on part {index + 1:,} of corpus {name} are not kept"):
+                    pieces = pieces_of(directory, part, k, versions, _CHUNK_ROWS)
+                    rows, agreed = _vote(directory / "parts" / part.name, file, k, mapping, pieces, progress)
                     votes = VotesPart(file.name, rows, agreed, digest_of(file), k, versions)
                     manifest = replace(manifest, votes=(*manifest.votes[:index], votes, *manifest.votes[index + 1 :]))
                     write_manifest(name, manifest)
+                done_with(directory)
                 if old:
                     (file.parent / old.name).unlink()
     return manifest
@@ -92,28 +101,106 @@ def _fresh_name(number: int, old: VotesPart | None) -> str:
 
 
 @contextmanager
-def _mapping(processes: int) -> Iterator[Map]:
-    """An ordered map over chunks, on so many processes; one is this one."""
+def _mapping(processes: int, name: str) -> Iterator[Map]:
+    """An ordered map over chunks, on this many processes; 1 means this process."""
     if processes == 1:
         yield map
         return
-    # Spawned, not forked: a fork would take over open database connections and other threads' locks.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent) as pool:
-        yield pool.map
+    workers = dict(_begin() for _ in range(processes))
+    try:
+        yield partial(_map, workers, name)
+    finally:
+        # They keep nothing: what is done has been sent.
+        for connection, process in workers.items():
+            process.kill()
+            process.wait()
+            connection.close()
 
 
-def _vote(part: Path, file: Path, k: int, mapping: Map, progress: Callable[[int], object]) -> tuple[int, int]:
-    """Write the votes on one part; how many rows, and on how many the detectors are unanimous."""
-    rows = agreed = 0
+def _begin() -> tuple[Connection, Worker]:
+    """A worker, and the connection to it. Each has its own: the standard library's pool has one for all, and waits for
+    ever if a process is killed while it writes to that.
+
+    It is a program of its own. A fork would take over open database connections and other threads' locks, and what the
+    standard library spawns runs the caller's script once more. It imports from where we do, and not from the folder in
+    which we were started. It is in a group of its own too: a signal to ours, as a terminal, a shell or `timeout` sends
+    it, reaches this process alone, which decides what happens to the workers.
+    """
+    ours, theirs = Pipe()
+    process = subprocess.Popen(  # noqa: S603 - the program is this one
+        [sys.executable, "-P", "-c", "from corpora.voting_worker import main; main()", str(theirs.fileno())],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.DEVNULL,
+        pass_fds=[theirs.fileno()],
+        process_group=0,
+    )
+    theirs.close()
+    return ours, process
+
+
+def _map(
+    workers: Mapping[Connection, Worker],
+    name: str,
+    vote: Callable[[pa.RecordBatch], Chunk],
+    chunks: Iterable[pa.RecordBatch],
+) -> Iterator[Chunk]:
+    left = enumerate(chunks)
+    busy: dict[Connection, int] = {}
+    done: dict[int, Chunk] = {}
+    told = 0
+
+    def give(connection: Connection) -> None:
+        if (following := next(left, None)) is not None:
+            busy[connection], chunk = following
+            with _explained(workers[connection], name):
+                connection.send((vote, chunk))
+
+    for connection in workers:
+        give(connection)
+    while busy:
+        for connection in wait(list(busy)):
+            assert isinstance(connection, Connection)
+            with _explained(workers[connection], name):
+                said = connection.recv()
+            if isinstance(said, Exception):
+                raise said
+            done[busy.pop(connection)] = said
+            give(connection)
+        while told in done:
+            yield done.pop(told)
+            told += 1
+
+
+@contextmanager
+def _explained(worker: Worker, name: str) -> Iterator[None]:
+    """CorpusError where the worker has ended before it was told to."""
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        reading, kept = f"A process that was reading posts of corpus {name}", "What is done is kept"
+        status = worker.wait()
+        if status == -signal.SIGKILL:
+            raise CorpusError(
+                f"{reading} was killed, most likely because memory ran out. {kept}: run the command again to go on, "
+                "with fewer --processes or more memory."
+            ) from error
+        by = f"the signal {-status}" if status < 0 else f"a fault of its own (status {status}), which stands above"
+        raise CorpusError(f"{reading} was ended by {by}. {kept}: run the command again to go on.") from error
+
+
+def _vote(
+    part: Path, file: Path, k: int, mapping: Map, pieces: Pieces, progress: Callable[[int], object]
+) -> tuple[int, int]:
+    """Write the votes on one part; returns how many rows it has, and on how many the detectors are unanimous."""
     chunks = pq.read_table(part, columns=["id", "text"]).to_batches(max_chunksize=_CHUNK_ROWS)
-    done: list[pa.RecordBatch] = []
-    for votes, unanimously in mapping(partial(vote_on, k), chunks):
-        done.append(votes)
-        rows += votes.num_rows
-        agreed += unanimously
-        progress(votes.num_rows)
-    pq.write_table(pa.Table.from_batches(done, schema=VOTES_SCHEMA), file)
+    done = list(pieces.kept())
+    progress(sum(votes.num_rows for votes, _ in done))
+    for chunk in mapping(partial(vote_on, k), chunks[len(done) :]):
+        pieces.keep(chunk)
+        done.append(chunk)
+        progress(chunk[0].num_rows)
+    votes = pa.Table.from_batches([votes for votes, _ in done], schema=VOTES_SCHEMA)
+    pq.write_table(votes, file)
     sync(file)
     sync(file.parent)
-    return rows, agreed
+    return votes.num_rows, sum(agreed for _, agreed in done)

@@ -1,7 +1,7 @@
 """Files of posts or predictions, read row by row in little memory: JSONL, CSV, TSV, Parquet, plain or packed.
 
-A reader yields (line, raw values) or (line, Fault); which values are right is core/records.py's matter, and
-core/predictions.py's.
+A reader yields (line, raw values) or (line, Fault); which values are right is decided in core/records.py and
+core/predictions.py.
 """
 
 import codecs
@@ -9,7 +9,7 @@ import csv
 import io
 import json
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +22,13 @@ from corpora.core.errors import CorpusError
 from corpora.core.records import OBLIGATORY
 
 MAX_LINE = 1 << 20  # bytes
+WORDY = 4  # words that a column's name has at most
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
     ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
+SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 PACKINGS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -41,7 +43,7 @@ class Fault:
 Row = tuple[int, dict[str, Any] | Fault]
 Line = tuple[int, bytes | Fault]  # its number, from 1
 Cells = tuple[int, list[str] | Fault]
-Progress = Callable[[int], object]  # hears of bytes read
+Progress = Callable[[int], object]  # is told of bytes read
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +60,21 @@ class Columns:
 
 
 def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, str]:
-    """Field -> column, from options such as `label=lang`. CorpusError for what is none."""
+    """Field -> column, from options such as `label=lang`. CorpusError for an invalid one."""
     columns = {}
     for pair in pairs:
         field, _, column = pair.partition("=")
         if field not in fields or not column:
-            raise CorpusError(f"--column {pair}: write FIELD=COLUMN with one of {', '.join(fields)}.")
+            raise CorpusError(
+                f"--column {pair}: write FIELD=COLUMN with one of {', '.join(fields)}, in one word, such as "
+                f"{pair if pair in fields else next(iter(fields))}=my_column."
+            )
         columns[field] = column
     return columns
 
 
 def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
-    """The lines of a file; a Fault in place of one that is longer than `limit` bytes."""
+    """The lines of a file; a Fault in place of a line that is longer than `limit` bytes."""
     number = 0
     while line := file.readline(limit + 1):
         number += 1
@@ -82,7 +87,7 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's name tells, its packing left aside; None where it tells none."""
+    """The format that a file's name tells, apart from its packing; None if it tells none."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in PACKINGS:
         suffixes.pop()
@@ -90,7 +95,7 @@ def format_of(path: Path) -> str | None:
 
 
 def check_file(path: Path, format: str | None) -> None:
-    """CorpusError where it is plain before reading that a path cannot be imported."""
+    """CorpusError if it is clear before reading that a path cannot be imported."""
     try:
         if path.is_dir():
             raise CorpusError(f"{path} is a directory; name the files in it.")
@@ -101,8 +106,10 @@ def check_file(path: Path, format: str | None) -> None:
                 raise CorpusError(f"{path} is empty.")
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+    if path.suffix.lower() in SPREADSHEETS:
+        raise CorpusError(f"{path} is a spreadsheet; save it as CSV (“CSV UTF-8”), and name that file.")
     if not (format or format_of(path)):
-        raise CorpusError(f"The name of {path} does not tell its format; say --format {'|'.join(FORMATS)}.")
+        raise CorpusError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")
 
 
 def _packing(path: Path, start: bytes) -> str | None:
@@ -116,7 +123,7 @@ def _packing(path: Path, start: bytes) -> str | None:
 
 @contextmanager
 def opened(path: Path, progress: Progress) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked. `progress` hears of each read how many bytes of the file itself it took."""
+    """The file's bytes, unpacked. `progress` is told how many bytes of the file itself each read took."""
     with path.open("rb") as raw:
         packing = _packing(path, raw.peek(4)[:4])
         counted = _Counted(raw, progress)
@@ -141,12 +148,13 @@ class _Counted(io.RawIOBase):
 
 
 def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
-    """Every row of a file; blank lines are none. CorpusError where the file as a whole cannot be read."""
+    """Every row of a file; blank lines do not count. CorpusError if the file as a whole cannot be read."""
     try:
         if format == "parquet":
             yield from _parquet(path, columns, max_line, progress)
         else:
             with opened(path, progress) as file:
+                _check_encoding(path, file.peek(4096)[:4096])  # type: ignore[attr-defined]
                 yield from _TEXT_FORMATS[format](path, _lines(file, max_line), max_line, columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise CorpusError(f"{path} cannot be read as {format}: {_first_line(error)}.") from error
@@ -158,8 +166,33 @@ def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress
         ) from error
 
 
+def looks_like_utf16(start: bytes) -> bool:
+    """Whether text begins with the mark of UTF-16, or every other byte of it is NUL."""
+    nuls = max(start[::2].count(0), start[1::2].count(0))
+    return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (len(start) > 1 and nuls * 3 > len(start))
+
+
+def _check_encoding(path: Path, start: bytes) -> None:
+    if looks_like_utf16(start):
+        raise CorpusError(
+            f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8."
+        )
+
+
 def _first_line(error: Exception) -> str:
     return str(error).split("\n")[0].rstrip(".")
+
+
+class _Doubled(Exception):
+    """A key that stands twice in an object of JSON: nobody can tell which is meant."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _Doubled(next(key for key in found if keys.count(key) > 1))
+    return found
 
 
 def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
@@ -171,7 +204,9 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
         if line.isspace():
             continue
         try:
-            value = json.loads(line.decode())
+            value = json.loads(line.decode(), object_pairs_hook=_object)
+        except _Doubled as error:
+            yield number, Fault(f"The line has the key {error.args[0]!r} twice.")
         except UnicodeDecodeError as error:
             yield number, Fault(f"The line is not UTF-8 (byte {error.start + 1}).")
         except (ValueError, RecursionError) as error:
@@ -185,13 +220,11 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
 
 
 def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
-    """(field, place in the header) of what there is. CorpusError where a needed column is missing."""
+    """(field, place in the header) of the columns that exist. CorpusError if a needed column is missing."""
     if repeated := sorted(
         {column for column in header if header.count(column) > 1}.intersection(columns.named.values())
     ):
         raise CorpusError(f"{path} has the column {repeated[0]} twice; rename one of them.")
-    if header and header[0].startswith(("\udcff\udcfe", "\udcfe\udcff")):
-        raise CorpusError(f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8.")
     if len(header) == 1 and ";" in header[0]:
         raise CorpusError(f"{path} has semicolons between its columns; save it with commas, or with tabs as .tsv.")
     missing = [
@@ -200,14 +233,31 @@ def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, 
         if column not in header and (field in columns.needed or column != field)
     ]
     if missing:
+        lacks = f"{path} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
+        if any(map(_is_value, header)):
+            raise CorpusError(
+                f"{lacks}: its first line seems to be a row already, and not the names of the columns. Put a line "
+                f"before it that names them, such as {_named(path, header, columns)}; with --column the row would be "
+                "lost."
+            )
         have = ", ".join(header) or "none"
         field = next(field for field, column in columns.named.items() if column == missing[0])
         other = next((column for column in header if column not in columns.named.values()), "body")
         raise CorpusError(
-            f"{path} has no column {', '.join(missing)}; its columns are: {have}. "
-            f"Say which is which, for example --column {field}={other}."
+            f"{lacks}; its columns are: {have}. Say which is which, for example --column {field}={other}."
         )
     return [(field, header.index(column)) for field, column in columns.named.items() if column in header]
+
+
+def _is_value(cell: str) -> bool:
+    """Whether it is hardly a column's name: a number, or a sentence."""
+    return cell.strip().lstrip("-").isdecimal() or len(cell.split()) > WORDY
+
+
+def _named(path: Path, header: Sequence[str], columns: Columns) -> str:
+    separator = "<tab>" if format_of(path) == "tsv" else ","
+    names = [*columns.needed, *(f"column{n}" for n in range(len(columns.needed) + 1, len(header) + 1))]
+    return separator.join(names)
 
 
 def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
@@ -216,13 +266,13 @@ def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Ite
 
 
 def _tsv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
-    # As the field's own files are: no quoting, a quote is a quote.
+    # As in the field's own files: no quoting, a quote is a quote.
     cells: Iterator[Cells] = ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
     return _table(path, _with_header(cells, columns) if columns.bare else cells, columns)
 
 
 def _with_header(cells: Iterator[Cells], columns: Columns) -> Iterator[Cells]:
-    """The rows, with a header before them where the first row is none."""
+    """The rows, with a header before them if the first row is not one."""
     names = list(columns.named.values())
     number, first = next(cells, (1, []))
     if isinstance(first, list) and len(columns.needed) <= len(first) <= len(names) and not set(first) & set(names):
@@ -277,7 +327,7 @@ class _Feed:
         return _decoded(line)
 
     def begin(self) -> None:
-        """The lines taken so far are done with."""
+        """Forget the lines taken so far."""
         self.taken.clear()
         self.size = 0
 
@@ -291,9 +341,9 @@ class _Feed:
 
 
 def _records(feed: _Feed) -> Iterator[Cells]:
-    """The records of a CSV file, the header first. Of one that fails only the first line is lost.
+    """The records of a CSV file, the header first. If a record fails, only its first line is lost.
 
-    A quote that is not closed would else take with it all rows up to the next quote, or up to the limit.
+    Otherwise a quote that is not closed would swallow all rows up to the next quote, or up to the limit.
     """
     reader = csv.reader(feed, strict=True)
     width = None

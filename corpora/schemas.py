@@ -1,6 +1,6 @@
 """The columns of a corpus's Parquet parts: posts or records, votes, predictions.
 
-It imports no engine: a worker of prelabel.py that has loaded DuckDB ends with pages of complaints.
+This module imports no engine: a prelabel.py worker that has loaded DuckDB ends with pages of complaints.
 """
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ POST_SCHEMA = pa.schema(
 
 
 def schema_of(fields: tuple[str, ...]) -> pa.Schema:
-    """The columns of a corpus's parts: of posts, and for records also the language and each field."""
+    """The columns of a corpus's parts: those of posts, and for records also the language and each field."""
     names = ("language", *fields) if fields else ()
     return pa.schema([*POST_SCHEMA, *(pa.field(name, pa.string(), nullable=False) for name in names)])
 

@@ -1,6 +1,7 @@
-"""One file's rows on their way into a corpus: staged as they are read, then without repeats into parts.
+"""One file's rows on their way into a corpus: they are staged as they are read, then written into parts without
+repeats.
 
-Both steps hold a batch in memory, whatever the size of the file; import_corpus.py commits what they have written.
+Both steps hold one batch in memory, whatever the size of the file; import_corpus.py commits what they have written.
 """
 
 import json
@@ -45,9 +46,9 @@ class RejectLog:
 def stage(
     directory: Path, rows: Iterator[Row], log: RejectLog, fields: tuple[str, ...] = (), language: str = ""
 ) -> int:
-    """Write the rows that are records to the staging file, the others to the log; the count of all rows.
+    """Write the rows that are records to the staging file and the others to the log; returns the count of all rows.
 
-    fields: the corpus's; language: declared for the whole file.
+    fields: the corpus's; language: the one declared for the whole file.
     """
     key = settings.AUTHOR_KEY.encode()
     count = characters = 0
@@ -93,10 +94,10 @@ def _arrow(batch: list[tuple[int, Record]], schema: pa.Schema, fields: tuple[str
 
 
 def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) -> tuple[list[Part], int]:
-    """Write the staged rows whose id is new as the parts after the manifest's; count the duplicates.
+    """Write the staged rows whose id is new as the parts that follow the manifest's; count the duplicates.
 
     The first post of an id stays, whether in this file or in an earlier one. The same text again is a duplicate;
-    another text under the same id is a reject. Of a record every field counts, and its language.
+    another text under the same id is a reject. For a record, every field and its language count as the text.
     """
     duplicates = 0
     fields, schema = manifest.fields, schema_of(manifest.fields)

@@ -1,11 +1,11 @@
-"""What a worker process of prelabel.py does: the votes on some posts.
+"""What a worker process of prelabel.py does: it computes the votes on some posts.
 
 It imports no more than that takes: a worker that has loaded DuckDB ends with pages of complaints.
 """
 
-import multiprocessing
-import os
-import threading
+import sys
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from typing import Any
 
 import pyarrow as pa
@@ -19,16 +19,17 @@ from corpora.schemas import VOTES_SCHEMA
 Chunk = tuple[pa.RecordBatch, int]
 
 
-def end_with_parent() -> None:
-    """In a worker: end when the parent does, however it does; a pool's worker would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
+def main() -> None:
+    """Answer what the parent sends, a function and its argument, until the parent is gone. argv has the connection."""
+    connection = Connection(int(sys.argv[1]))
+    with suppress(EOFError, ConnectionError):
+        while True:
+            vote, posts = connection.recv()
+            try:
+                said = vote(posts)
+            except Exception as error:  # noqa: BLE001 - the parent raises it
+                said = error
+            connection.send(said)
 
 
 def vote_on(k: int, posts: pa.RecordBatch) -> Chunk:

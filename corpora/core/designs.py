@@ -1,7 +1,7 @@
-"""The designs of draws: what each is told and refuses, before any corpus is asked.
+"""The designs of draws: what each is told and what it refuses, before any corpus is asked.
 
-uniform takes posts, each with the same chance; recall and precision look for one language; records takes some of each
-language. Recall and precision are those of "Evaluating language identification performance" (Twitter, 2015), sections
+`uniform` takes posts, each with the same chance; `recall` and `precision` look for one language; `records` takes some
+of each language. Recall and precision follow "Evaluating language identification performance" (Twitter, 2015), sections
 Recall and Precision.
 """
 
@@ -21,7 +21,7 @@ SHARE, LEAST_POSTS = Fraction(1, 10), 1
 HISTORY: Window = (datetime(2014, 3, 1, tzinfo=UTC), datetime(2014, 6, 1, tzinfo=UTC))
 WINDOW: Window = (datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC))
 
-_MAX_TERM = 10**6  # of the share's fraction, so that its products with counts of posts fit 64 bits
+_MAX_TERM = 10**6  # of the share as a fraction, so that its products with counts of posts fit 64 bits
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Taken:
-    """What was found for one language. rows: posts with their votes, or records, in the order of the draw."""
+    """What was found for one language. rows: posts with their votes, or records, in the draw's order."""
 
     language: str
     frame_size: int
@@ -44,8 +44,8 @@ class Taken:
 
 
 def recall_design(share: Fraction, least_posts: int, history: Window, window: Window) -> Design:
-    """Posts of the window by authors who wrote in the language in the history. CorpusError for what makes no sense."""
-    share = Fraction(str(share))  # of a float what is written, not the nearest binary fraction
+    """Posts of the window by authors who wrote in the language in the history. CorpusError for senseless values."""
+    share = Fraction(str(share))  # a float's decimal digits, not the nearest binary fraction
     if not 0 < share <= 1:
         raise CorpusError(f"The share of an author's posts is {share}; it must be above 0 and at most 1.")
     if share.denominator > _MAX_TERM:
@@ -56,8 +56,8 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
     _check_window("window", window)
     if window[0] < history[1]:
         raise CorpusError(
-            f"The history ({spoken(history)}) must end before the window ({spoken(window)}) begins; else authors "
-            "are chosen by the very posts that are drawn."
+            f"The history ({spoken(history)}) must end before the window ({spoken(window)}) begins; otherwise "
+            "authors are chosen by the very posts that are drawn."
         )
     return Design(
         name="recall",
@@ -106,7 +106,7 @@ def spoken(window: Window) -> str:
 
 
 def check_asked(size: int | None, seed: str, noun: str = "post") -> None:
-    """CorpusError where nothing is asked for, or the seed cannot be one. noun: what is drawn."""
+    """CorpusError if nothing is asked for or the seed is invalid. noun: what is drawn."""
     if size is not None and size < 1:
         raise CorpusError(f"Draw at least one {noun}.")
     if not 0 < len(seed) <= 64:

@@ -1,7 +1,7 @@
 """The three detectors, one function each: cleaned texts in, the k best languages of each text out.
 
-Codes leave here normalised (languages.py); what the votes together mean is voting.py's matter. Models load
-when first asked for, once a process. A text is cleaned before it comes here (masking.clean_for_detectors).
+The codes returned are normalised (languages.py); voting.py says what the votes mean together. Models load when first
+needed, once in a process. Callers clean texts beforehand (masking.clean_for_detectors).
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _FASTTEXT_LABEL = "__label__"
 
 
 def _ranking(detector: str, named: Iterable[tuple[str, float]], k: int) -> Ranking:
-    """The first k of our codes among (own code, score), best first; of two for one the better stays."""
+    """The first k of our codes among (own code, score), best first; if two give one code, the better score stays."""
     best: dict[str, float] = {}
     for own, score in named:
         code = normalise(detector, own)
@@ -65,8 +65,8 @@ def detect_langid(texts: list[str], k: int) -> list[Ranking]:
 def detect_cld2(texts: list[str], k: int) -> list[Ranking]:
     """Google's Compact Language Detector 2. Score: the share of the text's bytes in that language.
 
-    It names three languages at most, and seldom more than one. `bestEffort` because without it CLD2 names
-    nothing at all on many texts as short as posts are.
+    It names three languages at most, and seldom more than one. It runs with `bestEffort`, because otherwise CLD2 names
+    nothing at all on many texts as short as posts.
     """
     import pycld2
 
@@ -96,20 +96,20 @@ def _fasttext() -> Any:
 def detect_fasttext(texts: list[str], k: int) -> list[Ranking]:
     """fastText's lid.176 (Joulin et al., 2016). Score: the probability over its 176 labels.
 
-    Its default threshold of 0 drops labels whose probability is rounded below 0, hence -1. More than k are
-    asked for, since several labels can be one language here. Its call for a list of texts loses the scores.
+    Its default threshold of 0 drops labels whose probability is rounded below 0, hence -1. It is asked for more than
+    k, since several labels can be one language here. Its call for a list of texts loses the scores.
     """
     model = _fasttext()
     rankings: list[Ranking] = []
     for text in texts:
-        # Of an empty text it says `en`.
+        # For an empty text it says `en`.
         labels, scores = model.predict(text, k=k + 3, threshold=-1.0) if text else ((), ())
         named = zip((label.removeprefix(_FASTTEXT_LABEL) for label in labels), scores, strict=True)
         rankings.append(_ranking("fasttext", named, k))
     return rankings
 
 
-# In the order in which votes are shown and stored.
+# The order in which votes are shown and stored.
 DETECTORS: dict[str, Callable[[list[str], int], list[Ranking]]] = {
     "langid": detect_langid,
     "cld2": detect_cld2,
@@ -119,7 +119,7 @@ DETECTORS: dict[str, Callable[[list[str], int], list[Ranking]]] = {
 
 @cache
 def detector_versions() -> dict[str, str]:
-    """Detector -> its package's version; where the model is a file, its name and SHA-256 too."""
+    """Detector -> its package's version, with name and SHA-256 of the model if that is a file."""
     model = _fasttext_model()
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     return {

@@ -1,13 +1,15 @@
-"""The one error that this room raises for people to read, and how it names what is wrong."""
+"""The error that this room raises for people to read, and how it names what is wrong."""
 
 NAMED = 5  # faults that are named; the others are counted
 
 
 class CorpusError(Exception):
-    """One clear sentence: what is wrong, where, and what to do. Commands turn it into CommandError."""
+    """One clear sentence: what is wrong, where, and what to do. status: with which a command ends for it."""
+
+    status = 1
 
 
 def listed(names: list[str], total: int, noun: str) -> str:
-    """What faults to name: `3 ids: a, b, c`, or `9 ids, the first: a, b, c, d, e`."""
+    """The faults in words: `3 ids: a, b, c`, or `9 ids, the first: a, b, c, d, e`."""
     named = f"{total:,} {noun}" + ("" if total == 1 else "s")
     return f"{named}{', the first' if total > NAMED else ''}: {', '.join(names[:NAMED])}"

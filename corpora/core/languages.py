@@ -1,16 +1,14 @@
 """Languages: label codes, names, and which of each detector's codes means which of them.
 
-Here and nowhere else is it decided what a detector's code stands for. Label codes follow the 2015 Twitter
-evaluation (tl, zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. Languages that stand in no list here may
-be added by a file: people and files may then name them, detectors cannot. Who reads a language and which queue a unit
-waits in is no matter of this module.
+This module alone decides what a detector's code stands for. Label codes follow the 2015 Twitter
+evaluation (tl, zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. A file may add languages that are not
+listed here (added_languages.py): people and files may then name them, detectors cannot. This module knows neither the
+readers of a language nor the queue in which a unit waits.
 """
 
 import difflib
-import re
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
-from dataclasses import dataclass, replace
-from threading import Lock
+from collections.abc import Container, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from dataclasses import dataclass
 
 UND = "und"  # the label of a text that is in no one language; no detector names it
 
@@ -26,14 +24,14 @@ class Language:
     cld2: str = ""
     fasttext: str = ""
     labels: tuple[str, ...] = ()
-    script: str = ""  # by its ISO 15924 code, where it matters; and the code that an added language stands under
+    script: str = ""  # its ISO 15924 code, if it matters; and the code under which an added language stands
     under: str = ""
 
 
 class Languages(Mapping[str, Language]):
-    """Code -> language: those listed here and, after them, those that add_names has added in this process.
+    """Code -> language: those listed here, followed by those that add_names has added in this process.
 
-    `known` is never changed, only put in the place of another, so that a thread may go through it while one adds.
+    `known` is never changed, only replaced, so that one thread may iterate over it while another adds.
     """
 
     def __init__(self, listed: Iterable[Language]) -> None:
@@ -296,8 +294,8 @@ _ARTICLE = (
 # The 70 labels of the 2015 article, and the default label list of a task.
 ARTICLE_LABELS: tuple[str, ...] = tuple(_ARTICLE.split())
 
-# Labels that people and detectors take for one another on short texts, in groups: close kin, or one script and much
-# spelling in common. A label may stand in several.
+# Labels that people and detectors take for one another on short texts, in groups: close relatives, or languages that
+# share a script and much of their spelling. A label may stand in several groups.
 CONFUSABLE = tuple(
     tuple(group.split())
     for group in (
@@ -371,7 +369,7 @@ NO_VOTE: dict[tuple[str, str], str] = {
     ("fasttext", "eml"): "Emiliano-Romagnolo: retired in 2009, split into two languages",
 }
 
-# Where a detector's code is not what the standard means by it, the line of LANGUAGES says what it is read as:
+# If a detector's code differs from the standard's meaning, its line in LANGUAGES says how it is read:
 #   no <- nb, nn       the article has one label for Norwegian
 #   he <- iw           the code of Hebrew until 1989
 #   jv <- jw           a misprint in the first ISO 639, kept by CLD2
@@ -405,7 +403,7 @@ COVERAGE: dict[str, frozenset[str]] = {
 
 
 def normalise(detector: str, code: str) -> str | None:
-    """Our code for a detector's own; None where it is no vote. KeyError for an undecided code."""
+    """Our code for a detector's own; None if it is no vote. KeyError for an undecided code."""
     if detector == "cld2" and code.startswith("xx-"):
         code = "xx-*"
     if (detector, code) in NO_VOTE:
@@ -420,7 +418,7 @@ _CONFUSABLE_WITH = {
 
 
 def confusable_with(code: str) -> frozenset[str]:
-    """The labels that are easily taken for this one, or it for them; none where none is known."""
+    """The labels that are easily confused with this one; none if none are known."""
     return _CONFUSABLE_WITH.get(code, frozenset())
 
 
@@ -430,115 +428,30 @@ def finer(code: str) -> tuple[str, ...]:
     return (*listed, *(added.code for added in LANGUAGES.values() if added.under == code))
 
 
-def learn(tables: Mapping[str, object]) -> None:
-    """Give names to languages that were added elsewhere, as tables_of wrote them; those that are known keep theirs.
-
-    ValueError where one cannot be read.
+def meant(given: str) -> str:
+    """The language that a word which is no code may stand for, as in `sv (Swedish)`: the word may be a name, a
+    detector's code such as iw, or a code in another case. Empty if nothing is near.
     """
-    add_names(read_added({code: table for code, table in tables.items() if code not in LANGUAGES}))
-
-
-def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
-    """Added languages as read_added reads them: code -> name, autonym, script and under, without what is empty."""
-    return {each.code: {key: value for key in ADDED_KEYS if (value := getattr(each, key))} for each in languages}
-
-
-MAX_CODE = 16  # characters, as many as the database keeps of a language
-
-# Of BCP 47 what tells languages and their varieties apart: language, script, region, variants; each in its own case, so
-# that one language has one code.
-_CODE = re.compile(
-    r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-(?:[A-Z]{2}|[0-9]{3}))?(-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII
-)
-_adding = Lock()
-ADDED_KEYS = ("name", "autonym", "script", "under")
-
-
-def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
-    """Languages that are listed nowhere here, from code -> a table of name and, if need be, autonym, script and under.
-
-    The autonym is the name where none is given. ValueError for the first thing that is wrong, as one sentence.
-    """
-    return {code: _added(code, table) for code, table in tables.items()}
-
-
-def add_names(languages: Mapping[str, Language]) -> None:
-    """Make LANGUAGES know added languages, so that they have names and files may use them; in this process only.
-
-    No detector can name them, and no listed code stands for them: what was decided above stays. ValueError, and nothing
-    is added, where a code is listed or was added before by other names.
-    """
-    with _adding:
-        for code, language in languages.items():
-            _check_code(code)
-            known = LANGUAGES.get(code, language)
-            if (known.name, known.autonym) != (language.name, language.autonym):
-                raise ValueError(
-                    f"The language {code} was added before as {_named(known)}, and is {_named(language)} here; write "
-                    "the same name and autonym."
-                )
-        new = {
-            code: replace(language, code=code, langid="", cld2="", fasttext="", labels=())
-            for code, language in languages.items()
-            if code not in LANGUAGES
+    found = LANGUAGES.get(in_its_case(given, LANGUAGES))
+    if not found:
+        words = {
+            word.casefold(): each
+            for each in LANGUAGES.values()
+            for word in (*(code for codes in _own_codes(each).values() for code in codes), each.autonym, each.name)
         }
-        LANGUAGES.known = LANGUAGES.known | new
+        near = difflib.get_close_matches(given.casefold(), words, n=1, cutoff=0.8)
+        found = words[near[0]] if near else None
+    return f"{found.code} ({found.name})" if found else ""
 
 
-def _named(language: Language) -> str:
-    same = language.autonym == language.name
-    return f"{language.name!r}" if same else f"{language.name!r} ({language.autonym!r})"
+def in_its_case(given: str, known: Container[str]) -> str:
+    """The known code that differs from what was given only in case or dashes; empty if there is none."""
+    code = cased(given)
+    return code if code in known else ""
 
 
-def _check_code(code: str) -> None:
-    if code in LISTED:
-        raise ValueError(f"The language {code} is listed already as {LANGUAGES[code].name}; leave it out.")
-    if code == UND:
-        raise ValueError(f"{UND} is the label of a text that is in no one language; no language can have that code.")
-    if not _CODE.fullmatch(code):
-        meant = _in_its_case(code)
-        hint = f"write {meant}" if _CODE.fullmatch(meant) else "write it as BCP 47 does, such as pcm, pt-BR or sr-Latn"
-        raise ValueError(f"{code!r} cannot be the code of a language; {hint}.")
-    if len(code) > MAX_CODE:
-        raise ValueError(f"The language code {code} has {len(code)} characters; {MAX_CODE} are the most.")
-
-
-def _in_its_case(code: str) -> str:
+def cased(code: str) -> str:
+    """A code with each of its parts in its usual case (BCP 47)."""
     first, *others = code.replace("_", "-").lower().split("-")
     cases = {2: str.upper, 4: str.capitalize}
     return "-".join([first, *(cases.get(len(other), str)(other) for other in others)])
-
-
-def _added(code: str, table: object) -> Language:
-    _check_code(code)
-    if not isinstance(table, Mapping):
-        raise ValueError(f"The language {code} is no table; write [languages.{code}] and its name below.")
-    for key in table:
-        if key not in ADDED_KEYS:
-            near = difflib.get_close_matches(str(key), ADDED_KEYS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(ADDED_KEYS)}."
-            raise ValueError(f"The language {code} has the unknown key {key!r}; {hint}")
-    name = _words(code, "name", table.get("name"))
-    script, under = table.get("script", ""), table.get("under", "")
-    if "script" in table and not (isinstance(script, str) and re.fullmatch("[A-Za-z]{4}", script)):
-        raise ValueError(f"The script of the language {code} is {script!r}; write its four letters, such as Latn.")
-    if "under" in table and not (isinstance(under, str) and under in LISTED):
-        raise ValueError(
-            f"The language {code} stands under {under!r}, which is no listed code; write one such as pt, or leave it "
-            "out."
-        )
-    return Language(
-        code=code,
-        name=name,
-        autonym=_words(code, "autonym", table["autonym"]) if "autonym" in table else name,
-        script=str(script).capitalize(),
-        under=str(under),
-    )
-
-
-def _words(code: str, key: str, value: object) -> str:
-    if value is None:
-        raise ValueError(f'The language {code} has no {key}; add one, such as {key} = "Nigerian Pidgin".')
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise ValueError(f"The {key} of the language {code} is {value!r}; write a word or a few, on one line.")
-    return value.strip()

@@ -3,7 +3,7 @@
 import re
 
 # Licences that allow passing the text on, by SPDX name without its version. Those with NC or ND are left out:
-# whether they do is for a person to say.
+# a person must decide whether they do.
 FREE_LICENCES = ("CC0", "CC-BY", "CC-BY-SA", "PDDL", "ODC-BY", "ODBL", "PUBLIC-DOMAIN")
 
 

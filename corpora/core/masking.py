@@ -1,4 +1,4 @@
-"""What people see of a post, and what detectors read of it. Says nothing of languages.
+"""What people see of a post, and what detectors read of it. Nothing here depends on languages.
 
 People see the post with every mention replaced: usernames cannot be translated and have no language, as the
 2015 article argues. Detectors read it without mentions and addresses, on one line.
@@ -18,7 +18,7 @@ _MENTION = re.compile(
     rf"|[A-Za-z0-9_]+(?:[@＠][A-Za-z0-9_]+)*)",  # one username, or several run together
 )
 
-# A URL ends at a space or where a script begins that is written without spaces: "http://t.co/a1見た".
+# A URL ends at a space, or where a script without spaces begins: "http://t.co/a1見た".
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
 _URL = re.compile(
     rf"https?://[^\s{_UNSPACED}]*"
@@ -28,7 +28,7 @@ _URL = re.compile(
 )
 _EMAIL = re.compile(rf"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_HOST}")
 
-# Controls (fastText stops at a newline) and the non-characters of Unicode: CLD2 takes both for broken UTF-8.
+# Controls (fastText stops at a newline) and Unicode's non-characters: CLD2 takes both for broken UTF-8.
 # Variation selectors pick a picture for an emoji; as marks they would count among the letters.
 _UNREADABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufe00-\ufe0f"

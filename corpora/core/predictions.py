@@ -1,28 +1,34 @@
 """One prediction: which label a classifier gives a post, and what its labels mean here. Reads no files.
 
-A classifier may say `nb` where the label is `no`, or `zh` where people tell zh-CN from zh-TW. Such labels are declared:
-one target renames a label, several make it a coarse class that stands for them and is kept as such.
+A classifier may say `nb` where the label is `no`, or `zh` where people tell zh-CN from zh-TW. Such labels are
+declared: one target renames the label; several targets make it a coarse class that stands for them and is kept.
 """
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 
-from corpora.core.languages import LANGUAGES, UND, finer
+from corpora.core.languages import LANGUAGES, UND, finer, in_its_case
 from corpora.core.records import RecordError, read_id
 
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")
+
+FASTTEXT_PREFIX = "__label__"
+_REGION = re.compile(r"([a-z]{2,3})-([a-z]{2}|[0-9]{3})", re.IGNORECASE)
 
 Mapped = Mapping[str, tuple[str, ...]]  # the classifier's label -> the labels that it stands for
 Prediction = tuple[str, str, float | None]  # id, label, score
 
 
 class UnknownLabel(RecordError):
-    """A label that is no language's code, nor und, nor declared."""
+    """A label that is neither a language's code, nor und, nor declared."""
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
-        why = f"stands for {', '.join(coarse)}" if coarse else "is no language code known here"
+        near = in_its_case(label, LANGUAGES)
+        meant = f" (did you mean {near}?)" if near else ""
+        why = f"stands for {', '.join(coarse)}" if coarse else f"is not a language code known here{meant}"
         super().__init__(f"The label {label!r} {why}.")
         self.label = label
 
@@ -33,7 +39,7 @@ def is_label(code: str) -> bool:
 
 
 def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """What `zh=zh-CN,zh-TW` and the like declare. RecordError, as a sentence, for what cannot be declared."""
+    """What `zh=zh-CN,zh-TW` and the like declare. RecordError, a sentence, for what cannot be declared."""
     declared: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         label, _, written = pair.partition("=")
@@ -41,19 +47,19 @@ def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
         if not label or not all(targets):
             raise RecordError(f"--map {pair}: write LABEL=LABEL, or LABEL=LABEL,LABEL for a class of several.")
         if label in declared:
-            raise RecordError(f"--map declares {label} twice; give all that it stands for in one.")
+            raise RecordError(f"--map declares {label} twice; give everything that it stands for in one option.")
         if strange := [target for target in targets if not is_label(target)]:
-            raise RecordError(f"--map {pair}: {strange[0]!r} is no label known here, such as de, zh-CN or und.")
+            raise RecordError(f"--map {pair}: {strange[0]!r} is not a label known here, such as de, zh-CN or und.")
         if len(set(targets)) < len(targets):
-            raise RecordError(f"--map {pair}: a label stands there twice.")
-        # A detector's pt may be declared as pt-BR,pt-PT where these were added under it.
+            raise RecordError(f"--map {pair}: it names a label twice.")
+        # A detector's pt may be declared as pt-BR,pt-PT if these were added under it.
         if len(targets) > 1 and is_label(label) and not set(targets) <= set(finer(label)):
             raise RecordError(
                 f"--map {pair}: {label} is the label of one language, so a class of several cannot have it; rename the "
                 "class in the file, for example to sh."
             )
         if len(targets) > 1 and UND in targets:
-            raise RecordError(f"--map {pair}: a class stands for languages, and {UND} is none.")
+            raise RecordError(f"--map {pair}: a class stands for languages, and {UND} is not a language.")
         declared[label] = targets
     return declared
 
@@ -66,7 +72,7 @@ def classes(declared: Mapped) -> dict[str, tuple[str, ...]]:
 def read_prediction(raw: Mapping[str, object], declared: Mapped, also: Collection[str] = ()) -> Prediction:
     """The prediction of one source row, keyed by FIELDS. RecordError for the first rule that it breaks.
 
-    also: labels that are right here though no language is known by them.
+    also: labels that are right here although they are not known as languages.
     """
     return read_id(raw.get("id")), _label(raw.get("label"), declared, also), _score(raw.get("score"))
 
@@ -76,13 +82,28 @@ def _label(value: object, declared: Mapped, also: Collection[str]) -> str:
         raise RecordError("The label is missing." if value is None else "The label is not a string.")
     label = value.strip()
     if not label:
-        raise RecordError(f"The label is empty; write {UND} where the classifier names no language.")
-    if label in declared:
-        targets = declared[label]
-        return targets[0] if len(targets) == 1 else label
-    if not is_label(label) and label not in also:
-        raise UnknownLabel(label[:40])
-    return label
+        raise RecordError(f"The label is empty; write {UND} if the classifier names no language.")
+    way = read_as(label, declared, also)
+    if way is None:
+        raise UnknownLabel(label.removeprefix(FASTTEXT_PREFIX)[:40])
+    targets = declared.get(way, ())
+    return targets[0] if len(targets) == 1 else way
+
+
+def read_as(label: str, declared: Mapped, also: Collection[str] = ()) -> str | None:
+    """How a label is read before --map renames it: as it stands, or as the nearest that is declared or known."""
+    ways = (label, label.removeprefix(FASTTEXT_PREFIX), understood(label))
+    return next((way for way in ways if way in declared or is_label(way) or way in also), None)
+
+
+def understood(label: str) -> str:
+    """__label__en is en, and so are en-US and en_us, which nobody here tells from other English; zh-CN stays."""
+    code = label.removeprefix(FASTTEXT_PREFIX).replace("_", "-")
+    if found := _REGION.fullmatch(code):
+        language, region = found[1].lower(), found[2].upper()
+        finer = f"{language}-{region}"
+        return finer if finer in LANGUAGES else language
+    return code
 
 
 def _score(value: object) -> float | None:

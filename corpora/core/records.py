@@ -1,6 +1,6 @@
-"""One record of a source: which values it must have and how they are written in a corpus. Reads no files.
+"""One record of a source: which values it must have and how a corpus stores them. It reads no files.
 
-It is a post, with one text, or a record of several named fields in a declared language. One that breaks a rule is
+A record is a post, with one text, or has several named fields and a declared language. If it breaks a rule, it is
 refused with a sentence for the person who has to mend the source.
 """
 
@@ -10,18 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
-from corpora.core.languages import LANGUAGES, UND
+from corpora.core.languages import LANGUAGES, UND, in_its_case
 from corpora.core.masking import mask_mentions
 
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
-# What a corpus calls its own; no field of a record may take such a name.
+# The columns that every corpus has; no field of a record may take such a name.
 RESERVED = (*FIELDS, "language", "fields", "line")
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 
 MAX_ID = 200
 MAX_URL = 2000
 
+# What a spreadsheet or a table of numbers makes of an id, and what stands there for none.
+_WAS_NUMBER = re.compile(r"[+-]?(?:\d(?:[.,]\d*)?e[+-]?\d{1,2}|\d+[.,]0+)", re.IGNORECASE)
+_STANDS_FOR_NONE = {"NaN", "nan", "NULL", "null", "None", "#N/A", "#REF!", "#NAME?", "#VALUE!"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]{9,}(?:\.[0-9]+)?")
@@ -35,9 +38,10 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A post as a corpus holds it: mentions masked, author hashed, time in UTC; "" or None where absent.
+    """A post as a corpus holds it: mentions masked, author hashed, time in UTC; "" or None if absent.
 
-    fields: the values of a record's fields in their order, as the source has them; its text is all of them, by line.
+    fields: the values of a record's fields in their order, as the source has them; its text is all of them, one on each
+    line.
     """
 
     id: str
@@ -50,12 +54,12 @@ class Record:
 
 
 def columns_of(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """What is read of a source: of posts where there are no fields."""
+    """The columns that are read from a source; without fields, those of posts."""
     return ("id", "language", *fields, "author", "posted_at", "url") if fields else FIELDS
 
 
 def needed_of(fields: tuple[str, ...], language: str) -> tuple[str, ...]:
-    """Which of these a source must have; a language of its own only where none is declared for it as a whole."""
+    """The columns that a source must have; a language column only if no language is declared for the whole source."""
     if not fields:
         return OBLIGATORY
     return ("id", *fields) if language else ("id", "language", *fields)
@@ -66,7 +70,7 @@ def read_record(
 ) -> Record:
     """The record of one source row, keyed by columns_of(fields). RecordError for the first rule that it breaks.
 
-    fields: none of a post. language: declared for the whole source.
+    fields: empty for a post. language: the one declared for the whole source.
     """
     key = read_id(raw.get("id"))
     values = tuple(_text(field, raw.get(field)) for field in fields or ("text",))
@@ -91,7 +95,7 @@ def _checked(field: str, value: str) -> str:
 
 
 def read_id(value: object) -> str:
-    """A post's id as a corpus has it, from a string or an integer. RecordError for what cannot be one."""
+    """A post's id as a corpus has it, from a string or an integer. RecordError for anything else."""
     if value is None:
         raise RecordError("The id is missing.")
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -103,7 +107,18 @@ def read_id(value: object) -> str:
         raise RecordError(f"The id has {len(key):,} characters; {MAX_ID} are the most.")
     if not key.isprintable():
         raise RecordError("The id holds a tab, a newline or another character that cannot be seen.")
+    if fault := odd_id(key):
+        raise RecordError(f"The id {fault}.")
     return key
+
+
+def odd_id(key: str) -> str:
+    """What is wrong with an id that some program has spoilt, such as 4.8E+17, 1.0 or NaN; "" where nothing is."""
+    if _WAS_NUMBER.fullmatch(key):
+        return f"{key} is a number that another program has rewritten; save ids as text, as their source has them"
+    if key in _STANDS_FOR_NONE:
+        return f"is {key}, which another program writes where there is none; give the post an id"
+    return ""
 
 
 def _text(field: str, value: object) -> str:
@@ -127,12 +142,13 @@ def read_language(value: object) -> str:
     if not code:
         raise RecordError("The language is empty.")
     if code == UND:
-        raise RecordError(f"The language is {UND}, which is none; people who read it are to judge the record.")
+        raise RecordError(
+            f"The language is {UND}, which is not a language, so nobody could be asked to read the record."
+        )
     if code not in LANGUAGES:
-        sought = code.replace("_", "-").casefold()
-        meant = next((known for known in LANGUAGES if known.casefold() == sought), None)
+        meant = in_its_case(code, LANGUAGES)
         hint = f"write {meant}" if meant else "write a code such as de, zh-CN or hi-Latn"
-        raise RecordError(f"The language {code[:40]!r} is no code known here; {hint}.")
+        raise RecordError(f"The language {code[:40]!r} is not a code known here; {hint}.")
     return code
 
 
@@ -146,7 +162,7 @@ def _language(value: object, declared: str) -> str:
 
 
 def _author(value: object, key: bytes) -> str:
-    """HMAC-SHA256 under the installation's key, 32 hex digits: no account is found by guessing."""
+    """HMAC-SHA256 under the installation's key, 32 hex digits, so that nobody finds an account by guessing."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):

@@ -1,4 +1,4 @@
-"""How a corpus is asked. Whoever asks imports from here and names no engine.
+"""How a corpus is queried. Callers import from here and name no engine.
 
 Another engine, such as Spark, stands beside duckdb.py behind the same verbs, and runs the same sql/.
 """

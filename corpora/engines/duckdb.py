@@ -1,7 +1,7 @@
 """DuckDB asks a corpus: in memory up to a limit, on disk beyond it. Nothing outside this folder imports DuckDB.
 
-What is asked stands in sql/, one query a file, in what DuckDB and Spark have in common. What they have not in common
-is a method of Store; another engine has a Store with the same methods.
+The queries stand in sql/, one in each file, in the SQL that DuckDB and Spark share. What they do not share is a method
+of Store; another engine has a Store with the same methods.
 """
 
 import errno
@@ -29,11 +29,11 @@ _BATCH_ROWS = 10_000
 
 @contextmanager
 def full_disk_explained(what: str) -> Iterator[None]:
-    """Turn a disk that is full, as the system or DuckDB reports it, into a sentence."""
+    """Turn a full disk, as the system or DuckDB reports it, into a sentence."""
     try:
         yield
     except (OSError, duckdb.Error) as error:
-        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         text = str(error)
         if full or "No space left" in text or "max_temp_directory_size" in text:
             raise CorpusError(
@@ -50,10 +50,12 @@ class Store:
         self.connection = connection
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
-        """A view over Parquet files, with the schema's columns even where there are no files.
+        """A view over Parquet files, with the schema's columns even if there are no files. CorpusError if one is gone.
 
-        fields: columns that are also given as one, `fields`, so that a query need not know their names.
+        fields: columns that are also given as one column, `fields`, so that a query need not know their names.
         """
+        if missing := next((file for file in files if not file.exists()), None):
+            raise CorpusError(f"The corpus has lost its file {missing}; restore it from a backup.")
         if files:
             relation = self.connection.read_parquet([str(file) for file in files])
         else:
@@ -67,7 +69,7 @@ class Store:
             relation.create(name)
 
     def rows(self, name: str, table: pa.Table) -> None:
-        """A table of rows that are given."""
+        """A table of the given rows."""
         self.connection.from_arrow(table).create(name)
 
     def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
@@ -78,8 +80,8 @@ class Store:
     def first_votes(self) -> None:
         """The view `first_votes`: id, and for a detector such as cld2 the columns cld2 and cld2_score.
 
-        They are the language that it names first, und where it names none, and the score of that, if any. No way to
-        take the first of a list is common to DuckDB and Spark, so it stands here and in no query.
+        They are the language that it names first (und if it names none) and its score, if any. DuckDB and Spark share
+        no way to take the first of a list, so this stands here and in no query.
         """
         firsts = ", ".join(
             f"coalesce({detector}[1].language, '{UND}') AS {detector}, {detector}[1].score AS {detector}_score"
@@ -88,7 +90,7 @@ class Store:
         self.connection.table("votes").project(f"id, {firsts}").create_view("first_votes", replace=True)
 
     def define(self, name: str, query: str) -> None:
-        """A view that is a query of sql/, worked out whenever it is asked."""
+        """A view made of a query of sql/, computed whenever it is asked."""
         self._relation(query).create_view(name)
 
     def keep(self, name: str, query: str) -> None:
@@ -96,11 +98,11 @@ class Store:
         self._relation(query).create(name)
 
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
-        """The rows of sql/<name>.sql, its `?` being the parameters in order; in batches, for what may be large."""
+        """The rows of sql/<name>.sql, with the parameters for its `?` in order; in batches, for large results."""
         return self._relation(name, *parameters).to_arrow_reader(_BATCH_ROWS)
 
     def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
-        """All rows of sql/<name>.sql, each by its columns; for what fits into memory."""
+        """All rows of sql/<name>.sql, each by its columns; for results that fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
 
@@ -117,7 +119,7 @@ def _spill_dir() -> Path:
 def asking(name: str, parts: int | None = None, manifest: Manifest | None = None) -> Iterator[Store]:
     """A store over the first `parts` parts of a corpus and the votes on them; all of both by default.
 
-    `manifest` is the caller's, who has read it and wants no later one; without it the one on disk is read.
+    `manifest` is the one that the caller has read, if it wants no later one; without it the one on disk is read.
     """
     manifest, directory = manifest or read_manifest(name), corpus_dir(name)
     spill = _spill_dir()
@@ -125,7 +127,7 @@ def asking(name: str, parts: int | None = None, manifest: Manifest | None = None
     config: dict[str, Any] = {
         "memory_limit": MEMORY_LIMIT,
         "temp_directory": str(spill),
-        "autoinstall_known_extensions": False,  # nothing is fetched from anywhere
+        "autoinstall_known_extensions": False,  # nothing is downloaded
     }
     with duckdb.connect(config=config) as connection:
         store = Store(connection)
@@ -140,14 +142,14 @@ def asking(name: str, parts: int | None = None, manifest: Manifest | None = None
 def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
     """Up to `limit` posts of one (hashed) author, the latest first: id, text, posted_at (UTC or None), url.
 
-    CorpusError where they cannot be read, for whatever reason.
+    CorpusError if they cannot be read, for whatever reason.
     """
     if not author:
         return []
     try:
         with asking(corpus_name, manifest=manifest_of(corpus_name)) as store:
             posts = store.found("posts_by_author", author, limit)
-    except (OSError, ValueError, duckdb.Error, pa.ArrowException) as error:
+    except (CorpusError, OSError, ValueError, duckdb.Error, pa.ArrowException) as error:
         reason = str(error).split("\n")[0].rstrip(".")
         raise CorpusError(
             f"The posts of corpus {corpus_name} cannot be read: {reason}. "

@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
                 (
                     "language",
                     models.CharField(
-                        blank=True, default="", help_text="drawn for; none in uniform draws", max_length=16
+                        blank=True, default="", help_text="the draw's language; empty in uniform draws", max_length=16
                     ),
                 ),
                 (
@@ -49,23 +49,23 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="whose labels the draw went by: a name, or name@version",
+                        help_text="the predictor that the draw used: a name, or name@version",
                         max_length=200,
                     ),
                 ),
                 (
                     "parameters",
-                    models.JSONField(default=dict, help_text="what else the design was told, and what it found"),
+                    models.JSONField(default=dict, help_text="the design's other options, and what it found"),
                 ),
                 ("seed", models.CharField(max_length=64)),
                 ("asked", models.PositiveBigIntegerField(default=0, help_text="posts asked for")),
                 (
                     "size",
                     models.PositiveBigIntegerField(
-                        help_text="posts drawn; fewer than asked where the frame is smaller"
+                        help_text="posts drawn; fewer than asked for if the frame is smaller"
                     ),
                 ),
-                ("parts", models.PositiveIntegerField(help_text="the frame is this many first parts of the corpus")),
+                ("parts", models.PositiveIntegerField(help_text="the frame is the corpus's first parts, this many")),
                 ("frame_size", models.PositiveBigIntegerField(help_text="posts in the frame")),
                 (
                     "frame_digest",
@@ -105,7 +105,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("key", models.CharField(help_text="the post's id in its source", max_length=200, verbose_name="id")),
-                ("text", models.TextField(help_text="as people see it: mentions are @xzy")),
+                ("text", models.TextField(help_text="the text as people see it, with mentions as @xzy")),
                 ("author", models.CharField(blank=True, help_text="hashed with the installation's key", max_length=64)),
                 ("posted_at", models.DateTimeField(blank=True, null=True)),
                 ("url", models.CharField(blank=True, max_length=2000)),
@@ -114,13 +114,13 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="as the record's source declares it; none for a post",
+                        help_text="the language declared for a record; empty for a post",
                         max_length=16,
                     ),
                 ),
                 (
                     "fields",
-                    models.JSONField(blank=True, default=dict, help_text="a record's fields by name; none for a post"),
+                    models.JSONField(blank=True, default=dict, help_text="a record's fields by name; empty for a post"),
                 ),
                 ("votes", models.JSONField()),
                 (
