@@ -1,4 +1,4 @@
-"""From several people's answers on one unit to its label, or to how many more people are to be asked."""
+"""From several people's answers on one unit to its label, or to how many more people must be asked."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ def needed(asked: int) -> int:
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
     """The answer that was given most often, by more than half of the people asked, or None.
 
-    answers: one label per annotator, in any sequence. asked: how many people were asked at first; by default as many
-    as answered. One answer is its own majority; of three, two must agree ("We only keep the samples with two or three
-    labeler have same label", XGLUE, Liang et al. 2020). Where others were asked since all three differed, two still
-    suffice, unless as many agree on something else. `order` is that of the grades, and plays no part.
+    answers: one label per annotator, in any order. asked: how many people were asked at first; by default as many as
+    answered. One answer is its own majority; of three, two must agree ("We only keep the samples with two or three
+    labeler have same label", XGLUE, Liang et al. 2020). If others were asked because all three differed, two still
+    suffice, unless as many agree on something else. `order`, the order of the grades, plays no part.
     """
     counts = Counter(answers).most_common(2)
     if not counts:
@@ -26,9 +26,9 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
 
 
 def median(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
-    """The grade in the middle, the worse of the two where their number is even; None where there is no answer.
+    """The grade in the middle, the worse of the two middle grades if their number is even; None without answers.
 
-    order: all grades, best first. ValueError for an answer that is no grade.
+    order: all grades, best first. ValueError for an answer that is not a grade.
     """
     places = sorted(order.index(answer) for answer in answers)
     return order[places[len(places) // 2]] if places else None
@@ -38,7 +38,7 @@ Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
 
 
 def at_first(asked: int, *, stop_early: bool) -> int:
-    """How many people are asked at once: as many as can settle it, if those who agree are to be enough."""
+    """How many people are asked at once: with stop_early, as many as can settle it if they agree."""
     return needed(asked) if stop_early else asked
 
 
@@ -47,8 +47,8 @@ def outcome(
 ) -> str | int | None:
     """What a unit's answers come to, once as many as its redundancy are there.
 
-    The label; or the redundancy it is to have now, one more, where the answers do not settle it and further people may
-    be asked (up to `asked`, or `extra` beyond that); or None where they give no label.
+    The label; or the new redundancy, one more, if the answers do not settle it and further people may be asked (up to
+    `asked`, or `extra` beyond that); or None if they give no label.
     """
     given = len(answers)
     if given < asked:

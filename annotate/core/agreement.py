@@ -24,8 +24,8 @@ REPLICATES = 1000
 class Measure:
     """A coefficient with its 95% interval, from `units` units.
 
-    value: None where it is not defined. low, high: None where there are too few units for an interval, or all of them
-    say the same, which does not show that others would.
+    value: None if it is not defined. low, high: None if there are too few units for an interval, or if all of them say
+    the same, which does not show that others would.
     """
 
     value: float | None
@@ -53,7 +53,7 @@ def ordinal(margins: Floats) -> Floats:
 
     Labels in the order of the grades, from either end (Krippendorff 2011, section D: ordinal metric).
     """
-    # Up to the middle of each grade, so that the distance is a difference.
+    # Counted up to the middle of each grade, so that the distance is a difference.
     middle = np.cumsum(margins, axis=-1) - margins / 2
     squared: Floats = (middle[..., :, None] - middle[..., None, :]) ** 2
     return squared
@@ -108,7 +108,8 @@ class AgainstRest:
 
     agreement: the mean, over units, of the share of the others' answers that are the annotator's own. Over all
     annotators, weighted by their units, its mean is the observed agreement (but for repeats).
-    kappa: the same corrected for chance: who always gives the frequent label agrees much, and has a kappa of 0.
+    kappa: the same corrected for chance: a person who always gives the frequent label agrees often, but has a kappa of
+    0.
     """
 
     annotator: Hashable

@@ -16,7 +16,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class Answers:
-    """Who answered what on which unit.
+    """The answers: who gave which answer on which unit.
 
     unit, annotator, label: one number an answer, shape (answers,), the place in units (U), annotators (A), labels (K).
     An annotator may have answered a unit more than once: every one of their answers is counted.
@@ -38,7 +38,7 @@ class Answers:
 def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[str]) -> Answers:
     """Answers from (unit, annotator, label), units and annotators in the order in which they come first.
 
-    labels: every label there is, grades in their order. ValueError for an answer that is none of them.
+    labels: every label there is, grades in their order. ValueError for an answer that is not one of them.
     """
     place = {label: number for number, label in enumerate(labels)}
     units: dict[Hashable, int] = {}
@@ -46,7 +46,7 @@ def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[st
     numbers: list[tuple[int, int, int]] = []
     for unit, annotator, label in rows:
         if label not in place:
-            raise ValueError(f"{label!r} is none of the labels {', '.join(labels)}.")
+            raise ValueError(f"{label!r} is not one of the labels {', '.join(labels)}.")
         numbers.append(
             (units.setdefault(unit, len(units)), annotators.setdefault(annotator, len(annotators)), place[label])
         )

@@ -1,6 +1,6 @@
 """How wrong the detectors are where they agree, from the posts that people audited.
 
-Whose answers are what is counted by annotate/quality/audits.py.
+annotate/quality/audits.py counts the answers.
 """
 
 from collections.abc import Iterable
@@ -44,9 +44,9 @@ def error(audit: Audit) -> Estimate:
     """How often the detectors are wrong where they agree: the doubted that were wrong, and of the confirmed the share
     that the checks found wrong.
 
-    Where the checks found nothing, or all was checked, this is the plain Jeffreys interval of the audited posts.
-    Else the checks stand for all the confirmed, at the price of two-phase sampling (Cochran 1977, section 12.2).
-    Where nothing was checked, confirmations are taken for right: what readers let slip is then not in it.
+    If the checks found nothing, or all was checked, this is the plain Jeffreys interval of the audited posts.
+    Otherwise the checks stand for all the confirmed, at the price of two-phase sampling (Cochran 1977, section 12.2).
+    If nothing was checked, confirmations count as right, and errors that readers let slip are not included.
     """
     if not audit.checked_wrong or audit.checked == audit.confirmed:
         return proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)

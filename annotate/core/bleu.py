@@ -1,7 +1,7 @@
 """BLEU-4 of generated texts, as XGLUE's evaluation has it: sacrebleu's corpus BLEU in lower case, between 0 and 1.
 
 Papineni et al. 2002, ACL; Post 2018, A Call for Clarity in Reporting BLEU Scores, WMT. Its tokens are those of mteval
-v13a in every language, so it is of no use in one that is written without spaces.
+v13a in every language, so it is useless for a language written without spaces.
 """
 
 from collections.abc import Sequence
@@ -51,5 +51,5 @@ def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Gene
 
 
 def _share(score: float) -> float:
-    """Of 100, as what it is; a perfect score may be more by the last bit of a float."""
+    """A score of 100 as a share; a perfect score may exceed 1 by the last bit of a float."""
     return min(1.0, score / 100)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import exp, fsum, lgamma, sqrt
 
-from scipy.special import bdtr, ndtr
+import scipy
 
 from annotate.core.estimation import Estimate
 
@@ -16,8 +16,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
     larger on, and 1 at most (Dietterich 1998, Neural Computation 10(7), section 3.1, has the approximate form).
     """
     if only_first < 0 or only_second < 0:
-        raise ValueError(f"{only_first} and {only_second} are no counts of items; give numbers from 0 on.")
-    return min(1.0, 2 * float(bdtr(min(only_first, only_second), only_first + only_second, 0.5)))
+        raise ValueError(f"{only_first} and {only_second} are not counts of items; give numbers from 0 up.")
+    return min(1.0, 2 * float(scipy.special.bdtr(min(only_first, only_second), only_first + only_second, 0.5)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -49,7 +49,7 @@ def difference(first: Estimate, second: Estimate) -> float:
     if min(share, 1 - share) * min(first.count, second.count) >= 5:
         apart = first.hits / first.count - second.hits / second.count
         spread = share * (1 - share) * (1 / first.count + 1 / second.count) * total / (total - 1)
-        return 2 * float(ndtr(-abs(apart) / sqrt(spread)))
+        return 2 * float(scipy.special.ndtr(-abs(apart) / sqrt(spread)))
     return _mid_p(round(first.hits), round(first.count), round(second.hits), round(second.count))
 
 

@@ -22,7 +22,7 @@ _PRIOR_POST = 0.25
 
 @dataclass(frozen=True)
 class Estimate:
-    """A proportion with its 95% interval, as fractions. value: None where nothing was counted.
+    """A proportion with its 95% interval, as fractions. value: None if nothing was counted.
 
     hits, count: the effective counts, those of a plain sample that knows as much; real numbers.
     """
@@ -130,8 +130,8 @@ def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
     """The share of hits in the domain, from a uniform draw of which some strata were read in part.
 
     strata: of the whole draw, in any order; those known to lie outside the domain may stay away. frame: the number
-    of posts drawn from, None for endless (the share in the stream that they come from); ValueError where it is less
-    than the draw. UNKNOWN where nothing of the domain was read, or where a stratum was not read at all and none in
+    of posts drawn from, None for endless (the share in the stream that they come from); ValueError if it is less
+    than the draw. UNKNOWN if nothing of the domain was read, or where a stratum was not read at all and none in
     part.
 
     The share is a combined ratio, R = E[hit] / E[domain]; its variance that of double sampling for stratification

@@ -1,6 +1,6 @@
 """Intervals of a proportion from counts. What is made of several counts is in estimation.py."""
 
-from scipy.special import betaincinv
+import scipy  # which loads its part `special` when it is first used: a quarter of the start of a command
 
 LEVEL = 0.95
 
@@ -22,6 +22,6 @@ def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float
         return 0.0, 1.0
     tail = (1 - level) / 2
     value = hits / of
-    low = 0.0 if hits == 0 else min(value, float(betaincinv(hits + 0.5, of - hits + 0.5, tail)))
-    high = 1.0 if hits == of else max(value, float(betaincinv(hits + 0.5, of - hits + 0.5, 1 - tail)))
+    low = 0.0 if hits == 0 else min(value, float(scipy.special.betaincinv(hits + 0.5, of - hits + 0.5, tail)))
+    high = 1.0 if hits == of else max(value, float(scipy.special.betaincinv(hits + 0.5, of - hits + 0.5, 1 - tail)))
     return low, high

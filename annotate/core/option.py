@@ -1,7 +1,7 @@
-"""What an option is, of a task, of a draw or of a deed: its name, how it is read, its bounds, and what it says.
+"""What an option of a task, a draw or an action is: its name, how it is read, its bounds, and its help.
 
-Each is declared once, and the command, a page's form, the card and the manifest are made from that. Which there are is
-said in kinds/options.py, kinds/designs.py and actions/.
+Each is declared once, and the command, a page's form, the card and the manifest are made from that. The options are
+declared in kinds/options.py, kinds/designs.py and actions/.
 """
 
 import sys
@@ -13,16 +13,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+LARGEST = 2**31 - 1  # of whole numbers, as databases have them
+
 
 class OptionError(ValueError):
-    """A value that an option cannot have; says why, and what it can be."""
+    """A value that an option cannot have; the sentence says why, and what it can be."""
 
 
 def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise OptionError(f"{text!r} is no whole number.") from None
+        raise OptionError(f"{text!r} is not a whole number.") from None
 
 
 def fraction(text: str) -> Fraction:
@@ -30,7 +32,7 @@ def fraction(text: str) -> Fraction:
     try:
         return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise OptionError(f"{text!r} is no share; write it as 0.1, 10% or 1/10.") from None
+        raise OptionError(f"{text!r} is not a share; write it as 0.1, 10% or 1/10.") from None
 
 
 def share(text: str) -> float:
@@ -50,7 +52,7 @@ def days(text: str) -> tuple[datetime, datetime]:
     try:
         start, end = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in text.split(".."))
     except ValueError:
-        raise OptionError(f"{text!r} is no window; write it as 2014-07-01..2014-08-01, the end left out.") from None
+        raise OptionError(f"{text!r} is not a window; write it as 2014-07-01..2014-08-01, the end left out.") from None
     return start, end
 
 
@@ -74,11 +76,11 @@ def written(value: Any) -> str:
 class Option:
     """read: from text; of a value that has its type already, see `check`. least, most: bounds, both within.
 
-    off: what a task does whose kind has not the option. group: the heading it stands under. fixed: whether it stays as
-    it was when the task was opened. required: whether a deed cannot do without it. argument: whether its place says
-    what it is, as a task's name does, and not its own name. several: whether its value is a list, for which it is
-    repeated; in_a_row: whether the values may follow one another as well. shown: what stands for a value in its help.
-    opposite: of a flag that may be yes, no or unsaid, the name and the help of the option that says no.
+    off: what a task does if its kind does not have the option. group: the heading it stands under. fixed: whether it
+    stays as it was when the task was opened. required: whether an action cannot do without it. argument: whether its
+    place says what it is, as a task's name does, and not its own name. several: whether its value is a list, for which
+    it is repeated; in_a_row: whether the values may follow one another as well. shown: what stands for a value in its
+    help. opposite: of a flag that may be yes, no or unsaid, the name and the help of the option that says no.
     """
 
     name: str
@@ -103,8 +105,8 @@ class Option:
         return self.name if self.argument else f"--{self.name.replace('_', '-')}"
 
     def value(self, given: Any) -> Any:
-        """What is meant by what was given, as text or as a value already; the default where nothing was. OptionError
-        where the option cannot have it.
+        """The value of what was given, as text or as a value; the default if nothing was given. OptionError if the
+        option cannot have it.
         """
         if given is None or (self.several and not given):
             if self.required:
@@ -124,7 +126,7 @@ class Option:
         return self.check(read)
 
     def check(self, value: Any) -> Any:
-        """The value as it is stored. OptionError where the option cannot have it."""
+        """The value as it is stored. OptionError if the option cannot have it."""
         kind, said = _TYPES.get(self.read, (object, ""))
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
@@ -132,9 +134,12 @@ class Option:
             raise OptionError(f"{self.spelled} is {value!r}; it must be {said}.")
         if self.choices and value not in self.choices:
             raise OptionError(f"{self.spelled} is {value!r}; it is one of {', '.join(self.choices)}.")
-        least, most = self.least or 0, sys.float_info.max if self.most is None else self.most
+        largest = LARGEST if kind is int else sys.float_info.max
+        least, most = self.least or 0, largest if self.most is None else self.most
         # So that NaN, which is neither below nor above anything, is refused too.
         if isinstance(value, int | float) and not least <= value <= most:
+            if abs(value) > largest:
+                raise OptionError(f"{self.spelled} is beyond {largest:,}, which nothing here can be.")
             raise OptionError(f"{self.spelled} is {value:g}; it must be {self._bounds()}.")
         return value
 
@@ -142,7 +147,7 @@ class Option:
         return f"{self.least or 0:g} or more" if self.most is None else f"{self.least or 0:g} to {self.most:g}"
 
     def told(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:
-        """Its help with its default. differing: whose default is another one, and which."""
+        """Its help with its default. differing: kinds with another default -> that default."""
         unsaid = self.default in (None, "", ()) or self.default is False
         if unsaid and not differing:
             return self.help
@@ -153,7 +158,8 @@ class Option:
         return f"{self.help} (default {written(self.default) or 'none'}{others})"
 
 
-# How a value is read -> its type, and what it must be in words. What is not here has no type that could be wrong.
+# How a value is read -> its type, and what it must be in words. Values of other readers have no type that could be
+# wrong.
 _TYPES: Mapping[Callable[[str], Any], tuple[type, str]] = {
     whole_number: (int, "a whole number"),
     share: (float, "a share between 0 and 1"),

@@ -9,12 +9,12 @@ The rule is looked at after every gold answer, so it errs more often than one lo
 McPherson and Rowe 1969, Repeated Significance Tests on Accumulating Data, JRSS A 132(2)). How often is computed here
 exactly, for gold answers that are independent of each other and of one accuracy. Somebody who gives one label to
 everything has the accuracy of that label's share of the gold answers: where there are as many of each label, they are
-found like who answers at random.
+found like somebody who answers at random.
 
-The default asks for 70%, with 95% confidence, from the eighth gold answer on. Who answers at random to two labels is
-paused by the 20th gold answer with 72% and by the 40th with 92%, after 18 on average; to five labels by the 10th with
-97%. Who is right in 80% is paused by the 40th with 2.3%, and in 90% with 0.1%. With one gold answer in ten units, the
-20th is an annotator's 200th unit; where annotators do fewer, the share of gold answers must be larger.
+The default asks for 70%, with 95% confidence, from the eighth gold answer on. Somebody who answers at random to two
+labels is paused by the 20th gold answer with 72% and by the 40th with 92%, after 18 on average; to five labels by the
+10th with 97%. Somebody who is right in 80% is paused by the 40th with 2.3%, in 90% with 0.1%. With one gold answer in
+ten units, the 20th is an annotator's 200th unit; where annotators do fewer, the share of gold answers must be larger.
 """
 
 import math
@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.special import betainc
+import scipy
 
 # Accuracies that a manager knows: answers at random to five labels and to two, then people from poor to very good.
 ACCURACIES = (0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -51,7 +51,8 @@ class Rule:
 
 
 DEFAULT = Rule()
-# What a manager may choose from: milder, the default, stricter; then the default's bar with more and with less doubt.
+# The rules from which a manager may choose: milder, the default, stricter; then the default's bar with more and with
+# less doubt.
 CHOICES = (
     Rule(below=0.6),
     DEFAULT,
@@ -65,7 +66,7 @@ def probability_below(right: int, asked: int, below: float) -> float:
     """The posterior probability that somebody with `right` of `asked` has an accuracy below `below`."""
     if not 0 <= right <= asked:
         raise ValueError(f"{right} right of {asked} gold answers cannot be; give right between 0 and the count.")
-    return float(betainc(right + 0.5, asked - right + 0.5, below))
+    return float(scipy.special.betainc(right + 0.5, asked - right + 0.5, below))
 
 
 @lru_cache(maxsize=100_000)
@@ -93,7 +94,7 @@ def pauses(right: int, asked: int, rule: Rule) -> bool:
 def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
     """The chance to have been paused by the 1st, 2nd, ... and `asked`-th gold answer, exactly.
 
-    Over the number of right answers of those who are not yet paused; who is paused is asked no more.
+    It goes over the number of right answers of people who are not yet paused; a paused person is asked no more.
     """
     if not 0 <= accuracy <= 1:
         raise ValueError(f"An accuracy is between 0 and 1, not {accuracy}.")
@@ -112,7 +113,7 @@ def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
 
 @lru_cache(maxsize=1_000)
 def mean_until_pause(accuracy: float, rule: Rule) -> float | None:
-    """How many gold answers it takes on average; None for who is not sure to be paused, or takes longer than counts."""
+    """How many gold answers a pause takes on average; None if it is not certain, or takes longer than is counted."""
     if accuracy >= rule.below:
         return None
     by = chance_of_pause(accuracy, HORIZON, rule)

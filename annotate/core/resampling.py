@@ -1,5 +1,5 @@
-"""Intervals of what has no formula for one: of a coefficient of agreement, a mean over queries, or a score of a whole
-corpus, by the bootstrap.
+"""Bootstrap intervals for figures without a formula: a coefficient of agreement, a mean over queries, or a score of a
+whole corpus.
 
 Units are drawn again with replacement, and the interval is between the 2.5% and the 97.5% quantile of what comes out
 (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13).
@@ -28,8 +28,8 @@ def bootstrap(
 ) -> tuple[float, float] | tuple[None, None]:
     """The ends of the interval of `score`, which takes the sum of the rows of `values`, one row a unit.
 
-    The same for the same seed. None of too few units, or where all say the same, which does not show that others
-    would.
+    The same seed gives the same ends. None if there are too few units, or if all say the same, which does not show
+    that others would.
     """
     units = len(values)
     if units < LEAST_UNITS:

@@ -1,7 +1,7 @@
 """Splits of an exported set into train, dev and test, by lot; nothing that is in one split is seen in another.
 
-Rows that have an equal value in any field that is to stay apart belong together, and whatever belongs with one of
-them does too: such a component goes into one split as a whole, across languages. Train is in English only, as XGLUE
+Rows with an equal value in any field that must not be split belong together, and so does every row that belongs with
+one of them: such a component goes into one split as a whole, across languages. Train is in English only, as XGLUE
 has it; in every other language dev and test share the rows in their ratio.
 """
 
@@ -15,12 +15,12 @@ from annotate.core.lottery import lot
 
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 TRAINED_IN = "en"
-# A split with so many rows more or less than its share, of those in a language, is told of.
+# A split that is off its share of a language's rows by more than this is reported.
 FAR = Fraction(1, 20)
 
 
 class SplitError(ValueError):
-    """Ratios that no set can be split by; says why."""
+    """Ratios by which no set can be split; the sentence says why."""
 
 
 class Row(NamedTuple):
@@ -53,7 +53,7 @@ def ratios(option: str) -> dict[str, Fraction]:
     for part in option.split(","):
         name, equals, share = (words.strip() for words in part.partition("="))
         if name not in SPLITS or not equals:
-            raise SplitError(f"{part.strip()!r} is no share of a split; write train=0.8,dev=0.1,test=0.1.")
+            raise SplitError(f"{part.strip()!r} is not a share of a split; write train=0.8,dev=0.1,test=0.1.")
         if name in found:
             raise SplitError(f"The split {name} is named twice; give each one share.")
         found[name] = _share(name, share)
@@ -66,7 +66,7 @@ def _share(name: str, written: str) -> Fraction:
     try:
         share = Fraction(written)
     except (ValueError, ZeroDivisionError):
-        raise SplitError(f"{written!r} is no share of the split {name}; write a number such as 0.8.") from None
+        raise SplitError(f"{written!r} is not a share of the split {name}; write a number such as 0.8.") from None
     if not 0 <= share <= 1:
         raise SplitError(f"The share of the split {name} is between 0 and 1, not {written}.")
     return share
@@ -114,11 +114,11 @@ def _key(value: str) -> str:
 def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
     """Id -> the split of its row, the same for the same rows in any order.
 
-    One component after the other, in the order of their lots, goes to test until that has its rows, then to dev, then
-    to train. So one that is added, changed or gone moves hardly more rows than it has from one split to another, and
-    a set that is exported again, with some more rows, has nearly the same test split. Whether a component is in test
-    does not hang on its size, but for those with more rows than the smallest split is to have: they go first, the
-    largest before the others, to the split that lacks most, since behind them the others can still fill the rest.
+    One component after the other, in the order of their lots, goes to test until test has its rows, then to dev, then
+    to train. So a component that is added, changed or removed moves hardly more rows than it has, and a set that is
+    exported again, with some more rows, has nearly the same test split. Whether a component is in test does not depend
+    on its size, except for components with more rows than the smallest split should have: they go first, the largest
+    before the others, to the split that lacks most, since the others can still fill the rest after them.
     Test and dev get fewer rows too many than the component that filled them has, and train lacks those.
     """
     found = components(rows)
@@ -134,7 +134,7 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
     turns = [(*_turn(component, lacking, seed), component) for component in found]
     for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
         languages = sorted({row.language for row in component})
-        # What is in English and in another language cannot be trained on.
+        # A component in English and another language cannot be trained on.
         open_to = [name for name in SPLITS if all(name in lacking[language] for language in languages)]
         lacks = {name: sum(lacking[language][name] for language in languages) for name in open_to}
         best = max(open_to, key=lambda name: lacks[name])
@@ -147,7 +147,7 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
 
 
 def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], seed: str) -> tuple[int, str, str]:
-    """What the order of the components goes by; the first is 0 but for one with more rows than the smallest split."""
+    """The sort key of the components; its first value is 0, except for one with more rows than the smallest split."""
     first = min(row.id for row in component)
     least = min(share for row in component for share in lacking[row.language].values())
     return (-len(component) if len(component) > max(least, Fraction(1)) else 0, lot(seed, "split", first), first)

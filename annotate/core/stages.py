@@ -1,6 +1,6 @@
 """The machine of a unit: its stages, and every move between them, as one literal table.
 
-work/routing.py makes the moves; `manage.py draw_stages` draws this table into the README.
+work/routing.py makes the moves; the documentation shows the table (docs/reference/stages.md), and a picture of it.
 """
 
 NEW = "NEW"
@@ -20,7 +20,7 @@ STAGES: dict[str, str] = {
     LABELLED: "labelled by people",
     DISCARDED: "left out: nobody could tell, or people disagree",
 }
-# A unit in one of these, and in no other, bears a label of its own.
+# A unit has its own label in these stages and in no other.
 WITH_LABEL = (AGREED, LABELLED)
 # Nobody has anything left to do here.
 FINISHED = (COPIED, AGREED, LABELLED, DISCARDED)
@@ -30,14 +30,14 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (NEW, "copied", COPIED, "an identical text is already in the task"),
     (NEW, "agreed", AGREED, "the detectors agree, and the task's policy counts it"),
     (NEW, "reused", LABELLED, "people have labelled the post in another task, and this one takes their label"),
-    (NEW, "disputed", QUEUED, "they do not: to the readers of the most likely language"),
+    (NEW, "disputed", QUEUED, "the detectors do not agree: to the readers of the most likely language"),
     (NEW, "asked", QUEUED, "a record: to the people who label its language"),
     (AGREED, "audited", QUEUED, "chosen by chance: people check what the detectors agreed on, and are not told"),
     (AGREED, "contested", QUEUED, "the audit found that too much of the language may be wrong: people label it"),
     (QUEUED, "skipped", QUEUED, "the readers of one language passed: to those of the next"),
     (QUEUED, "rerouted", QUEUED, "a queue has no readers left: to the next language"),
     (QUEUED, "exhausted", ADJUDICATION, "no further language has a reader, or the rounds are used up"),
-    (QUEUED, "exhausted", DISCARDED, "likewise, and it needs no label, or the task drops such units"),
+    (QUEUED, "exhausted", DISCARDED, "no further reader either, and it needs no label, or the task drops such units"),
     (
         QUEUED,
         "doubted",
@@ -53,7 +53,7 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (DISCARDED, "undone", QUEUED, "likewise"),
     (ADJUDICATION, "settled", LABELLED, "an adjudicator gave the label"),
     (ADJUDICATION, "discarded", DISCARDED, "an adjudicator could not tell either"),
-    (LABELLED, "reopened", QUEUED, "a manager voided answers that it rests on: others are asked"),
+    (LABELLED, "reopened", QUEUED, "a manager voided answers on which it rests: others are asked"),
     (DISCARDED, "reopened", QUEUED, "likewise"),
     (ADJUDICATION, "reopened", QUEUED, "likewise"),
     (LABELLED, "unsettled", ADJUDICATION, "the adjudicator took the decision back"),
@@ -63,18 +63,24 @@ _ALLOWED = frozenset((start, event, end) for start, event, end, _ in MOVES)
 
 
 def check_move(start: str, event: str, end: str) -> None:
-    """Raise ValueError where the table has no such move."""
+    """Raise ValueError if the table has no such move."""
     if (start, event, end) not in _ALLOWED:
         raise ValueError(f"a unit cannot go from {start} to {end} by {event!r}")
 
 
-def drawing() -> str:
-    """The table as a Mermaid state diagram followed by what each stage means, in Markdown."""
-    edges: dict[tuple[str, str], list[str]] = {}
+def happened(start: str, event: str, end: str) -> str:
+    """What happened, in the words of the table, whose "likewise" means the words above it."""
+    words = ""
+    for *move, said in MOVES:
+        words = words if said == "likewise" else said
+        if tuple(move) == (start, event, end):
+            return words
+    raise ValueError(f"no unit goes from {start} to {end} by {event!r}")
+
+
+def arrows() -> dict[tuple[str, str], list[str]]:
+    """(from, to) -> the events that lead there."""
+    found: dict[tuple[str, str], list[str]] = {}
     for start, event, end, _ in MOVES:
-        edges.setdefault((start, end), []).append(event)
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {NEW}"]
-    lines += [f"    {start} --> {end}: {', '.join(events)}" for (start, end), events in edges.items()]
-    lines += ["```", "", "| stage | a unit here |", "|---|---|"]
-    lines += [f"| {stage} | {meaning} |" for stage, meaning in STAGES.items()]
-    return "\n".join(lines)
+        found.setdefault((start, end), []).append(event)
+    return found

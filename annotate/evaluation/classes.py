@@ -1,8 +1,8 @@
-"""Which labels count as one class, where a predictor or a gold set does not tell them apart.
+"""Which labels count as one class when a predictor or a gold set does not tell them apart.
 
-A predictor that says zh is right on zh-CN and on zh-TW; where people were asked "Is this Chinese?", a predictor that
-tells the two apart is right with either, on those posts and no others. Here and nowhere else it is decided which labels
-are taken together.
+A predictor that says zh is right on zh-CN and on zh-TW; if people were asked "Is this Chinese?", a predictor that
+tells the two apart is right with either, on those posts and no others. This module alone decides which labels are
+taken together.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,14 +11,14 @@ from corpora.core.languages import finer as finer_labels
 
 
 class ClassError(ValueError):
-    """Classes that cannot be used together; says which."""
+    """Classes that cannot be used together; the sentence names them."""
 
 
 def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
-    """Finer label -> the class that it is taken into; labels that are not in it stay as they are.
+    """Finer label -> the class that it becomes part of; labels without an entry stay as they are.
 
-    mappings: of each predictor, its coarse classes with the labels that they stand for. ClassError where a label would
-    be of two classes.
+    mappings: each predictor's coarse classes with the labels that they stand for. ClassError if a label would belong
+    to two classes.
     """
     classes: dict[str, set[str]] = {}
     for mapping in mappings:
@@ -30,7 +30,7 @@ def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
             other = folded.setdefault(label, coarse)
             if other != coarse:
                 raise ClassError(
-                    f"The label {label} is of two classes, {other} and {coarse}; declare it in one of them."
+                    f"The label {label} is in two classes, {other} and {coarse}; declare it in one of them."
                 )
     for coarse, holder in folded.items():
         if coarse in classes:
@@ -39,10 +39,11 @@ def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
 
 
 def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Coarse code -> the labels, as folded, that are right where people used the code; empty without such codes.
+    """Coarse code -> the labels, as folded, that are right on posts for which people used the code; empty without such
+    codes.
 
-    codes: the labels of the gold sets and the languages asked about in them. ClassError where a predictor's class has
-    only some labels of a code, and others besides.
+    codes: the labels of the gold sets and the languages asked about in them. ClassError if a predictor's class has
+    only some labels of a code, and other labels too.
     """
     found = {}
     for code in sorted(set(codes)):
@@ -53,7 +54,7 @@ def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str,
             if label not in finer and holder != code and any(folded.get(other) == holder for other in finer):
                 raise ClassError(
                     f"The class {holder} of a predictor has {label} besides labels of {code}, which people were asked "
-                    f"about; declare {holder} without it, or leave the gold set that asks about {code} out."
+                    f"about; declare {holder} without it, or leave out the gold set that asks about {code}."
                 )
         found[code] = frozenset({folded.get(label, label) for label in finer} - {code})
     return found

@@ -1,7 +1,7 @@
 """A predictor measured on gold sets: everything that a report says, as one dict that JSON can hold.
 
-Here is which sets a measure takes, and what is refused; the measures are in measures.py, and how the report is written
-down in reports/writing.py.
+This module decides which sets a measure takes and what is refused; the measures are in measures.py, and
+reports/writing.py writes the report.
 """
 
 import json
@@ -18,6 +18,7 @@ from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.reports import predictor_report, writing
 from corpora.folders import digest_of
+from corpora.version import VERSION
 
 # What can be measured, in the order of reports.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.measures))
@@ -32,11 +33,13 @@ def evaluate(
     measures: Collection[str] = (),
     balanced: bool = False,
 ) -> dict[str, Any]:
-    """The report. measures: those that must be in it, and no other; empty for all that the sets allow.
+    """The report. measures: those that it must have, and no others; empty for all that the sets allow.
 
-    balanced: precision on the recall sets too, under the name of what it is. EvaluationError for what cannot, or must
-    not, be computed from these sets; CorpusError where the corpus has not what it takes.
+    balanced: also precision on the recall sets, under a name that says what it is. EvaluationError for what cannot, or
+    must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
     """
+    if against and against.is_same(subject):
+        raise EvaluationError(f"{subject.spelled} cannot be compared with itself; name another predictor.")
     designs = [DESIGNS[name] for name in {gold.design for gold in sets}]
     _check_measures(designs, measures, balanced)
     wanted = [measure for measure in measures or MEASURES if any(measure in design.measures for design in designs)]
@@ -61,6 +64,8 @@ def evaluate(
         "confusion": parts.confusion(joined),
         "warnings": [
             *_of_sets(sets),
+            *subject.warnings,
+            *(against.warnings if against else ()),
             *joined.warnings,
             *(unread_triggers.warnings(subject, joined) if "precision" in wanted else ()),
             *(NO_PRECISION if _lacks_precision(designs) and not measures and not balanced else ()),
@@ -78,7 +83,7 @@ NO_PRECISION = (
 
 
 def _lacks_precision(designs: Collection[Design]) -> bool:
-    """Whether sets are given from which somebody might expect precision, and none that tells it."""
+    """Whether sets are given from which somebody might expect precision, but none that can tell it."""
     told = any("precision" in design.measures for design in designs)
     return not told and any(design.by_author for design in designs)
 
@@ -92,8 +97,8 @@ def _check_measures(designs: Collection[Design], measures: Collection[str], bala
         refusal = f"{measure.capitalize()} takes a {takes} set, and none is given."
         if measure == "precision" and authors:
             refusal += (
-                " A recall-oriented set has as many posts of a rare language as of a common one, so what precision it "
-                "gives is that of no stream; --balanced-precision computes it, under that name."
+                " A recall-oriented set has as many posts of a rare language as of a common one, so the precision that "
+                "it gives is not that of any stream; --balanced-precision computes it, under that name."
             )
         raise EvaluationError(refusal)
     if balanced and not authors:
@@ -107,7 +112,7 @@ def _check_used(sets: list[GoldSet], wanted: list[str], balanced: bool, against:
         also = (balanced or against) and not design.by_trigger
         if not (also or set(wanted) & set(design.measures)):
             raise EvaluationError(
-                f"The gold set {gold.name} is {design.spelled}, which nothing that was asked for is computed from; "
+                f"The gold set {gold.name} is {design.spelled}, and no measure that was asked for uses it; "
                 "leave it out, or ask for more with --measure."
             )
     if against and all(DESIGNS[gold.design].by_trigger for gold in sets):
@@ -117,7 +122,7 @@ def _check_used(sets: list[GoldSet], wanted: list[str], balanced: bool, against:
         )
 
 
-# --- the parts of the report that are of the sets
+# --- the parts of the report about the sets
 
 
 def _gold(gold: GoldSet, rows: list[GoldRow]) -> dict[str, Any]:
@@ -126,6 +131,7 @@ def _gold(gold: GoldSet, rows: list[GoldRow]) -> dict[str, Any]:
         "design": gold.design,
         "folder_name": gold.folder.resolve().name,
         "posts": len(rows),
+        "frame": gold.frame_size,
         "finished": gold.finished,
         "predictor": ", ".join(sorted(set(gold.predictors.values()))),
         "digest": gold.digest,
@@ -147,7 +153,7 @@ def _of_sets(sets: Iterable[GoldSet]) -> list[str]:
 def write_report(report: dict[str, Any], out: Path) -> None:
     """report.json, report.md and report.html into a folder; an earlier evaluation of the predictor is replaced.
 
-    EvaluationError where the folder holds something else or cannot be written; it is then as it was.
+    EvaluationError if the folder holds something else or cannot be written; it is then as it was.
     """
     written = {
         "report.json": json.dumps(report, ensure_ascii=False, indent=2) + "\n",
@@ -161,6 +167,7 @@ def write_report(report: dict[str, Any], out: Path) -> None:
                 (folder / file).write_text(text, encoding="utf-8")
             manifest = {
                 "evaluated": {"name": name},
+                "versions": {"assay": VERSION},
                 "files": {file: digest_of(folder / file) for file in sorted(written)},
             }
             (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")

@@ -15,23 +15,25 @@ from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
 from corpora.core.languages import LANGUAGES, UND
-from corpora.core.predictions import Mapped
+from corpora.core.predictions import Mapped, classes
 from corpora.prediction_files import read_predictions
 from corpora.predictors import Predictor, find_predictor, predicted_labels
 
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
 # all where there are fewer: of each label that the detectors agreed on, and in all.
 LEAST_READ, LEAST_READ_IN_ALL = 5, 30
-NAMED = 5  # ids, or labels, that a sentence names
+NAMED = 5  # ids or labels that a sentence names
 
 
 class EvaluationError(Exception):
-    """The evaluation is refused, and nothing was written; one sentence that says why and what to do."""
+    """The evaluation is refused, and nothing was written; one sentence says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A predictor that is measured. corpus: that of its labels; "" where they come from a file alone."""
+    """A predictor that is measured. corpus: that of its labels; "" if they come only from a file. file, warnings: that
+    file, and what is to be told of it.
+    """
 
     name: str
     version: str
@@ -39,10 +41,16 @@ class Subject:
     labels: Callable[[Collection[str]], dict[str, str]]
     predictor: Predictor | None = None
     corpus: str = ""
+    file: Path | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def spelled(self) -> str:
         return f"{self.name}@{self.version}" if self.version else self.name
+
+    def is_same(self, other: "Subject") -> bool:
+        """Whether it is the very predictor that the other one is."""
+        return bool(self.predictor or self.file) and (self.predictor, self.file) == (other.predictor, other.file)
 
     def voted_in(self, gold: GoldSet) -> bool:
         """Whether its own answers are among the set's labels, as they are where detectors agreed; sets that ask about
@@ -50,12 +58,12 @@ class Subject:
         return self.predictor is not None and DESIGNS[gold.design].of_stream and self.name in gold.voted
 
     def drew(self, spelled: str) -> bool:
-        """Whether it is the predictor that a gold set names as the one its posts were drawn by."""
+        """Whether a gold set names it as the predictor by which its posts were drawn."""
         return self.predictor is not None and self.spelled == spelled
 
 
 def of_corpus(corpus: str, spelled: str) -> Subject:
-    """CorpusError where the corpus has no such predictor."""
+    """CorpusError if the corpus has no such predictor."""
     found = find_predictor(corpus, spelled)
 
     def labels(ids: Collection[str]) -> dict[str, str]:
@@ -72,11 +80,12 @@ def of_file(
     sets: Collection[GoldSet] = (),
 ) -> Subject:
     """The labels of a file, among which those of the gold sets are right too, known as languages or not; ar_LATN is
-    ar-Latn there. CorpusError where the file has no right predictions."""
+    ar-Latn there. CorpusError if the file has no right predictions."""
     own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
     own = {label for label in own if label not in LANGUAGES}
     spelled = {way: label for label in own for way in (label, _with_underscores(label))}
-    found, mapping = read_predictions(path, declared, columns=columns, format=format, also=spelled)
+    ids = {row.id for gold in sets for row in gold.rows}
+    found, told = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=ids)
     found = {key: spelled.get(label, label) for key, label in found.items()}
 
     def labels(ids: Collection[str]) -> dict[str, str]:
@@ -88,11 +97,25 @@ def of_file(
             )
         return {key: found[key] for key in ids}
 
-    return Subject(path.name, "", mapping, labels)
+    warnings = [f"{path.name}: {sentence}" for sentence in told.sentences()]
+    if told.outside:
+        rows = "1 row is about a post" if told.outside == 1 else f"{told.outside:,} rows are about posts"
+        warnings.append(f"{path.name}: {rows} outside the gold sets, without effect on any figure.")
+    return Subject(path.name, "", classes(declared), labels, file=path.resolve(), warnings=tuple(warnings))
+
+
+def check_for_files(given: Collection[str], *, files: bool) -> None:
+    """given: the options that say how files are read, as they are spelled; files: whether there are any.
+    EvaluationError if there is none that they could be for."""
+    if given and not files:
+        raise EvaluationError(
+            f"{' and '.join(given)}: for files of predictions, and none is given; what an imported predictor's labels "
+            "mean was said with import_predictions."
+        )
 
 
 def _with_underscores(label: str) -> str:
-    """ar_LATN for ar-Latn, as published sets have it."""
+    """ar_LATN for ar-Latn, as published sets spell it."""
     language, _, rest = label.partition("-")
     return f"{language}_{rest.upper().replace('-', '_')}" if rest else label
 
@@ -105,7 +128,7 @@ def _first(ids: list[str]) -> str:
 
 
 def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool) -> list[GoldSet]:
-    """The gold sets in these folders, as far as they may be used together. GoldSetError where one is none."""
+    """The gold sets in these folders, if they may be used together. GoldSetError if a folder is not one."""
     sets: list[GoldSet] = []
     for folder in folders:
         gold = read_gold_set(folder, allow_erased=allow_erased)
@@ -137,7 +160,7 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
 
 
 def corpus_of(sets: Collection[GoldSet], named: str) -> str:
-    """The corpus whose predictors are meant. EvaluationError where there is none, or another than the sets are from."""
+    """The corpus whose predictors are meant. EvaluationError if there is none, or if the sets are from another."""
     found = next((gold.corpus for gold in sets if gold.corpus), "")
     if named and found and named != found:
         raise EvaluationError(f"The gold sets are from corpus {found}, not {named}; leave --corpus out, or correct it.")
@@ -156,7 +179,7 @@ def corpus_of(sets: Collection[GoldSet], named: str) -> str:
 class Joined:
     """Gold sets of all designs with what one predictor says, and what is to be told of how they were joined.
 
-    labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None where there
+    labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None if there
     is none. recall, precision: see metrics.py. undecided: classes whose precision the sets cannot tell. asked:
     coarse codes that people used, with the labels that are right on those posts; no other post is touched by them.
     """
@@ -176,7 +199,7 @@ class Joined:
     warnings: list[str] = field(default_factory=list)
 
     def has(self, design: Design) -> bool:
-        """Whether there are posts of a set of the design."""
+        """Whether there are posts of a set with this design."""
         if design.of_stream:
             return self.uniform is not None
         return bool(self.recall if design.by_author else self.precision)
@@ -187,7 +210,7 @@ class Joined:
 
 
 def rows_of(sets: Collection[GoldSet], vanished: Collection[str]) -> list[tuple[GoldSet, list[GoldRow]]]:
-    """The rows that are left of each set."""
+    """The remaining rows of each set."""
     return [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
 
 
@@ -213,7 +236,7 @@ def join(
     every = [row for _, rows in left for row in rows]
     try:
         fold = folding(mappings)
-        # Not-sh and the rows of a published set tell what was asked by their label.
+        # Not-sh and the rows of a published set tell by their label what was asked.
         asked = asked_together({code for row in every for code in (row.label, row.asked)}, fold)
     except ClassError as error:
         raise EvaluationError(str(error)) from error
@@ -300,8 +323,8 @@ def _join_recall(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Su
         joined.truths.setdefault(row.id, language)
     if other:
         joined.warnings.append(
-            f"{other:,} posts of the recall-oriented set {gold.name} are labelled as in no language, or not in one; "
-            "they say nothing of recall and are left out."
+            f"Posts of the recall-oriented set {gold.name} that are labelled as in no language, or not in one, say "
+            f"nothing of recall and are left out: {other:,}."
         )
 
 
@@ -320,7 +343,7 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
             continue
         by = gold.predictors.get(asked, "")
         if language in joined.own and not subject.drew(by):
-            # Posts that both label so would be twice as many as in a sample of its own.
+            # Posts that both predictors label so would be twice as many as in the predictor's own sample.
             others.add(language)
             continue
         joined.drawn_by.setdefault(language, set()).add(by)
@@ -330,12 +353,12 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
     if others:
         joined.warnings.append(
             f"The posts of {', '.join(sorted(others))} in the precision-oriented set {gold.name} were drawn by another "
-            f"predictor, and {subject.spelled} has a set of its own: they are left out of its precision."
+            f"predictor, and {subject.spelled} has its own set: they are left out of its precision."
         )
 
 
 def _queue(joined: Joined, said: str, queues: Collection[str]) -> str:
-    """The queue of a published set that a post is in by what the predictor says of it."""
+    """The queue of a published set in which a post is by the predictor's label."""
     return (
         said if said in queues else next((code for code in sorted(queues) if said in joined.asked.get(code, ())), said)
     )

@@ -1,6 +1,6 @@
-"""What is measured of a predictor on joined gold sets: the parts of a report, as dicts that JSON can hold.
+"""The measures of a predictor on joined gold sets: the parts of a report, as dicts that JSON can hold.
 
-How sets and labels come together is in matching.py; how numbers are estimated, in metrics.py.
+matching.py joins sets and labels; metrics.py estimates the numbers.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ WELL_MEASURED = 30  # posts that a language has at least for the second of the m
 
 
 def sources(measure: str) -> list[Design]:
-    """The designs whose sets tell a measure; that of samples of all posts comes last."""
+    """The designs whose sets tell a measure; the one that samples all posts comes last."""
     found = [design for design in DESIGNS.values() if measure in design.measures]
     return sorted(found, key=lambda design: design.of_stream)
 
@@ -59,7 +59,7 @@ def recall(joined: Joined) -> dict[str, Any] | None:
     well = {label: value for label, value in values.items() if found[label].posts >= WELL_MEASURED}
     return {
         "source": _source("recall", joined),
-        # Und is a row like the others, and without it no mean is one with und.
+        # Und is a row like the others; without it there is no mean with und.
         "macro": _macros(*((part if UND in part else {}, part) for part in (values, well))),
         "languages": [
             {
@@ -77,22 +77,28 @@ Values = dict[str, float | None]
 
 
 def _macros(every: tuple[Values, Values], well: tuple[Values, Values]) -> dict[str, Any]:
-    """The means with and without und over all, and over the labels with enough posts: a few are worth little."""
+    """The means with and without und, over all labels and over those with enough posts, since a few posts
+    tell little.
+    """
     return _macro(*every) | {"well_measured": {"least_posts": WELL_MEASURED} | _macro(*well)}
 
 
 def _macro(with_und: Values, without_und: Values) -> dict[str, Any]:
-    """Means over what was measured; languages: how many that are, und apart."""
-    languages = {label: value for label, value in without_und.items() if label != UND}
+    """Means over what was measured, and what that is; und is a class of the mean with und alone."""
+    with_und, without_und = (
+        {label: value for label, value in values.items() if value is not None} for values in (with_und, without_und)
+    )
+    without_und.pop(UND, None)
     return {
         "with_und": metrics.mean(with_und.values()),
-        "without_und": metrics.mean(languages.values()),
-        "languages": sum(value is not None for value in languages.values()),
+        "with_und_over": {"languages": len(with_und.keys() - {UND}), "classes": len(with_und)},
+        "without_und": metrics.mean(without_und.values()),
+        "languages": len(without_und),
     }
 
 
 def _twice(label: str, found: Collection[str], joined: Joined) -> bool:
-    """Whether a coarse code is there beside labels of its own, which a mean would count twice."""
+    """Whether a coarse code stands beside its own labels, which a mean would then count twice."""
     return not joined.asked.get(label, frozenset()).isdisjoint(found)
 
 
@@ -101,7 +107,7 @@ def _note(label: str, found: Collection[str], joined: Joined) -> str:
     if finer or label not in joined.asked:
         return f"{', '.join(finer)} taken together" if finer else ""
     finer = sorted(joined.asked[label])
-    apart = "; its labels have rows of their own, so it is not in the mean" if _twice(label, found, joined) else ""
+    apart = "; its labels have their own rows, so it is not in the mean" if _twice(label, found, joined) else ""
     return f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
 
 
@@ -112,7 +118,7 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
     }
     if not found:
         return None
-    # Else the mean would be that of all the codes that a predictor ever says by mistake.
+    # Otherwise the mean would include every code that a predictor ever says by mistake.
     there = {UND, *joined.precision, *({cell.truth for cell in joined.labelled.cells} if joined.labelled else ())}
     absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
     averaged = [label for label in found if label in there and not _twice(label, found, joined)]
@@ -131,7 +137,7 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
                 "language": label,
                 "name": label_name(label),
                 "with_und": with_und.as_dict(),
-                # Of what a predictor calls undefined, only undefined posts are right.
+                # If a predictor calls a post undefined, it is right only on undefined posts.
                 "without_und": without_und.as_dict() if label != UND else None,
                 "note": "; ".join(filter(None, notes[label])),
             }
@@ -149,7 +155,7 @@ def recall_check(joined: Joined) -> list[dict[str, Any]] | None:
     assert joined.uniform is not None
     pairs = {}
     for label, found in sorted(joined.recall.items()):
-        # Without the posts of the recall set, since the test is of independent samples.
+        # Without the posts of the recall set, since the test needs independent samples.
         on_uniform = metrics.recall_on(joined.uniform, label, found)
         if on_uniform.posts and found:
             pairs[label] = metrics.recall_in(found, label), on_uniform
@@ -185,7 +191,7 @@ def balanced(joined: Joined) -> dict[str, Any]:
 
 
 def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
-    """The recall sets as they are for one row: a coarse code that people used has all the posts of its labels."""
+    """The recall sets for one row: a coarse code that people used has all the posts of its labels."""
     sets: dict[str, dict[str, str]] = {}
     for language, found in joined.recall.items():
         told = {key: joined.within(said, label) for key, said in found.items()}
@@ -195,7 +201,7 @@ def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
 
 def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]]) -> dict[str, Any]:
     read = [(gold, rows) for gold, rows in left if not DESIGNS[gold.design].by_trigger]
-    # The classes of both, so that neither is blamed for what the other does not tell apart.
+    # The classes of both predictors, so that neither is blamed for what the other does not tell apart.
     sides = [join(subject, read, [first.mapping, second.mapping]) for subject in (first, second)]
     truths = dict(sides[0].truths)
     if sides[0].labelled:

@@ -1,7 +1,7 @@
 """Accuracy, recall, precision and confusions of a predictor, from gold sets already joined with what it says.
 
-Labels come here with those that count as one class taken together (classes.py). How proportions are estimated is in
-estimation.py; which sets may be used for what, with the callers.
+Labels that count as one class have been taken together (classes.py). estimation.py estimates proportions; the callers
+decide which sets may be used for what.
 """
 
 from collections import Counter
@@ -25,9 +25,9 @@ from corpora.core.languages import UND
 
 
 class Cell(NamedTuple):
-    """What is alike of posts of a uniform set. stratum: the label on which the detectors agreed, "" where they did
-    not; agreed: the class of that label; read: whether people labelled it, and truth is not the detectors' own label;
-    said: by the predictor."""
+    """What posts of one cell of a uniform set have in common. stratum: the label on which the detectors agreed, "" if
+    they did not; agreed: the class of that label; read: whether people labelled it, so that truth is not the
+    detectors' own label; said: the predictor's label."""
 
     stratum: str
     agreed: str
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Uniform:
-    """posts: id -> its cell. frame: the number of posts drawn from, None where it is not known."""
+    """posts: id -> its cell. frame: the number of posts drawn from, None if it is not known."""
 
     posts: Mapping[str, Cell]
     frame: int | None
@@ -58,11 +58,11 @@ class Uniform:
         return _by_stratum({cell: posts for cell, posts in self.cells.items() if cell.read})
 
     def weight(self, cell: Cell) -> float:
-        """How many posts of the draw one that was read stands for; 0 for one that was not."""
+        """How many posts of the draw a post that was read stands for; 0 for a post that was not read."""
         return self.drawn[cell.stratum] / self.read[cell.stratum] if cell.read else 0.0
 
     def as_labelled(self) -> "Uniform":
-        """The same set, if all of its labels were from people."""
+        """The same set as if all of its labels came from people."""
         return Uniform(
             {key: cell._replace(stratum="", agreed="", read=True) for key, cell in self.posts.items()}, self.frame
         )
@@ -102,9 +102,9 @@ def share(
     right: Callable[[Cell], bool],
     apart: Collection[str] = (),
 ) -> Measured:
-    """The share of the right in a domain of a uniform set, by stratum. apart: ids that are counted elsewhere.
+    """The share of right labels in a domain of a uniform set, by stratum. apart: ids that are counted elsewhere.
 
-    Of posts that people have not read, the label that the detectors agreed on is a guess at the truth.
+    For posts that people have not read, the label that the detectors agreed on is a guess at the truth.
     """
     without = Counter(uniform.posts[key] for key in apart if key in uniform.posts)
     tallies = {name: _Tally() for name in uniform.drawn}
@@ -130,7 +130,7 @@ def share(
 
 @dataclass
 class _Tally:
-    """Posts of one stratum: those read in the domain and right; all as guessed; and what was guessed wrong."""
+    """The posts of one stratum: those read, in the domain, and right; all as guessed; and what was guessed wrong."""
 
     domain: int = 0
     hits: int = 0
@@ -145,7 +145,7 @@ class _Tally:
 
 
 def together(*parts: Measured) -> Measured:
-    """Of disjoint posts of the same language."""
+    """Join estimates from disjoint posts of the same language."""
     known = [part for part in parts if part.posts]
     if len(known) == 1:
         return known[0]
@@ -161,12 +161,12 @@ def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
 
 
 def naive_accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
-    """With the detectors' labels taken for the truth, as they stand in the set."""
+    """The estimate with the detectors' labels taken for the truth, as they stand in the set."""
     cells = {cell: posts for cell, posts in uniform.cells.items() if with_und or cell.truth != UND}
     return counted(sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values()))
 
 
-# --- by language; und is one of the classes where a uniform set measures it
+# --- by language; und is one of the classes if a uniform set measures it
 
 
 def recall_on(uniform: Uniform, label: str, apart: Collection[str] = ()) -> Measured:
@@ -174,18 +174,20 @@ def recall_on(uniform: Uniform, label: str, apart: Collection[str] = ()) -> Meas
 
 
 def recall_in(found: Mapping[str, str], label: str) -> Measured:
-    """On a recall set's posts in one language."""
+    """Recall on a recall set's posts in one language."""
     return counted(sum(said == label for said in found.values()), len(found))
 
 
 def recall(label: str, uniform: Uniform | None, sets: RecallSets) -> Measured:
-    """On both kinds of sets, as far as they are there, a post counted once."""
+    """Recall on both kinds of sets, as far as they are given; each post counts once."""
     found = sets.get(label, {})
     return together(recall_in(found, label), *([recall_on(uniform, label, found)] if uniform else []))
 
 
 def precision(label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_und: bool) -> Measured:
-    """Likewise. Without und, posts that people called undefined are left out; with it, they are wrong."""
+    """Precision on both kinds of sets. Without und, posts that people called undefined are left out; with it, they
+    are wrong.
+    """
     shown = sets.get(label, {})
     kept = [truth for truth in shown.values() if with_und or truth != UND]
     parts = [counted(sum(truth == label for truth in kept), len(kept))]
@@ -202,7 +204,7 @@ def precision(label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_
 
 
 def recall_labels(uniform: Uniform | None, sets: RecallSets) -> list[str]:
-    """The labels whose recall these sets can tell something about; und last."""
+    """The labels whose recall these sets tell something about; und comes last."""
     return _und_last({*sets, *({cell.truth for cell in uniform.cells if cell.read} if uniform else ())})
 
 
@@ -215,7 +217,7 @@ def _und_last(labels: Iterable[str]) -> list[str]:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The plain mean of what was measured; None where nothing was."""
+    """The plain mean of what was measured; None if nothing was."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
@@ -224,10 +226,10 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 
 def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float] | None = None) -> Measured:
-    """Precision on recall sets, if all their languages were equally common, or were so as `weights` say.
+    """Precision on recall sets, as if all their languages were equally common, or as common as `weights` say.
 
-    Posts of languages without a recall set, and undefined ones, have no part in it. UNKNOWN where the language's own
-    weight is 0.
+    Undefined posts, and posts of languages without a recall set, do not count. UNKNOWN if the language's own weight is
+    0.
     """
     own = sets[label]
     own_weight = weights.get(label, 0.0) if weights is not None else 1.0
@@ -248,7 +250,7 @@ def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float
 
 
 def natural_weights(uniform: Uniform) -> dict[str, float]:
-    """Label -> how many posts of the draw are so, estimated by stratum."""
+    """Label -> how many posts of the draw have it, estimated by stratum."""
     weights: dict[str, float] = {}
     for cell, posts in uniform.cells.items():
         weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weight(cell)
@@ -294,7 +296,7 @@ def compared(pairs: Collection[Pair]) -> dict[str, float | int]:
 
 
 def compared_by_label(pairs: Iterable[Pair]) -> dict[str, dict[str, float | int]]:
-    """The same for each true label, corrected for their number."""
+    """McNemar's test for each true label, corrected for their number."""
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair.truth, []).append(pair)

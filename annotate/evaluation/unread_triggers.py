@@ -1,7 +1,8 @@
-"""What precision sets leave out of a predictor that they were not drawn for: posts that it labels X and nobody read.
+"""What precision sets leave out for a predictor they were not drawn for: posts that it labels X and that nobody has
+read.
 
 The article's Venn diagram ("Precision"): of the posts that v2 labels German, v1's set has only those that v1 labels so
-too. How many the others are can be counted; what people would say of them cannot be known.
+too. The others can be counted, but what people would say of them cannot be known.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ SHOWN = 10  # languages that a warning names
 
 
 def strangers(subject: Subject, joined: Joined) -> dict[str, list[str]]:
-    """Language -> the other predictors that its precision sets were drawn by; "" for one that they do not name."""
+    """Language -> the other predictors by which its precision sets were drawn; "" for one that they do not name."""
     by = {
         language: sorted(other for other in by if not subject.drew(other))
         for language, by in sorted(joined.drawn_by.items())
@@ -39,12 +40,12 @@ def warnings(subject: Subject, joined: Joined) -> list[str]:
         more = f" and {len(languages) - SHOWN} more languages" if len(languages) > SHOWN else ""
         said.append(
             f"The precision-oriented posts of {', '.join(languages[:SHOWN])}{more} were drawn by "
-            f"{spelled(sorted(set().union(*foreign.values())))}, not by {subject.spelled}. Of the posts that only "
-            f"{subject.spelled} labels so they have none: its precision there is unknown, and its figures are rough."
+            f"{spelled(sorted(set().union(*foreign.values())))}, not by {subject.spelled}. They hold none of the "
+            f"posts that only {subject.spelled} labels so: its precision there is unknown, and its figures are rough."
         )
         if not (joined.tells_read or subject.corpus):
             said.append(
-                f"How many posts {subject.spelled} labels so that were never shown to a person cannot be counted here: "
+                f"The posts that {subject.spelled} labels so and that no person was shown cannot be counted here: "
                 "give a uniform set that was exported and tells which of its posts people have read, or register the "
                 "predictions with import_predictions."
             )
@@ -55,17 +56,16 @@ def warnings(subject: Subject, joined: Joined) -> list[str]:
         )
         said.append(
             f"{subject.spelled} takes labels together that people were asked about one by one, and not-X does not say "
-            f"whether a post is another one of them. Those posts are left out of precision: {'; '.join(classes)}."
+            f"whether a post has another of these labels. Those posts are left out of precision: {'; '.join(classes)}."
         )
     return said
 
 
 def unseen(subject: Subject, joined: Joined, left: Left) -> dict[str, Any] | None:
-    """Per language of another's precision set: how many posts the predictor labels so, in the uniform set or else in
-    the corpus; how many of them were never shown to a person; and how many the other predictor does not label so.
-
-    None where there is no such language, or nothing to count in. A post was shown to somebody where it is in one of
-    the sets, and not there by the detectors' agreement alone.
+    """For each language of another predictor's precision set: how many posts this predictor labels so, in the uniform
+    set or else in the corpus; how many of them no person was shown; and how many the other predictor does not label
+    so. None if there is no such language, or nothing to count in. A post was shown to a person if it is in one of the
+    sets, and not only because the detectors agreed.
     """
     foreign = strangers(subject, joined)
     if not foreign or not (joined.tells_read or subject.corpus):
@@ -127,7 +127,7 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
 
 
 def _labels_of(corpus: str, other: str, ids: list[str]) -> dict[str, str] | None:
-    """What the other predictor says; None where that cannot be found out any more."""
+    """What the other predictor says; None if that can no longer be found out."""
     if not (corpus and other):
         return None
     try:
@@ -146,7 +146,7 @@ def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[st
     for others in foreign.values():
         if len(others) == 1 and others[0] not in outside:
             outside[others[0]] = _where_other_differs(subject, others[0])
-    # Labels are compared there as they are, so of a class of several nothing is known.
+    # Labels are compared there as they are, so nothing is known of a class of several.
     classes = {*joined.fold.values(), *joined.asked}
     found: Counted = {}
     for language, others in foreign.items():

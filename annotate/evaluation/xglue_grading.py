@@ -1,10 +1,10 @@
 """Predictions for exported records, measured as XGLUE's evaluation does: accuracy, nDCG by query, BLEU-4.
 
-By language, and the average over the languages, each counted alike. The report is one dict that JSON can hold, like
-that of evaluate.py; reports/xglue_report.py says it in words.
+Measured for each language, and averaged with all languages counted alike. The report is one dict that JSON can hold,
+like that of evaluate.py; reports/xglue_report.py says it in words.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,23 @@ from typing import Any
 from annotate.core.bleu import corpus_bleu
 from annotate.core.estimation import proportion
 from annotate.core.ranking import mean_ndcg
+from annotate.evaluation.matching import EvaluationError
 from annotate.evaluation.metrics import mean
 from annotate.evaluation.xglue_predictions import Graded, Measured, RecordSet, read_predictions
 from annotate.kinds.labels import label_name
 from annotate.reports import xglue_report
 
 
+def check_of_records(of_posts: Collection[str]) -> None:
+    """of_posts: options that were given and are for sets of posts. EvaluationError if there is one."""
+    for option in of_posts:
+        raise EvaluationError(
+            f"{option} is for sets of posts; with --predictions give the sets of records with --gold, and nothing else."
+        )
+
+
 def grade(predictions: Path, sets: list[RecordSet]) -> dict[str, Any]:
-    """The report. EvaluationError where the predictions do not fit the sets."""
+    """The report. EvaluationError if the predictions do not fit the sets."""
     graded = read_predictions(predictions, sets)
     name = predictions.resolve().name
     return {
@@ -77,7 +86,7 @@ def _bleu(each: Measured, seed: str) -> dict[str, Any]:
     return {"estimate": {key: found.pop(key) for key in ("value", "low", "high")}, **found}
 
 
-# XGLUE's task -> its metric, and how that is had from the test rows of one language.
+# XGLUE's task -> its metric, and the function that computes it from one language's test rows.
 MEASURES: dict[str, tuple[str, Callable[[Measured, str], dict[str, Any]]]] = {
     "qadsm": ("accuracy", _accuracy),
     "qam": ("accuracy", _accuracy),
@@ -93,8 +102,8 @@ def _warnings(sets: Iterable[RecordSet], graded: Iterable[Graded]) -> list[str]:
         if not gold.finished
     ]
     extra = [
-        f"There are predictions of {part.task.upper()} in {', '.join(part.extra)} too, in which the set "
-        f"{part.gold.name} has no test rows; they are not measured."
+        f"There are also predictions of {part.task.upper()} in {', '.join(part.extra)}, but the set "
+        f"{part.gold.name} has no test rows there; they are not measured."
         for part in graded
         if part.extra
     ]

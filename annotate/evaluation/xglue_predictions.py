@@ -1,6 +1,6 @@
-"""XGLUE's predictions, TASK/LANGUAGE.prediction, beside the exported sets of records that they are for.
+"""XGLUE's predictions, TASK/LANGUAGE.prediction, matched with the exported sets of records that they are for.
 
-Line n of a file is for row n of the test file. What is made of them is in grading.py.
+Line n of a file is for row n of the test file. xglue_grading.py grades them.
 """
 
 import math
@@ -24,7 +24,7 @@ RESTORE = "Restore it, or export the set again."
 class Measured:
     """The test rows of one language, and what is predicted for each: labels, texts, or numbers to rank by.
 
-    groups: the query of each.
+    groups: the query of each row.
     """
 
     language: str
@@ -35,7 +35,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Graded:
-    """One of XGLUE's tasks in one set. extra: languages that there are predictions in, and no rows."""
+    """One of XGLUE's tasks in one set. extra: languages with predictions but no rows."""
 
     task: str
     gold: "RecordSet"
@@ -62,7 +62,7 @@ class RecordSet:
         return self.folder / xglue.file_name(task, language, TEST, part=part, mark=self.mark, labels=labels)
 
     def languages(self, task: str) -> list[str]:
-        """Those with a test file."""
+        """The languages in which a task has a test file."""
         start, end = self.file(task, "*", part=".src" if xglue.FORMS[task].target else "").name.split("*")
         return sorted(
             name[len(start) : -len(end)] for name in self.files if name.startswith(start) and name.endswith(end)
@@ -70,7 +70,7 @@ class RecordSet:
 
 
 def read_record_sets(folders: Collection[Path], *, unfinished: bool) -> list[RecordSet]:
-    """The sets in these folders. GoldSetError or EvaluationError for one that nothing can be measured on."""
+    """The sets in these folders. GoldSetError or EvaluationError for a set on which nothing can be measured."""
     sets: list[RecordSet] = []
     for folder in folders:
         try:
@@ -86,7 +86,7 @@ def read_record_sets(folders: Collection[Path], *, unfinished: bool) -> list[Rec
             if both := set(other.tasks) & set(gold.tasks):
                 raise EvaluationError(
                     f"{other.folder} and {folder} are both sets of {min(both).upper()}, and the predictions are for "
-                    "one; measure on each by itself."
+                    "one set; measure on each by itself."
                 )
         sets.append(gold)
     return sets
@@ -97,7 +97,7 @@ def _read(folder: Path) -> RecordSet:
     design = DESIGNS.get(str(manifest.get("design")))
     if design is None or design.by_row:
         raise GoldSetError(
-            f"{folder} is no set of records but one of posts, for which --predictions has nothing; name a predictor, "
+            f"{folder} is a set of posts, and --predictions is for sets of records; name a predictor, "
             "or give a file of its labels with --file."
         )
     try:
@@ -105,7 +105,7 @@ def _read(folder: Path) -> RecordSet:
         if published is None:
             raise EvaluationError(
                 f"The set {name} in {folder} is of the kind {manifest['task']['type']}, for which XGLUE has no "
-                "files; nothing can be predicted for it in them."
+                "files; there is no place to predict anything for it."
             )
         if published["refused"]:
             raise EvaluationError(f"The set {name} in {folder} has no files to predict for. {published['refused']}")
@@ -133,7 +133,7 @@ def _checked(folder: Path, manifest: dict[str, Any], published: dict[str, Any]) 
 
 
 def read_predictions(folder: Path, sets: Iterable[RecordSet]) -> list[Graded]:
-    """What is predicted for the sets, by task. EvaluationError where it does not fit them."""
+    """What is predicted for the sets, by task. EvaluationError if it does not fit them."""
     if not folder.is_dir():
         raise EvaluationError(f"There is no folder {folder}; name one with a folder for each task, such as QADSM.")
     graded = []
@@ -142,8 +142,8 @@ def read_predictions(folder: Path, sets: Iterable[RecordSet]) -> list[Graded]:
         if not tasks:
             wanted = " nor ".join(task.upper() for task in gold.tasks)
             raise EvaluationError(
-                f"{folder} has no folder {wanted}, and the set {gold.name} is of that; put its predictions there, one "
-                f"file a language, such as {gold.tasks[0].upper()}/en{SUFFIX}."
+                f"{folder} has no folder {wanted}, which the set {gold.name} needs; put its predictions there, one "
+                f"file for each language, such as {gold.tasks[0].upper()}/en{SUFFIX}."
             )
         graded += [_graded(folder / task.upper(), task, gold) for task in tasks]
     return graded
@@ -188,12 +188,12 @@ def _measured(path: Path, task: str, gold: RecordSet, language: str) -> Measured
     for number, value in enumerate(said, 1):
         if form.together and not _is_finite(value):
             raise EvaluationError(
-                f"{path}, line {number:,}: {value[:40]!r} is no finite number; the pages of a query are ranked by "
+                f"{path}, line {number:,}: {value[:40]!r} is not a finite number; the pages of a query are ranked by "
                 "numbers, such as 3 or 0.72, the highest first."
             )
         if not (form.target or form.together) and value not in gold.labels:
             raise EvaluationError(
-                f"{path}, line {number:,}: {value[:40]!r} is no label of the task; it is one of "
+                f"{path}, line {number:,}: {value[:40]!r} is not a label of the task; it must be one of "
                 f"{', '.join(gold.labels)}."
             )
     return Measured(language, truth, said, groups)
@@ -207,7 +207,7 @@ def _is_finite(value: str) -> bool:
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a file without what stands around them; an empty one behind the last newline is none."""
+    """The lines of a file, stripped; an empty one after the last newline is not a line."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -1,10 +1,11 @@
-"""The dataset card of an exported set: what its template is given. Counts nothing: all is in the manifest.
+"""The dataset card of an exported set: what its template is given. Nothing is counted here: all is in the manifest.
 
-Which template that is says the kind of question. What is said of a section of the manifest is made where it is there.
+The kind of question names the template. What the card says of a section is made only if the manifest has that section.
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from annotate.core.aggregation import at_first, needed
@@ -21,7 +22,7 @@ from annotate.reports.tables import Table, beside
 from corpora.core.languages import UND
 from corpora.core.licences import licence_key
 
-# Licences whose identifier on Hugging Face's cards is their name in lower case, and those where it is another.
+# Licences whose identifier on Hugging Face's cards is their name in lower case, and those with another identifier.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
     ODC-BY ODBL PDDL"""
 CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
@@ -42,12 +43,22 @@ SIZES = (
 Context = dict[str, Any]
 
 
+def cache_version(digests: Iterable[str]) -> str:
+    """The version that a card gives the rows in files with these digests: other rows, another version.
+
+    datasets.load_dataset keeps what it has read under the folder's name and this version, and looks at nothing else.
+    Without it, a set would be read as another one that was once loaded from a folder of the same name.
+    """
+    return f"0.0.{int(hashlib.sha256(' '.join(digests).encode()).hexdigest()[:15], 16)}"
+
+
 def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context:
-    """names: of the files, in the terms of writing.py."""
+    """names: the files' names, in the terms of writing.py."""
     kind, task, licence = export.kind, manifest["task"], manifest["corpus"]["licence"]
     context = {
         "manifest": manifest,
         "names": names,
+        "version": cache_version(manifest["files"][name] for name in names["splits"].values()),
         "design": export.design,
         "draw": manifest["draws"][0],
         "noun": f"{kind.noun}s",
@@ -71,7 +82,7 @@ def _quoted(words: str) -> str:
 
 
 def _languages(kind: Kind, manifest: dict) -> list[str]:
-    """Those declared; where the labels are languages, those that were asked about, or else answered."""
+    """The declared languages; if the labels are languages, those that were asked about, or else answered."""
     if not kind.labels_are_languages:
         return manifest["task"]["languages"]
     asked = [draw["language"] for draw in manifest["draws"] if draw["language"]]
@@ -108,7 +119,7 @@ def _named(kind: Kind, label: str) -> tuple[str, str]:
 
 
 def _shared(draws: list[dict]) -> dict:
-    """The parameters that all draws of a set have alike, and not those that say what each of them found."""
+    """The parameters that all draws of a set share, without those that say what each of them found."""
     first, *others = (draw["parameters"] for draw in draws)
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 
@@ -162,7 +173,7 @@ def _agreement(kind: Kind, manifest: dict) -> Context:
 
 
 def _asked_first(task: dict) -> int | None:
-    """How many answers to a unit agreement counts, where others may be asked for later; None where it counts all."""
+    """How many answers to a unit agreement counts, if others may be asked for later; None if it counts all."""
     stop_early = task.get("stop_early", False)
     return at_first(task["redundancy"], stop_early=stop_early) if stop_early or task.get("extra_answers") else None
 

@@ -1,6 +1,6 @@
 """Every column that a row of an exported set can have: its type in Parquet, and where its value is from.
 
-A kind of question names those of its rows, in their order (`Kind.columns`). What a value is read from is a Source of
+A kind of question names the columns of its rows, in their order (`Kind.columns`). Values are read from a Source of
 export.py.
 """
 
@@ -17,9 +17,9 @@ from annotate.kinds import Kind
 from annotate.models import Judgment, Transition
 from corpora.core.voting import DETECTOR_NAMES
 
-# In a kind's columns it stands for each field of its records, by the field's name.
+# In a kind's columns this stands for each field of its records, by the field's name.
 FIELDS = "fields"
-# Said in JSON alone, of rows that are not in the set.
+# Only in JSON, for rows that are not in the set.
 LEFT_OUT = ("left_out", "left_out_why")
 
 _TEXT, _NUMBER, _COUNT, _TIME = pa.string(), pa.float64(), pa.int32(), pa.timestamp("us", tz="UTC")
@@ -37,15 +37,18 @@ VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("
 
 @dataclass(frozen=True)
 class Column:
-    """type: in Parquet. value: None where there is none. with_text: the text, or what is kept back with it."""
+    """type: in Parquet. value: None if there is none. about: what it says, for the documentation. with_text: the
+    column is the text, or is kept back with it.
+    """
 
     type: pa.DataType
     value: Callable[[Source], Any]
+    about: str
     with_text: bool = False
 
 
 def _stratum(row: Source) -> str | None:
-    """How a post of a uniform task came to its label; None where people were asked in any case.
+    """How a post of a uniform task came to its label; None if people were asked in any case.
 
     agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by chance
     to audit that, and read by people; contested: they agreed, but their language failed its audit, and people read
@@ -58,24 +61,26 @@ def _stratum(row: Source) -> str | None:
         return "disputed"
     if unit.audited:
         return "audited"
-    # Where a task was extended since, what was added waits for the next audit.
+    # If the task was extended since, the added posts wait for the next audit.
     is_contested = unit.agreed_label in row.export.contested and row.judged.stage != stages.AGREED
     return "contested" if is_contested else "agreed"
 
 
 def _chance(row: Source) -> float | None:
-    """Of being drawn: in the draw of the language that is asked about or declared, or in the one draw of all."""
+    """The chance of being drawn: in the draw of the language that is asked about or declared, or in the one
+    draw of all.
+    """
     chances = row.export.chances
     return chances.get(row.unit.asked or row.item.language) or chances.get("")
 
 
 def _audit_chance(row: Source) -> float:
-    """Of having been given to people, for posts on which the detectors agree."""
+    """The chance of having been given to people, for posts on which the detectors agree."""
     return row.export.audit_chances[row.unit.agreed_label] if _stratum(row) in ("agreed", "audited") else 1.0
 
 
 def _second_opinion(row: Source) -> tuple[str | None, float | None]:
-    """The label of Dawid and Skene's model, None where it is undecided, and the posterior of the likeliest."""
+    """The label of Dawid and Skene's model, None if it is undecided, and the posterior of the likeliest label."""
     posterior = row.export.opinions.get(row.judged.pk)
     if not posterior:
         return None, None
@@ -88,7 +93,7 @@ def _second_opinion(row: Source) -> tuple[str | None, float | None]:
 def _votes(row: Source) -> list[dict]:
     return [
         {"detector": detector, "rank": rank, "language": language, "score": float(score)}
-        # The databases keep the keys of JSON in orders of their own.
+        # Each database keeps the keys of JSON in a different order.
         for detector in DETECTOR_NAMES
         for rank, (language, score) in enumerate(row.item.votes.get(detector, ()), 1)
     ]
@@ -111,7 +116,7 @@ def _judgment(judgment: Judgment, with_text: bool) -> dict:
         "answered_at": judgment.answered_at,
         "active_seconds": judgment.active_seconds,
         "voided_at": judgment.voided_at,
-        # Who takes an answer back themselves is not named.
+        # A person who took back their own answer is not named.
         "voided_by": "manager" if judgment.voided_by_id else None,
     }
 
@@ -131,39 +136,106 @@ def _transition(transition: Transition) -> dict:
 
 
 COLUMNS: Mapping[str, Column] = {
-    "id": Column(_TEXT, lambda row: row.item.key),
-    "language": Column(_TEXT, lambda row: row.item.language or None),
-    "split": Column(_TEXT, lambda row: None if row.left_out else row.export.splits[row.item.key]),
-    "label": Column(_TEXT, lambda row: row.judged.label or None),
-    "dawid_skene": Column(_TEXT, lambda row: _second_opinion(row)[0]),
-    "posterior": Column(_NUMBER, lambda row: _second_opinion(row)[1]),
-    "asked": Column(_TEXT, lambda row: row.unit.asked or None),
-    "text": Column(_TEXT, lambda row: row.item.text, with_text=True),
-    "stage": Column(_TEXT, lambda row: row.judged.stage),
-    "stratum": Column(_TEXT, _stratum),
-    "agreed": Column(_TEXT, lambda row: row.unit.agreed_label or None),
-    "chance": Column(_NUMBER, _chance),
-    "audit_chance": Column(_NUMBER, _audit_chance),
-    "round": Column(_COUNT, lambda row: row.judged.round),
-    "judged_as": Column(_TEXT, lambda row: row.judged.item.key if row.unit.copy_of else None),
-    "reused_from": Column(_TEXT, lambda row: row.judged.reused_from.task.name if row.judged.reused_from else None),
-    "posted_at": Column(_TIME, lambda row: row.item.posted_at),
-    "author": Column(_TEXT, lambda row: row.item.author or None, with_text=True),
-    "url": Column(_TEXT, lambda row: row.item.url or None, with_text=True),
-    "letters": Column(_COUNT, lambda row: row.item.letters),
-    "votes": Column(pa.list_(VOTE), _votes),
-    "candidates": Column(pa.list_(_TEXT), lambda row: row.judged.candidates),
+    "id": Column(_TEXT, lambda row: row.item.key, "The id that the post or record has in its corpus."),
+    "language": Column(
+        _TEXT, lambda row: row.item.language or None, "The language that a record declares; none for posts."
+    ),
+    "split": Column(
+        _TEXT,
+        lambda row: None if row.left_out else row.export.splits[row.item.key],
+        "The part of the set that the row belongs to: train, dev or test.",
+    ),
+    "label": Column(
+        _TEXT, lambda row: row.judged.label or None, "The label that people gave, or on which the detectors agree."
+    ),
+    "dawid_skene": Column(
+        _TEXT,
+        lambda row: _second_opinion(row)[0],
+        "The label that the model of Dawid and Skene finds likeliest; none where it is undecided.",
+    ),
+    "posterior": Column(
+        _NUMBER, lambda row: _second_opinion(row)[1], "How probable that label is under the model, 0 to 1."
+    ),
+    "asked": Column(
+        _TEXT,
+        lambda row: row.unit.asked or None,
+        "The language that people were asked about; none where they were asked which one it is.",
+    ),
+    "text": Column(
+        _TEXT,
+        lambda row: row.item.text,
+        "The text as people saw it. It is left out where the licence keeps it.",
+        with_text=True,
+    ),
+    "stage": Column(
+        _TEXT, lambda row: row.judged.stage, "The stage in which the unit ended, such as LABELLED or AGREED."
+    ),
+    "stratum": Column(
+        _TEXT,
+        _stratum,
+        "How the label came about: agreed, audited, contested or disputed; none where people were asked in any case.",
+    ),
+    "agreed": Column(
+        _TEXT,
+        lambda row: row.unit.agreed_label or None,
+        "The label on which the detectors agree; none where they do not.",
+    ),
+    "chance": Column(_NUMBER, _chance, "The chance that the row had of being drawn from its corpus."),
+    "audit_chance": Column(
+        _NUMBER,
+        _audit_chance,
+        "The chance that a post on which the detectors agree had of being given to people; 1 for all others.",
+    ),
+    "round": Column(
+        _COUNT,
+        lambda row: row.judged.round,
+        "The number of the round in which the unit ended: how many languages' readers were tried.",
+    ),
+    "judged_as": Column(
+        _TEXT,
+        lambda row: row.judged.item.key if row.unit.copy_of else None,
+        "The id of the post with the same text whose label this one has; none where it has its own.",
+    ),
+    "reused_from": Column(
+        _TEXT,
+        lambda row: row.judged.reused_from.task.name if row.judged.reused_from else None,
+        "The task from which the label was taken; none where people gave it here.",
+    ),
+    "posted_at": Column(_TIME, lambda row: row.item.posted_at, "The time of the post, in UTC."),
+    "author": Column(
+        _TEXT,
+        lambda row: row.item.author or None,
+        "The author's id, hashed with the key of the installation. It is left out where the licence keeps the text.",
+        with_text=True,
+    ),
+    "url": Column(
+        _TEXT,
+        lambda row: row.item.url or None,
+        "The address of the post. It is left out where the licence keeps the text.",
+        with_text=True,
+    ),
+    "letters": Column(_COUNT, lambda row: row.item.letters, "The number of letters in the text."),
+    "votes": Column(pa.list_(VOTE), _votes, "What each detector named, in its order."),
+    "candidates": Column(
+        pa.list_(_TEXT),
+        lambda row: row.judged.candidates,
+        "The languages whose readers could be asked, the most likely first.",
+    ),
     "judgments": Column(
-        pa.list_(JUDGMENT), lambda row: [_judgment(each, row.export.with_text) for each in row.judged.judgments.all()]
+        pa.list_(JUDGMENT),
+        lambda row: [_judgment(each, row.export.with_text) for each in row.judged.judgments.all()],
+        "Every answer and skip, those that were taken back or voided among them.",
     ),
     "transitions": Column(
-        pa.list_(TRANSITION), lambda row: [_transition(each) for each in row.judged.transitions.all()]
+        pa.list_(TRANSITION),
+        lambda row: [_transition(each) for each in row.judged.transitions.all()],
+        "Every move of the unit from stage to stage.",
     ),
 }
 
 
 def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
-    """The columns of a kind's rows by name, in their order. with_text: the text may leave, and what is kept with it."""
+    """The columns of a kind's rows by name, in their order. with_text: with the text and what is kept back with it."""
     found: dict[str, Column] = {}
     for name in kind.columns:
         found |= {field: _of_field(field) for field in kind.fields} if name == FIELDS else {name: COLUMNS[name]}
@@ -171,11 +243,11 @@ def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
 
 
 def _of_field(field: str) -> Column:
-    return Column(_TEXT, lambda row: row.item.fields[field], with_text=True)
+    return Column(_TEXT, lambda row: row.item.fields[field], f"The field {field} of the record.", with_text=True)
 
 
 def taken(kind: Kind) -> Collection[str]:
-    """The fields of a kind that are called as a column is: no row could have both."""
+    """The fields of a kind that have the name of a column: no row could have both."""
     return sorted({*kind.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.fields))
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from annotate.core import stages
 from annotate.kinds import Kind
+from corpora.core.masking import MASK
 
-# What the rows in a set can be counted by, besides their labels; a row for which it is None counts nowhere.
+# What the rows in a set can be counted by, besides their labels; a row with None counts nowhere.
 TALLIES: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
     "reused": lambda row: row["reused_from"],
     "by_stratum": lambda row: row["stratum"],
@@ -17,24 +18,29 @@ TALLIES: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
 
 
 class Counts:
-    """Counts of the rows that pass through. Of labels their facets are counted: of one that names several, each."""
+    """Counts of the rows that pass through. A label is counted by its facets: if it names several things,
+    each counts. with_text: whether the rows have the text of a post, so that masks in it can be counted.
+    """
 
-    def __init__(self, kind: Kind):
+    def __init__(self, kind: Kind, *, with_text: bool):
         self.kind = kind
-        self.copies = self.labelled = 0
+        # Records, which have fields, are not masked.
+        self.masks = with_text and not kind.fields
+        self.copies = self.labelled = self.masked = 0
         self.by_stage: Counter[str] = Counter()
         self.by_label: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.tallies}
 
     def take(self, row: Mapping[str, Any], left_out: str) -> None:
-        """left_out: why the row is not in the set; empty where it is."""
+        """left_out: why the row is not in the set; empty if it is."""
         self.by_stage[row["stage"]] += 1
         self.copies += row["judged_as"] is not None
         if left_out:
             self.left_out[left_out] += 1
             return
         self.labelled += 1
+        self.masked += self.masks and MASK in row["text"]
         self.by_label.update(self.kind.form.facets(row["label"]))
         for name, counts in self.tallied.items():
             if counted := TALLIES[name](row):
@@ -51,5 +57,6 @@ class Counts:
             "labelled": self.labelled,
             "unfinished": sum(count for stage, count in self.by_stage.items() if stage not in stages.FINISHED),
             "copies": self.copies,
+            **({"masked": self.masked} if self.masks else {}),
             **{name: dict(sorted(counts.items())) for name, counts in counted.items()},
         }

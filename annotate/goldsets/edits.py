@@ -1,8 +1,8 @@
 """What was done to the files of a gold set since it was written.
 
-Rows that are merely gone are told apart from rows that were changed. A post that has vanished from its source, or
-that somebody wants erased, may be taken out of the files by hand, and the set stays good for the rest; a changed
-label makes it worthless. gold.digests.txt, which holds no ids and no text, makes the difference.
+Rows that are merely gone are told apart from rows that were changed. A post that has vanished from its source, or that
+somebody wants erased, may be taken out of the files by hand, and the rest of the set stays good; a changed label makes
+it worthless. gold.digests.txt, which holds no ids and no text, tells the two apart.
 """
 
 import hashlib
@@ -21,13 +21,15 @@ NAMED = 5  # lines that an error names
 
 
 def line_digest(line: bytes | str) -> str:
-    """What gold.digests.txt has for a line of gold.jsonl: 16 hex digits of the SHA-256 of it without its newline."""
+    """What gold.digests.txt has for a line of gold.jsonl: 16 hex digits of the line's SHA-256, without its newline."""
     content = line.encode() if isinstance(line, str) else line
     return hashlib.sha256(content.removesuffix(b"\n")).hexdigest()[:16]
 
 
 def write_digests(jsonl: Path, out: Path) -> None:
-    """The digests of the lines of a gold.jsonl, sorted: nothing is told of a line to those who do not have it."""
+    """The digests of the lines of a gold.jsonl, sorted, so that they tell nothing of a line to people who do not
+    have it.
+    """
     with jsonl.open("rb") as lines:
         digests = sorted(map(line_digest, lines))
     with out.open("w", encoding="ascii", newline="\n") as file:
@@ -35,11 +37,11 @@ def write_digests(jsonl: Path, out: Path) -> None:
 
 
 def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """The names of the files that are not as they were written, and of those that are not there."""
+    """The names of the files that are not as they were written, and of those that are missing."""
     changed, missing = [], []
     for name, digest in files.items():
         if Path(name).name != name or not name.isprintable():
-            raise GoldSetError(f"{folder / 'manifest.json'} names {name!r}, which is no file of the folder.")
+            raise GoldSetError(f"{folder / 'manifest.json'} names {name!r}, which is not a file of the folder.")
         try:
             if digest_of(folder / name) != digest:
                 changed.append(name)
@@ -75,13 +77,13 @@ def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: l
         erased = "1 row was" if gone == 1 else f"{gone:,} rows were"
         raise GoldSetError(
             f"{erased} erased from {jsonl} since it was written; the others are unchanged. "
-            "Pass --allow-erased to go on without, counted by label."
+            "Pass --allow-erased to go on without them, counted by label."
         )
     return gone
 
 
 def _compared(jsonl: Path, expected: Counter[str]) -> tuple[list[int], int]:
-    """The lines that have none of the expected digests, and how many digests no line has."""
+    """The lines that match none of the expected digests, and how many digests match no line."""
     altered = []
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -107,9 +109,9 @@ def _numbered(lines: list[int]) -> str:
 def check_others(
     jsonl: Path, changed: list[str], missing: list[str], pairs: Counter[tuple[str, str]], gone: int
 ) -> None:
-    """GoldSetError where another file is not as it was written. pairs: (label, id) of the rows that are there.
+    """GoldSetError if another file is not as it was written. pairs: (label, id) of the rows that are there.
 
-    Whoever erases rows does so in the other files too, or removes those that cannot be edited.
+    A person who erases rows must erase them in the other files too, or remove the files that cannot be edited.
     """
     folder = jsonl.parent
     for name in changed:
@@ -123,7 +125,7 @@ def check_others(
 
 
 def _pairs(path: Path) -> Counter[tuple[str, str]] | None:
-    """(label, id) of each row of the published file or of the Parquet one; None where it is neither."""
+    """(label, id) of each row of the published file or of the Parquet one; None if it is neither."""
     try:
         if path.suffix == ".tsv":
             lines = path.read_text(encoding="utf-8").split("\n")

@@ -1,6 +1,6 @@
-"""What one export is of: its task, and what is read of that beforehand. writing.py writes it.
+"""What one export is made of: its task, and what is read of it beforehand. writing.py writes it.
 
-Whatever some kinds of rows alone need is read when it is first asked for, so that others do not pay for it.
+What only some kinds of rows need is read when it is first asked for, so that others do not pay for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ CHUNK = 2000  # units read at a time
 
 @dataclass(frozen=True)
 class Export:
-    """split_shares, seed: of its splits, as the options say."""
+    """split_shares, seed: those of its splits, from the options."""
 
     task: Task
     split_shares: str
@@ -45,7 +45,7 @@ class Export:
 
     @cached_property
     def corpus(self) -> dict:
-        """Where the texts are from, and whether they may leave. CorpusError where the corpus is not there."""
+        """Where the texts are from, and whether they may leave. CorpusError if the corpus is missing."""
         name = self.draw.corpus.name
         if file := self.draw.parameters.get("imported"):
             return {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}
@@ -63,12 +63,12 @@ class Export:
 
     @cached_property
     def mark(self) -> str:
-        """In the names of files that are not finished."""
+        """The mark in the names of unfinished files."""
         unfinished = self.task.units.exported().exclude(stage__in=stages.FINISHED).exists()
         return ".unfinished" if unfinished else ""
 
     def units(self) -> Iterator[Unit]:
-        """Those that are exported, in the order of the draw, with item and original, without what people did."""
+        """The units that are exported, in the order of the draw, with item and original, without what people did."""
         exported = self.task.units.exported().order_by("position")
         return exported.select_related("item", "copy_of").iterator(chunk_size=CHUNK)
 
@@ -84,7 +84,7 @@ class Export:
 
     @cached_property
     def shares(self) -> Mapping[str, Fraction]:
-        """SplitError where no set can be split so."""
+        """SplitError if no set can be split in this way."""
         return ratios(self.split_shares)
 
     @cached_property
@@ -99,12 +99,12 @@ class Export:
 
     @cached_property
     def chances(self) -> dict[str, float | None]:
-        """Language that a draw is for, or empty -> the chance of being drawn."""
+        """The language that a draw is for, or empty -> the chance of being drawn."""
         return {draw.language: draw.chance for draw in self.task.draws.all()}
 
     @cached_property
     def audit_chances(self) -> dict[str, float]:
-        """Label on which the detectors agree -> the share that was chosen for the audit."""
+        """The label on which the detectors agree -> the share that was chosen for the audit."""
         return {label: chosen / posts for label, (posts, chosen) in audit_counts(self.task).items()}
 
     @cached_property
@@ -113,7 +113,7 @@ class Export:
 
     @cached_property
     def answers(self) -> agreement.Fitted:
-        """Those that count, with the model of them: none on units whose label is known."""
+        """The answers that count, with the model of them; none are on units whose label is known."""
         return agreement.fitted(self.task, without=self.left_out.known)
 
     @cached_property
@@ -123,7 +123,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a row is made of. judged: the unit whose label and judgments it has, the original where it is a copy."""
+    """What a row is made of. judged: the unit whose label and judgments the row has; for a copy, the original."""
 
     export: Export
     unit: Unit

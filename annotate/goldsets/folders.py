@@ -1,6 +1,6 @@
 """A folder of results that takes its place as a whole: written beside it, synced, renamed.
 
-What was there before is replaced only where it is an earlier one of the same kind and name and holds nothing else.
+An existing folder is replaced only if it is an earlier one of the same kind and name and holds nothing else.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ SECTIONS = {"export": "task", "import": "imported", "evaluation": "evaluated"}
 
 
 class FolderError(Exception):
-    """The folder cannot be written; says why. It is as it was."""
+    """The folder cannot be written; the sentence says why. It is as it was."""
 
 
 @contextlib.contextmanager
 def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
-    """A new folder to write into, which becomes `out` where the block ends well; else nothing is left of it.
+    """A new folder to write into, which becomes `out` if the block ends well; otherwise nothing is left of it.
 
-    FolderError where `out` holds something else than an earlier one of that kind and name, or cannot be written.
+    FolderError if `out` holds something other than an earlier one of that kind and name, or cannot be written.
     """
     partial = None
     try:
@@ -59,12 +59,12 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         whose, files = None, set()
     if whose != name:
-        raise FolderError(f"{out} holds something else than an {kind} of {name}; choose another folder.")
-    # The folder is replaced as a whole, and what people have put beside its files would go with it.
+        raise FolderError(f"{out} holds something other than an {kind} of {name}; choose another folder.")
+    # The folder is replaced as a whole, and anything that people have put beside its files would be lost.
     if strangers := sorted(path.name for path in out.iterdir() if path.name not in files):
         named = ", ".join(strangers)
         raise FolderError(
-            f"{out} holds what is no part of the {kind}: {named}. Move it away, or choose another folder."
+            f"{out} holds files that are not part of the {kind}: {named}. Move it away, or choose another folder."
         )
 
 

@@ -1,7 +1,7 @@
 """Published gold files read back as a gold set: `label<TAB>id`, no header, no text, one row a post.
 
-The rows of such files are not all sound. Which are refused is decided in `sift`, and nowhere else; each is listed
-with its line in the set's rejects.jsonl.
+Not all rows of such files are sound. Only `sift` decides which are refused; each of these is listed with its line in
+the set's rejects.jsonl.
 """
 
 import json
@@ -16,25 +16,27 @@ import pyarrow as pa
 from django.template.loader import render_to_string
 
 from annotate.goldsets import folders
-from annotate.goldsets.card import CARD_LICENCES
+from annotate.goldsets.card import CARD_LICENCES, cache_version
 from annotate.goldsets.edits import write_digests
 from annotate.goldsets.formats import twitter2015
-from annotate.goldsets.manifest import ASSAY, FORMAT, GoldSetError, write_manifest
+from annotate.goldsets.manifest import FORMAT, GoldSetError, write_with_card
 from annotate.goldsets.reading import BY_ROW
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.licences import licence_key
-from corpora.core.records import MAX_ID
+from corpora.core.records import MAX_ID, odd_id
 from corpora.folders import digest_of
-from corpora.readers import opened
+from corpora.readers import check_file, opened
+from corpora.rejecting import TooManyRejected, encoding_hint, too_many
+from corpora.version import VERSION
 
 REJECTS = "rejects.jsonl"
 DIGESTS = "gold.digests.txt"
-# A file with more of them in which negative labels are faults is a precision file with another design given.
+# A file with more of these, if its design has no negative labels, is a precision file imported under a wrong design.
 MOST_NEGATIVE = 0.01  # of its rows
-# No sound row is as long: a label, and an id of MAX_ID characters of up to four bytes.
+# No sound row is this long: a label, and an id of MAX_ID characters of up to four bytes.
 LONGEST = 1000  # bytes
 
 NOT_UTF8 = "not UTF-8"
@@ -43,12 +45,13 @@ EMPTY_LABEL = "an empty label"
 EMPTY_ID = "an empty id"
 NO_ID = "the id 0, which is no post's"
 ODD_ID = f"an id of more than {MAX_ID} characters, or with one that cannot be seen"
-NO_LABEL = "a label that is no language code such as de or zh-CN, no und and no not-de"
+SPOILT_ID = "an id that another program has rewritten, such as 4.8E+17, 1.0 or NaN"
+NO_LABEL = "a label that is not a language code such as de or zh-CN, nor und, nor not-de"
 NEGATIVE = "a label such as not-de, which only a precision set has"
 TWO_LABELS = "an id with two labels; none of its rows is taken"
 REPEATED = "an id repeated with the same label; its first row is taken"
 
-# BCP 47: language, script, region, variants; private use and extensions are no labels of posts.
+# BCP 47: language, script, region, variants; private use and extensions are not labels of posts.
 _LANGUAGE = re.compile(
     r"(?P<language>[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
     r"(?P<variants>(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*)",
@@ -59,7 +62,7 @@ _NEGATIVE = re.compile(r"not[-_](.+)", re.IGNORECASE)
 
 @dataclass
 class Sifted:
-    """What is in a file. labels: id -> label, in the file's order; refused: line -> (why, what the row says)."""
+    """The contents of a file. labels: id -> label, in the file's order; refused: line -> (why, what the row says)."""
 
     rows: int = 0
     labels: dict[str, str] = field(default_factory=dict)
@@ -67,10 +70,20 @@ class Sifted:
     rewritten: Counter[tuple[str, str]] = field(default_factory=Counter)  # (as the file has it, as it is kept)
 
 
-def import_gold(path: Path, out: Path, *, design: str, name: str, source: str = "", licence: str = "") -> dict:
+def import_gold(
+    path: Path,
+    out: Path,
+    *,
+    design: str,
+    name: str,
+    source: str = "",
+    licence: str = "",
+    max_rejects: float = 1.0,
+) -> dict:
     """Write a published file as a gold set and return its manifest. An earlier import of that name is replaced.
 
-    GoldSetError where the file cannot be read, has no sound row, or the folder is something else.
+    max_rejects: the share of its rows that may be refused, not counting repeats of a row. GoldSetError or
+    TooManyRejected if the file cannot be read, has no sound row or too many others, or if the folder is something else.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise GoldSetError(
@@ -78,6 +91,7 @@ def import_gold(path: Path, out: Path, *, design: str, name: str, source: str = 
         )
     how = _design(design)
     try:
+        check_file(path, "tsv")
         sifted = sift(_lines(path), how)
         sha256 = digest_of(path)
     except CorpusError as error:
@@ -93,7 +107,10 @@ def import_gold(path: Path, out: Path, *, design: str, name: str, source: str = 
             "has; import it with --design precision. Nothing was written."
         )
     if not sifted.labels:
-        raise GoldSetError(f"{path} has no row that can be taken; {_first(sifted)} Nothing was written.")
+        raise GoldSetError(
+            f"{path} has no row that can be used; {_first(sifted)} {encoding_hint(path, 'tsv')}Nothing was written."
+        )
+    _check_rejects(path, sifted, max_rejects)
     imported = {"name": name, "file": path.name, "source": source, "licence": licence, "sha256": sha256}
     try:
         with folders.replacing(out.resolve(), "import", name) as folder:
@@ -104,8 +121,25 @@ def import_gold(path: Path, out: Path, *, design: str, name: str, source: str = 
 
 def _design(name: str) -> Design:
     if name not in BY_ROW:
-        raise GoldSetError(f"Sets of the design {name!r} are no such files; it is one of {', '.join(BY_ROW)}.")
+        raise GoldSetError(
+            f"Sets of the design {name!r} have no such files; the design must be one of {', '.join(BY_ROW)}."
+        )
     return DESIGNS[name]
+
+
+def _check_rejects(path: Path, sifted: Sifted, most: float) -> None:
+    reasons = Counter(reason for reason, _ in sifted.refused.values() if reason != REPEATED)
+    if not too_many(reasons.total(), sifted.rows, most):
+        return
+    first = {reason: line for line, (reason, _) in sorted(sifted.refused.items(), reverse=True)}
+    named = "; ".join(
+        f"{rows:,} with {_after_has(reason)} (line {first[reason]:,})" for reason, rows in reasons.most_common()
+    )
+    raise TooManyRejected(
+        f"Nothing was written: of the {sifted.rows:,} rows of {path}, {reasons.total():,} would be refused, more than "
+        f"--max-rejects {most:.4g} allows: {named}. {encoding_hint(path, 'tsv')}Mend the file, or take the other rows "
+        "alone with a higher --max-rejects, which lists those that are refused."
+    )
 
 
 def _first(sifted: Sifted) -> str:
@@ -151,7 +185,7 @@ def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
 
 
 def _fault(line: bytes, text: str, written: str, key: str, label: str, design: Design) -> str:
-    """The first rule that a row breaks by itself; "" where it is sound."""
+    """The first rule that a row breaks by itself; "" if it is sound."""
     rules = (
         (NOT_UTF8, not _is_utf8(line)),
         (COLUMNS, text.count("\t") != 1),
@@ -159,6 +193,7 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
         (EMPTY_ID, not key),
         (NO_ID, key.strip("0") == ""),
         (ODD_ID, len(key) > MAX_ID or not key.isprintable()),
+        (SPOILT_ID, bool(odd_id(key))),
         (NO_LABEL, not label),
         (NEGATIVE, is_negative(label) and not design.has_negatives),
     )
@@ -174,7 +209,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def canonical(written: str) -> str:
-    """A label as it is kept: ar_LATN is ar-Latn, not_no is not-no; "" for what is no label."""
+    """A label as it is kept: ar_LATN is ar-Latn, not_no is not-no; "" if it is not a label."""
     if found := _NEGATIVE.fullmatch(written):
         language = canonical(found[1])
         return negative(language) if language and not is_negative(language) else ""
@@ -186,13 +221,13 @@ def canonical(written: str) -> str:
 
 
 def asked(label: str, design: Design) -> str | None:
-    """The X of "Is this X?", as far as a label tells it: X and not-X do, und and not-und (in some language) do not."""
+    """The X of "Is this X?", if the label tells it: X and not-X do, und and not-und (in some language) do not."""
     language = label.removeprefix(negative(""))
     return language if design.asks_each and language != UND else None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; of one that is too long to be a row, its beginning."""
+    """The lines that are not blank, with their numbers; if a line is too long to be a row, only its beginning."""
     with opened(path, lambda taken: None) as file:
         for number in count(1):
             line = file.readline(LONGEST)
@@ -242,14 +277,10 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
             },
             "by_label": by_label,
         },
-        "versions": {"assay": ASSAY},
+        "versions": {"assay": VERSION},
         "files": {},
     }
-    card = render_to_string("annotate/imported.md", _card(manifest, tsv))
-    (folder / "README.md").write_text(card, encoding="utf-8")
-    for path in sorted(folder.iterdir()):
-        manifest["files"][path.name] = digest_of(path)
-    write_manifest(folder, manifest)
+    write_with_card(folder, manifest, lambda: render_to_string("annotate/imported.md", _card(manifest, tsv)))
     return manifest
 
 
@@ -275,7 +306,7 @@ def _json(value) -> str:
 
 
 def unlisted(by_label: dict[str, int]) -> dict[str, int]:
-    """The labels that are none of ours, nor und, nor the negative of one, with their posts."""
+    """The labels that are not known here, nor und, nor the negative of such a label, with their posts."""
     return {
         label: posts
         for label, posts in by_label.items()
@@ -287,6 +318,7 @@ def _card(manifest: dict, tsv: str) -> dict:
     imported = manifest["imported"]
     return {
         "manifest": manifest,
+        "version": cache_version([manifest["files"]["gold.jsonl"]]),
         "tsv": tsv,
         "rejects": REJECTS,
         "digests": DIGESTS,

@@ -1,4 +1,4 @@
-"""Why a unit is not in the exported set, and what is told of those that are not."""
+"""Why a unit is not in the exported set, and what the file of left-out units says of it."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ from corpora.models import Item, same
 
 EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
 NO_LABEL, OTHER_LABEL = "without_label", "other_label"
-# In words for the card.
+# The reasons in words, for the card.
 REASONS = {
     "no_majority": "the answers give no label",
     "skipped": "too many people could not tell",
@@ -22,14 +22,14 @@ REASONS = {
     EXAMPLE: "is an example of the guidelines",
     UNFINISHED: "waits for people",
     NO_LABEL: "has no label",
-    OTHER_LABEL: "is outside of what the set is a sample of",
+    OTHER_LABEL: "is outside the population that the set is a sample of",
 }
 # The move by which a unit was discarded -> why.
 DISCARDED_BY = {"conflicted": "no_majority", "exhausted": "skipped", "discarded": "adjudicator"}
-# Letters and digits that a record has at least, if it is to be known again in guidelines, which may well say "cheap
-# flights" without quoting a record.
+# The fewest letters and digits by which a record is recognised in guidelines, which may well say "cheap flights"
+# without quoting a record.
 LEAST_LETTERS = 20
-# Thai and Lao, Myanmar, Khmer, Kana, Han: written without spaces between words.
+# Thai and Lao, Myanmar, Khmer, Kana, Han: scripts without spaces between words.
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -37,14 +37,16 @@ UNSPACED = re.compile(
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Why units of a task are left out. known: unit -> why it is, whatever people said of it (GOLD_ANSWER, EXAMPLE)."""
+    """Why units of a task are left out. known: unit -> the reason, whatever people said of it (GOLD_ANSWER,
+    EXAMPLE).
+    """
 
     kind: Kind
     design: Design
     known: Mapping[int, str]
 
     def reason(self, unit: Unit) -> str:
-        """Why a unit is not in the set; empty where it is. Its original has been read, where it is a copy."""
+        """Why a unit is not in the set; empty if it is. If it is a copy, the caller has read its original."""
         judged = unit.copy_of or unit
         if unit.pk in self.known:
             return self.known[unit.pk]
@@ -54,7 +56,7 @@ class LeftOut:
 
 
 def left_out_of(task: Task, design: Design, units: Iterable[Unit]) -> LeftOut:
-    """units: those that are exported, with their items."""
+    """units: the exported units, with their items."""
     kind = task.kind
     known = {}
     if "gold answers" in kind.protections:
@@ -64,18 +66,18 @@ def left_out_of(task: Task, design: Design, units: Iterable[Unit]) -> LeftOut:
 
 
 def told(row: dict[str, Any], reason: str) -> dict[str, Any]:
-    """What the file of those that are left out says of a row: of one with a known answer nothing that tells it."""
+    """What the file of left-out units says of a row; if its answer is known, nothing that tells the answer."""
     return {"id": row["id"], "left_out": reason} if reason in (GOLD_ANSWER, EXAMPLE) else row
 
 
 def adjudicators_words(judged: Unit, with_text: bool) -> str | None:
-    """What an adjudicator who discarded it wrote, which may quote the record."""
+    """What the adjudicator who discarded the unit wrote, which may quote the record."""
     said = [j.reason for j in judged.judgments.all() if j.kind == Judgment.DISCARD and j.voided_at is None]
     return said[-1] if said and with_text else None
 
 
 def _undecided(judged: Unit) -> str:
-    """Why a unit has no label by what people did."""
+    """Why a unit has no label, judged by what people did."""
     if judged.stage != stages.DISCARDED:
         return UNFINISHED
     *_, last = judged.transitions.all()
@@ -83,9 +85,9 @@ def _undecided(judged: Unit) -> str:
 
 
 def _known(task: Task) -> Callable[[Item], str]:
-    """Whether an item's label was told to somebody: which of the reasons, or none.
+    """The reason why an item's label was told to somebody, or none.
 
-    The opening of a task takes care of its gold answers; these may have been added since, and guidelines change.
+    Opening a task takes care of its gold answers, but more may have been added since, and guidelines change.
     """
     answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
     texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
@@ -102,8 +104,8 @@ def _known(task: Task) -> Callable[[Item], str]:
 
 
 def _words(text: str) -> str:
-    """Letters and digits alone: Markdown marks, quotes and breaks of lines are no part of an example.
+    """Only the letters and digits: Markdown marks, quotes and line breaks are not part of an example.
 
-    Words stand between single spaces; where a script has no spaces, so does every character.
+    Single spaces separate words, or single characters if the script has no spaces.
     """
     return " ".join(re.sub(r"[\W_]+", " ", UNSPACED.sub(r" \g<0> ", text.casefold())).split())

@@ -1,28 +1,35 @@
-"""manifest.json of a gold set: written with a digest of all that it says, and read back only if it still has that."""
+"""manifest.json of a gold set: it is written with a digest of its contents, and read back only if the digest
+still fits.
+"""
 
 import hashlib
 import json
-import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
-from corpora.core.languages import learn
+from corpora.core.added_languages import learn
+from corpora.folders import digest_of
 
 FORMAT = 2
 RESTORE = "Restore it, or export or import the set again."
 _KINDS: dict[Any, str] = {bool: "true or false", int: "a number", str: "a string", list: "a list", dict: "an object"}
-with (Path(settings.BASE_DIR) / "pyproject.toml").open("rb") as _project:
-    ASSAY = tomllib.load(_project)["project"]["version"]
 
 
 class GoldSetError(Exception):
-    """The gold set, or a list that goes with it, cannot be used; one sentence that says why and what to do."""
+    """The gold set, or a list that goes with it, cannot be used; one sentence says why and what to do."""
+
+
+def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], str]) -> None:
+    """Write README.md and manifest.json beside a set's files. card: made once the manifest has their digests."""
+    manifest["files"] = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
+    (folder / "README.md").write_text(card(), encoding="utf-8")
+    manifest["files"] = dict(sorted({**manifest["files"], "README.md": digest_of(folder / "README.md")}.items()))
+    write_manifest(folder, manifest)
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Write manifest.json, with a digest of all else that it says added to the manifest."""
+    """Write manifest.json, and add a digest of all its other contents to the manifest."""
     manifest["digest"] = manifest_digest(manifest)
     text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
@@ -35,9 +42,9 @@ def manifest_digest(manifest: dict[str, Any]) -> str:
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    """manifest.json of a folder, as it was written. GoldSetError where it is none, or was changed.
+    """manifest.json of a folder, as it was written. GoldSetError if it is not a manifest, or was changed.
 
-    The languages that its task had added have names from then on in this process.
+    From then on, the languages that its task had added have names in this process.
     """
     if not folder.is_dir():
         raise GoldSetError(f"There is no folder {folder}; name one that export_gold or import_gold has written.")
@@ -46,7 +53,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise GoldSetError(
-            f"{folder} is no gold set, since it has no manifest.json; name a folder that export_gold or import_gold "
+            f"{folder} is not a gold set, since it has no manifest.json; name a folder that export_gold or import_gold "
             "has written."
         ) from None
     except (ValueError, RecursionError) as error:
@@ -58,8 +65,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         raise GoldSetError(f"{path} is of format {found}; this version reads format {FORMAT}.")
     if manifest.get("digest") != manifest_digest(manifest):
         raise GoldSetError(
-            f"{path} was edited by hand, or is of an earlier version: it does not have the digest of what it says. "
-            f"{RESTORE}"
+            f"{path} was edited by hand, or is of an earlier version: its digest does not fit its contents. {RESTORE}"
         )
     _learn_languages(path, manifest.get("task"))
     return manifest
@@ -74,9 +80,9 @@ def _learn_languages(path: Path, task: Any) -> None:
 
 
 def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
-    """A value of an object in a file, known to be of a kind. GoldSetError with the place where it is not."""
+    """A value of an object in a file, checked to be of a kind. Otherwise GoldSetError with the place."""
     if not isinstance(holder, dict):
-        raise GoldSetError(f"{place}: where {key!r} is looked for there is no object. {RESTORE}")
+        raise GoldSetError(f"{place}: there is no object that could have the key {key!r}. {RESTORE}")
     if key not in holder:
         raise GoldSetError(f"{place} has no key {key!r}. {RESTORE}")
     value = holder[key]
@@ -86,5 +92,5 @@ def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
 
 
 def _is_text(value: Any) -> bool:
-    """False for half of a surrogate pair, which JSON can hold and no report can be written with."""
+    """False for half of a surrogate pair, which JSON can hold but no report can be written with."""
     return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)

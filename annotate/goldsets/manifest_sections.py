@@ -1,6 +1,6 @@
 """What the manifest of an exported set says besides the task, the draws and the counts, section by section.
 
-A kind of question names those of its sets (`Kind.sections`). Nothing is told by which a person could be known.
+A kind of question names the sections of its sets (`Kind.sections`). No section tells anything that identifies a person.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ from annotate.models import GoldAnswer, Judgment, Task, Trial
 from annotate.quality import agreement, audits, decoys, honeypots
 from annotate.quality.qualification import qualified
 
-# Of what quality/agreement.py reports, what is published: nothing about single people.
+# What is published of the report of quality/agreement.py: nothing about single people.
 AGREEMENT = ("units", "units_of_two", "annotators", "judgments", "observed", "nominal", "ordinal")
-# Format -> what was told of its files.
+# Format -> what its module returned of its files.
 Published = Mapping[str, Any]
 
 
@@ -37,10 +37,10 @@ def _splits(export: Export, published: Published) -> dict:
 
 
 def _people(export: Export, published: Published) -> dict:
-    """Who labelled, how many answers count, and how many people were let in, tested and paused."""
+    """How many people labelled, how many answers count, and how many people were let in, tested and paused."""
     task = export.task
     answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
-    # Not those that a manager voided: the others count, and it is them that this tells of.
+    # Answers that a manager voided are left out: this tells of the answers that count.
     live = answered.live()
     each = live.values("unit").annotate(answers=Count("pk"))
     tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
@@ -73,7 +73,7 @@ def _gold_answers(export: Export, published: Published) -> dict[str, int]:
 
 
 def _honeypots(export: Export, published: Published) -> dict:
-    """How often people were right where the answer was known, without those whose answers were voided."""
+    """How often people were right when the answer was known, without people whose answers were voided."""
     rows = honeypots.answers(export.task).live().order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
     asked = sum(number for *_, number in counts)
@@ -82,7 +82,7 @@ def _honeypots(export: Export, published: Published) -> dict:
 
 
 def _agreement(export: Export, published: Published) -> dict | None:
-    """How far people agree, by language; None where nothing was answered by two."""
+    """How far people agree, by language; None if nothing was answered by two people."""
     if not export.answers.said:
         return None
     found = agreement.report(export.task, found=export.answers)
@@ -107,6 +107,6 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "gold_answers": _gold_answers,
     "honeypots": _honeypots,
     "agreement": _agreement,
-    # The files that predictions are made for and measured on; None where the kind has none.
+    # The files that predictions are made for and measured on; None if the kind has none.
     "published": lambda export, published: published.get("xglue"),
 }

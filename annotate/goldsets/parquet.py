@@ -1,4 +1,4 @@
-"""Rows into Parquet files, batch by batch, so that no file's rows are ever in memory all at once."""
+"""Rows into Parquet files, batch by batch, so that no file's rows are all in memory at once."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -13,7 +13,7 @@ BATCH = 2000
 
 @contextmanager
 def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, dict[str, Any]], None]]:
-    """Gives a function that writes a row into one of these files, by its key; a file without rows is not made."""
+    """Yields a function that writes a row into one of these files, by its key; a file without rows is not made."""
     batches: dict[str, list[dict[str, Any]]] = {part: [] for part in paths}
     writers: dict[str, pq.ParquetWriter] = {}
     with ExitStack() as files:

@@ -12,15 +12,15 @@ from annotate.goldsets.edits import check_others, differing, gone_from
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
 from annotate.kinds.designs import DESIGNS, Design
 
-# How a post of a uniform set came to its label, and whether the detectors agreed on one.
+# How a post of a uniform set came to its label -> whether the detectors agreed on one.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False}
-# Those whose sets predictions are measured on row by row.
+# The designs on whose sets predictions are measured row by row.
 BY_ROW = [name for name, design in DESIGNS.items() if design.by_row]
 
 
 @dataclass(frozen=True, slots=True)
 class GoldRow:
-    """A post and its true label. asked: the X of "Is this X?"; "" where there is none, as for stratum and agreed."""
+    """A post and its true label. asked: the X of "Is this X?"; "" if there is none, as for stratum and agreed."""
 
     id: str
     label: str
@@ -35,10 +35,10 @@ class GoldSet:
     name: str
     design: str
     finished: bool
-    predictors: dict[str, str]  # language -> the predictor its posts were drawn by; empty for uniform and imported sets
+    predictors: dict[str, str]  # language -> the predictor its posts were drawn by; empty in uniform and imported sets
     voted: frozenset[str]  # the detectors whose agreement is a label here, and their majority
-    corpus: str  # "" where the set was imported
-    frame_size: int | None  # posts that a uniform set was drawn from, where it is known
+    corpus: str  # "" if the set was imported
+    frame_size: int | None  # posts that a uniform set was drawn from, if it is known
     audit: dict[str, Any] | None
     digest: str  # SHA-256 of gold.jsonl as it was written
     rows: list[GoldRow]
@@ -46,9 +46,9 @@ class GoldSet:
 
 
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
-    """The gold set in a folder. Rows erased since it was written are counted where allowed.
+    """The gold set in a folder. Rows erased since it was written are counted, if that is allowed.
 
-    GoldSetError where it is none, or is not as it was written: a file that is changed or missing, counts that do not
+    GoldSetError if it is not one, or is not as it was written: a file that is changed or missing, counts that do not
     fit, and, unless they are allowed, erased rows.
     """
     try:
@@ -88,17 +88,17 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
 def _design(place: Path, manifest: dict[str, Any]) -> Design:
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
-        raise GoldSetError(f"{place} has the design {name!r}, which is none of {', '.join(BY_ROW)}.")
+        raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(BY_ROW)}.")
     if not DESIGNS[name].by_row:
         raise GoldSetError(
-            f"{place.parent} is a set of records, which predictions are measured on that are in XGLUE's files; name "
+            f"{place.parent} is a set of records, and predictions for it must be in XGLUE's files; name "
             "their folder with --predictions, and no predictor."
         )
     return DESIGNS[name]
 
 
 def _checked(jsonl: Path, files: dict[str, Any], allow_erased: bool) -> tuple[list[GoldRow], int]:
-    """The rows, and how many are gone since the set was written. GoldSetError where more was done to its files."""
+    """The rows, and how many are gone since the set was written. GoldSetError if more was done to its files."""
     changed, missing = differing(jsonl.parent, files)
     gone = gone_from(jsonl, files, changed, missing, allow_erased)
     rows = list(_rows(jsonl))
@@ -114,7 +114,7 @@ def _voted(place: Path, detectors: list[Any]) -> frozenset[str]:
 
 
 def _erased(jsonl: Path, by_label: dict[str, Any], rows: list[GoldRow], gone: int) -> Counter[str]:
-    """Label -> rows that are gone: what the manifest counts and the file does not have."""
+    """Label -> rows that are gone: those that the manifest counts but the file does not have."""
     counted = Counter({label: get(jsonl.parent / "manifest.json", by_label, label, int) for label in by_label})
     present = Counter(row.label for row in rows)
     if present - counted or (counted - present).total() != gone:
@@ -150,16 +150,16 @@ def _row(place: str, raw: Any) -> GoldRow:
         raise GoldSetError(f"{place} has an empty id or label. {RESTORE}")
     if stratum and STRATA.get(stratum) is not bool(agreed):
         raise GoldSetError(
-            f"{place} has the stratum {stratum!r} with the detectors' label {agreed!r}, which do not go together. "
+            f"{place} has the stratum {stratum!r} with the detectors' label {agreed!r}, which do not fit together. "
             f"{RESTORE}"
         )
     return GoldRow(key, *map(sys.intern, (label, asked, stratum, agreed)))
 
 
 def read_ids(path: Path) -> set[str]:
-    """A list of ids, such as of vanished posts: one a line, blank lines aside; a # is part of an id.
+    """A list of ids, for example of vanished posts: one on each line, without blank lines; a # is part of an id.
 
-    GoldSetError where it cannot be read as such.
+    GoldSetError if it cannot be read as such a list.
     """
     try:
         content = path.read_bytes()
@@ -174,7 +174,7 @@ def read_ids(path: Path) -> set[str]:
         if not key.isprintable():
             raise GoldSetError(
                 f"{path}, line {number:,} holds a tab, a NUL or another character that cannot be seen; the list has "
-                "one id a line and nothing else."
+                "one id on each line and nothing else."
             )
         ids.add(key)
     return ids - {""}

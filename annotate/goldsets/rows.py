@@ -1,4 +1,4 @@
-"""The rows of an exported set, of any kind of question. Reads only; the same database, the same rows."""
+"""The rows of an exported set, of any kind of question. It only reads; the same database gives the same rows."""
 
 from collections.abc import Iterator
 
@@ -11,11 +11,11 @@ from annotate.models import Judgment, Transition, Unit
 
 
 def rows(export: Export) -> Iterator[tuple[dict, str]]:
-    """One row a drawn item and question, in the order of the draw; and why it is left out, empty where it is not.
+    """A row for each drawn item and question, in the order of the draw; and why it is left out, empty if it is not.
 
-    A copy has the label, judgments and transitions of the unit that says the same, which `judged_as` names. Items
-    hidden among the work, whose answer was known, are not there, nor is anything that was answered to one. Without the
-    right to the text, neither it is in a row nor what leads to it (author, url) or may quote it (comments).
+    A copy has the label, judgments and transitions of the unit with the same text, which `judged_as` names. Items with
+    known answers that were hidden among the work are not there, nor are their answers. If the text may not leave, a
+    row has neither the text nor what leads to it (author, url) or may quote it (comments).
     """
     columns = columns_of(export.kind, with_text=export.with_text)
     reason = export.left_out.reason
@@ -29,7 +29,7 @@ def rows(export: Export) -> Iterator[tuple[dict, str]]:
 
 
 def _with_history(units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """With the judgments and transitions of each unit, and of the unit that it is a copy of."""
+    """The units with their judgments and transitions, and with those of the units that they are copies of."""
     judgments = Judgment.objects.select_related("annotator", "lease").order_by("pk")
     transitions = Transition.objects.select_related("by__annotator").order_by("pk")
     related = ("item", "copy_of__item", "reused_from__task", "copy_of__reused_from__task")

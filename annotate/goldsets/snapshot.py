@@ -1,4 +1,4 @@
-"""One state of the database for as long as an export reads it."""
+"""One state of the database for as long as an export reads."""
 
 from contextlib import contextmanager
 
@@ -7,7 +7,7 @@ from django.db import connection, transaction
 
 @contextmanager
 def one_moment():
-    """Everything read inside is of one moment, however long it takes, and nobody who writes is held up."""
+    """Everything read inside comes from one moment, however long it takes, and no writer is held up."""
     with connection.cursor() as cursor:
         if connection.in_atomic_block:
             yield

@@ -1,6 +1,6 @@
 """Which split each row of an exported set is in, and which splits are far from their share.
 
-How splits are drawn is in core/splits.py; here is which rows they are drawn over: those that are in the set.
+core/splits.py draws the splits; this module decides over which rows: those that are in the set.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,8 +22,8 @@ KNOWN_AS = {"dev": "validation"}
 
 @dataclass(frozen=True)
 class Splitting:
-    """of: id -> split, of the rows in the set. off: language -> which of its splits are far from their share, and why,
-    in a sentence.
+    """of: id -> split, for the rows in the set. off: language -> a sentence that says which of its splits are far from
+    their share, and why.
     """
 
     of: Mapping[str, str]
@@ -31,7 +31,7 @@ class Splitting:
 
 
 def split_set(units: Iterable[Unit], left_out: LeftOut, shares: Mapping[str, Fraction], seed: str) -> Splitting:
-    """units: those that are exported, with items and originals. SplitError where rows have no split to go to."""
+    """units: the exported units, with items and originals. SplitError if rows have no split to go to."""
     apart = left_out.kind.apart
     rows = [
         Row(unit.item.key, unit.item.language, [unit.item.fields[field] for field in apart])

@@ -1,4 +1,4 @@
-"""The files of a gold set: published ones, JSONL, Parquet, what was left out, manifest.json, and README.md as its card.
+"""The files of a gold set: published formats, JSONL, Parquet, left-out rows, manifest.json, and README.md as its card.
 
 They are written into a folder beside the wanted one, which takes its place when everything is there.
 """
@@ -19,21 +19,21 @@ from annotate.goldsets.counting import Counts
 from annotate.goldsets.edits import DIGESTS, write_digests
 from annotate.goldsets.export import Export
 from annotate.goldsets.formats import FORMATS
-from annotate.goldsets.manifest import ASSAY, FORMAT, write_manifest
+from annotate.goldsets.manifest import FORMAT, write_with_card
 from annotate.goldsets.manifest_sections import sections_of
 from annotate.goldsets.parquet import parquet_files
 from annotate.goldsets.snapshot import one_moment
 from annotate.goldsets.splitting import KNOWN_AS
 from annotate.models import Task
-from corpora.core.languages import tables_of
-from corpora.folders import digest_of
+from corpora.core.added_languages import tables_of
+from corpora.version import VERSION
 
-# Rows from one report of progress to the next.
+# The number of rows between two reports of progress.
 STEP = 500
-# The one part of a set that is not split: all of it is for measuring.
+# The only part of a set that is not split: all of it is for measuring.
 WHOLE = "test"
 SPLITS = "train=0.8,dev=0.1,test=0.1"
-# What of a draw says how it came about.
+# The fields of a draw that say how it came about.
 DRAW = (
     *("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance"),
     "parameters",
@@ -42,7 +42,7 @@ Progress = Callable[[int], None]
 
 
 class ExportError(Exception):
-    """The gold set cannot be written; says why. The folder is as it was."""
+    """The gold set cannot be written; the sentence says why. The folder is as it was."""
 
 
 def export(
@@ -50,22 +50,34 @@ def export(
 ) -> dict[str, Any]:
     """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced.
 
-    splits, seed: of sets that are split; by default eight, one and one tenth, by the seed of the draw. progress: is
-    called now and then with the number of rows that have been written.
+    splits, seed: for sets that are split; by default eight, one and one tenth, with the draw's seed. progress: called
+    now and then with the number of rows written so far.
     """
     kind = task.kind
     if not kind.splits and (splits or seed):
         raise ExportError(f"--splits and --seed are for sets of records; one of {kind.noun}s is all for measuring.")
     if taken := columns.taken(kind):
         raise ExportError(
-            f"A field of the records is called {taken[0]!r}, as is a column of every export; give it another name in "
+            f"A field of the records is called {taken[0]!r}, like a column of every export; give it another name in "
             f"the kind {kind.slug} and its corpus."
         )
     try:
         with folders.replacing(out.resolve(), "export", task.name) as folder, one_moment():
-            return _write(Export(Task.objects.get(pk=task.pk), splits or SPLITS, seed), folder, progress)
+            export = Export(Task.objects.get(pk=task.pk), splits or SPLITS, seed)
+            if export.mark and _is_finished(out):
+                raise ExportError(
+                    f"{out} holds the finished set of {task.name}, and by now units of the task wait for people again. "
+                    "Name another folder for the unfinished set, or wait until all are labelled."
+                )
+            return _write(export, folder, progress)
     except (folders.FolderError, SplitError) as error:
         raise ExportError(str(error)) from error
+
+
+def _is_finished(out: Path) -> bool:
+    """Whether a folder that may be replaced holds a finished set."""
+    earlier = out / "manifest.json"
+    return earlier.exists() and json.loads(earlier.read_text(encoding="utf-8"))["finished"]
 
 
 def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
@@ -75,21 +87,18 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
         write_digests(folder / names["jsonl"], folder / names["digests"])
     published = {name: FORMATS[name].write(folder, kept[name], export) for name in export.kind.formats}
     manifest = _manifest(export, counts, published)
-    (folder / "README.md").write_text(_card(export, manifest, names, published, folder), encoding="utf-8")
-    for path in sorted(folder.iterdir()):
-        manifest["files"][path.name] = digest_of(path)
-    write_manifest(folder, manifest)
+    write_with_card(folder, manifest, lambda: _card(export, manifest, names, published))
     return manifest
 
 
 def _names(export: Export) -> dict[str, Any]:
-    """The names of the files; parquet: split, or WHOLE -> that of its rows."""
+    """The names of the files; parquet: split, or WHOLE -> the file of its rows."""
     mark = export.mark
     names = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl"}
     if export.kind.splits:
         parquet = {split: f"gold.{split}{mark}.parquet" for split, share in export.shares.items() if share}
         return names | {"parquet": parquet}
-    # By which erased posts are told from changed ones. What is split is measured on files, in which none is erased.
+    # The digests tell erased posts from changed ones. Split sets are measured on files in which no row is erased.
     return names | {"digests": f"gold{mark}{DIGESTS}", "parquet": {WHOLE: f"gold{mark}.parquet"}}
 
 
@@ -105,15 +114,15 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
         "detectors": export.draw.detectors,
         **sections_of(export, published),
         "counts": counts.as_dict(),
-        "versions": {"assay": ASSAY} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
+        "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
         "files": {},
     }
 
 
 def _task(task: Task) -> dict[str, Any]:
-    """What decided how the labels came about. kind_sha256: of its kind's file; None where that is a module.
+    """What decided how the labels came about. kind_sha256: that of the kind's file; None if the kind is a module.
 
-    added_languages: those of its labels and records that are on no list here, by which readers know their names.
+    added_languages: those of its labels and records that are not on the list here; readers learn their names from this.
     """
     return {
         "name": task.name,
@@ -127,9 +136,9 @@ def _task(task: Task) -> dict[str, Any]:
     }
 
 
-def _card(export: Export, manifest: dict, names: dict, published: Mapping[str, Any], folder: Path) -> str:
-    # A split that a card names and that has no rows cannot be loaded.
-    splits = {KNOWN_AS.get(split, split): name for split, name in names["parquet"].items() if (folder / name).exists()}
+def _card(export: Export, manifest: dict, names: dict, published: Mapping[str, Any]) -> str:
+    # A split that a card names but that has no rows cannot be loaded.
+    splits = {KNOWN_AS.get(split, split): name for split, name in names["parquet"].items() if name in manifest["files"]}
     files = [name for told in published.values() for name in told["files"]]
     return render_to_string(export.kind.card, card_of(export, manifest, names | {"splits": splits, "published": files}))
 
@@ -139,7 +148,7 @@ def _card(export: Export, manifest: dict, names: dict, published: Mapping[str, A
 
 def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -> tuple[Counts, dict[str, list[dict]]]:
     """gold.jsonl, what is left out, and the Parquet files. Returns what was counted, and what each format needs."""
-    kind, counts = export.kind, Counts(export.kind)
+    kind, counts = export.kind, Counts(export.kind, with_text=export.with_text)
     needs = {name: FORMATS[name].needs(export) for name in kind.formats}
     kept: dict[str, list[dict]] = {name: [] for name in needs}
     schema = columns.schema(columns.columns_of(kind, with_text=export.with_text))

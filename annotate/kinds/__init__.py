@@ -12,5 +12,5 @@ _FILES = sorted(Path(__file__).parent.glob("*.toml"))
 KINDS: dict[str, Kind] = {
     kind.slug: kind for kind in (language.KIND, verify.KIND, *(read_kind(path) for path in _FILES))
 }
-# Of what was asked elsewhere, when only the judgments come.
+# The kind of questions that were asked elsewhere, when only the judgments are imported.
 IMPORTED = KINDS["imported"]

@@ -1,5 +1,5 @@
-"""What kinds made of a TOML file do: their units go to people who read the language that the record declares, all of
-them, and whoever cannot tell skips.
+"""What kinds made of a TOML file do: all their units go to people who read the record's declared language, and a
+person who cannot tell skips.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ from annotate.kinds.languages import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
 from corpora.core.languages import UND
 
-# As XGLUE's authors had it: three people, of whom two must agree, each tested, and watched by gold answers. Of those
-# who guess one in nine passes the test, of those who are right in 80% nine in ten (quality/PAUSING.md).
+# As XGLUE's authors had it: three people, of whom two must agree, each tested, and watched by gold answers. One in
+# nine people who guess passes the test, and nine in ten of those who are right in 80% (docs/explanation/pausing.md).
 DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages.DISCARDED}
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
 # What a row of an exported set has, in this order; `fields` stands for each field by its name.
@@ -27,8 +27,8 @@ SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "publi
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer as it is shown: its code, what it is called and means, in which language where that is not English,
-    and the physical key, or empty.
+    """An answer as it is shown: its code, its name and meaning, their language if it is not English, and the physical
+    key, or empty.
     """
 
     label: str
@@ -43,20 +43,20 @@ class Choice:
 
     @property
     def is_letter(self) -> bool:
-        """Whether keyboards differ in what they print on its key."""
+        """Whether keyboards print different letters on its key."""
         return self.key.startswith("Key")
 
 
 def choices(task, answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
     """The answers in the task's order, best first: the first has the key 1, so that keys lie as the buttons do.
 
-    language: of the record, in which answers may have names of their own.
+    language: the record's, in which answers may have their own names.
     """
     return _in_order(task.labels, answers, language)
 
 
 def choices_of(kind: Kind) -> list[Choice]:
-    """The same before there is a task, in English."""
+    """The same in English, before there is a task."""
     return _in_order(kind.labels, kind.answers, ENGLISH)
 
 
@@ -73,13 +73,13 @@ def _choice(code: str, answer: Named, number: int, language: str) -> Choice:
 
 
 def _key(number: int) -> str:
-    """The key of an answer that has none of its own, by its place."""
+    """The key of an answer for which the file gives none, by its place."""
     return f"Digit{number}" if number <= 9 else ""
 
 
 def read_by(language: str, task, routes) -> list[str]:
-    """Records say exactly which language they are in, so each has a queue of its own. Those in a coarse one go to the
-    readers of what it stands for, those in none to whom posts in none go.
+    """Records say exactly which language they are in, so each language has its own queue. Records in a coarse one go
+    to the readers of what it stands for, and records in none go to the readers of posts in none.
     """
     none = [routes.queue_of(UND)] if UND in task.read_in else []
     return [code for code in task.read_in if language in (code, *task.kind.finer(code), *(none if code == UND else ()))]
@@ -88,7 +88,7 @@ def read_by(language: str, task, routes) -> list[str]:
 def advise(unit, blind: bool) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     words = item.fields[kind.fields[0]] if kind.fields else item.text
-    # A query or a question is no word to be looked up in a dictionary.
+    # A query or a question is not a word to look up in a dictionary.
     return {"options": choices(unit.task, kind.answers, item.language), "searches": searches(words, SEARCHES[1:])}
 
 
@@ -100,28 +100,28 @@ def list_row(unit, answers) -> list[str]:
 def faults(options: Mapping[str, Any]) -> str:
     if options["redundancy"] == 2:
         return (
-            "Of two answers that differ neither is a majority, so a redundancy of 2 loses every such unit; ask 3, with "
-            "stop_early the third only where the first two differ."
+            "If two answers differ, neither is a majority, so a redundancy of 2 loses every such unit; ask 3, and with "
+            "stop_early the third only if the first two differ."
         )
     return ""
 
 
 def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named], **values: Any) -> Kind:
-    """A kind of question about records; values: fields of Kind. Without a layout people answer elsewhere."""
+    """A kind of question about records; values: fields of Kind. Without a layout, people answer it elsewhere."""
 
     def check(answer: Answer, unit) -> None:
         if not answer.label:
             raise ValueError("No answer was chosen. Choose one, or skip.")
         form.check(answer.label, unit.task.labels)
         if answer.reason:
-            raise ValueError("An answer here has no reason. Write what is to be said in the comment.")
+            raise ValueError("An answer here has no reason. Write what you want to say in the comment.")
 
     def called(code: str) -> str:
         return answers[code].name() if code in answers else code
 
     asked = bool(values.get("layout"))
     built = {
-        # Who imports judgments does not know the question either.
+        # A person who imports judgments does not know the question either.
         "titled_by_task": not asked,
         "noun": "record",
         "labels": list(answers),
@@ -143,7 +143,7 @@ def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named
         "candidates": lambda unit, routes: [unit.item.language],
         "queue": lambda language, routes: language,
         "read_by": read_by,
-        # No detector agrees on anything here.
+        # Detectors do not agree on anything here.
         "agreed": lambda item, task: None,
         "when_exhausted": lambda unit: unit.task.on_conflict,
         "offered": lambda unit: unit.task.labels,

@@ -1,6 +1,6 @@
-"""The designs by which units are drawn, in one table: how each draws, with which options, and what is published of it.
+"""The designs by which units are drawn, in one table: how each one draws, its options, and what is published of it.
 
-How a draw is made is corpora's matter; here is what a task and a gold set have to know of it.
+corpora/ makes the draws; this module has what a task and a gold set need to know of them.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -18,9 +18,8 @@ ALL = ["all"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be drawn. languages: None for all that there are; chosen: the design's own options that were given.
-
-    together: the field whose equal values are drawn together; leave_out: ids that are in no frame.
+    """What to draw. languages: None for all; chosen: the design's own options that were given. together: the field
+    whose equal values are drawn together; leave_out: ids that are in no frame.
     """
 
     corpus: Corpus
@@ -32,35 +31,45 @@ class Wanted:
     leave_out: Collection[str] = frozenset()
 
 
+DRAW = "The draw"
 # Where no default stands here, a design has its own, or all that there is.
 DRAW_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
-        Option("languages", codes, help="codes to draw for, or `all` that there are"),
-        Option("predictor", help="langid, cld2, fasttext, majority, or NAME@VERSION that was imported"),
-        Option("history", days, HISTORY, help="days in which authors are chosen"),
+        Option("languages", codes, help="codes of the languages to draw for, or `all`", group=DRAW),
+        Option("predictor", help="langid, cld2, fasttext, majority, or an imported NAME@VERSION", group=DRAW),
+        Option("history", days, HISTORY, help="the days by whose posts authors are chosen", group=DRAW),
         Option(
             "window",
             days,
-            help=f"days from which posts are drawn (default for recall {written(WINDOW)}, for precision all)",
+            help=f"the days from which posts are drawn (default for recall {written(WINDOW)}, for precision all)",
+            group=DRAW,
         ),
-        Option("share", fraction, SHARE, help="share of an author's posts that must be in the language"),
-        Option("least_posts", whole_number, LEAST_POSTS, help="posts that an author must have in the history"),
+        Option(
+            "share", fraction, SHARE, help="the share of an author's posts that must be in the language", group=DRAW
+        ),
+        Option(
+            "least_posts",
+            whole_number,
+            LEAST_POSTS,
+            help="how many posts an author must have in the history",
+            group=DRAW,
+        ),
     )
 }
 
 
 @dataclass(frozen=True)
 class Design:
-    """name: as a draw has it; spelled: in a sentence, before `set` or `design`. draw: makes the samples.
+    """name: as a draw has it; spelled: its name in a sentence, before `set` or `design`. draw: makes the samples.
 
-    options: names of DRAW_OPTIONS; needs: what must be given. size: units in all, or a language, where none is given;
-    None where it must be, unless sizeless: then all is drawn. asks_each: each language is asked about by itself, with a
-    draw of its own. published: stem of the file of labels and ids. in_set: whether a labelled row belongs to the set.
-    has_negatives: among its labels are such as not-de.
-    not_extended: why its draws are not enlarged, and what to do; empty where they are. of_stream: its sets are samples
-    of all posts; by_author, by_trigger: of what a predictor's authors wrote, of what it labels so. measures: what of a
-    predictor of labels its sets can measure, in the order of reports.
+    options: names of DRAW_OPTIONS; needs: those that must be given. size: the default number of units in all, or for
+    each language; None if a size must be given, unless sizeless: then all is drawn. asks_each: each language has its
+    own question and its own draw. published: stem of the file of labels and ids. in_set: whether a labelled row
+    belongs to the set. has_negatives: its labels include such as not-de.
+    not_extended: why its draws cannot be enlarged, and what to do; empty if they can. of_stream: its sets are samples
+    of all posts; by_author, by_trigger: of what a predictor's authors wrote, of what it labels so. measures: what its
+    sets can measure of a predictor of labels, in the order of reports.
     """
 
     name: str
@@ -82,7 +91,7 @@ class Design:
 
     @property
     def by_row(self) -> bool:
-        """Whether predictions are measured row by row of its sets; else on files of a format, such as XGLUE's."""
+        """Whether predictions are measured row by row on its sets; otherwise on files of a format, such as XGLUE's."""
         return bool(self.measures)
 
 
@@ -113,7 +122,7 @@ def _records(wanted: Wanted) -> list[Sample]:
     )
 
 
-# Larger draws of these would be other questions to other people.
+# Larger draws of these would ask other people other questions.
 _LARGER = "open another task with a larger --size and --reuse, which keeps what people have labelled."
 
 DESIGNS: Mapping[str, Design] = {
@@ -136,7 +145,7 @@ DESIGNS: Mapping[str, Design] = {
             size=RECALL_SIZE,
             asks_each=True,
             published="recall_oriented",
-            # The readers' No says that the post is out of the set's population.
+            # The readers' No says that the post is outside the set's population.
             in_set=lambda row: row["label"] == row["asked"],
             not_extended=_LARGER,
             by_author=True,

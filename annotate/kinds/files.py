@@ -1,8 +1,8 @@
-"""A kind of question from its TOML file, read strictly: what is wrong is said in one sentence, with the line.
+"""A kind of question from its TOML file, read strictly: one sentence says what is wrong, with the line.
 
-Two sorts of files: one with fields, a form and answers of its own; and one with a `base`, a kind that is a module
-(`language`, `verify`), to which it adds languages, or gives labels, options, guidelines or a title. What stands in the
-tables that both may have is read in parts.py.
+Two sorts of files: one with its own fields, form and answers; and one with a `base`, a kind that is a module
+(`language`, `verify`), to which it adds languages, or gives labels, options, guidelines or a title. parts.py reads the
+tables that both may have.
 """
 
 import re
@@ -12,13 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from annotate.kinds import declared, language, parts, verify
-from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES, Block, Kind
 from annotate.kinds.options import ASKED, OF_CROWDS
 from annotate.kinds.published import FORMATS
 from annotate.kinds.tables import KindError, Table, nearest, read_tables
-from corpora.core.languages import LANGUAGES, UND, Language, add_names
+from corpora.core.added_languages import add_names
+from corpora.core.languages import LANGUAGES, UND, Language, in_its_case
 from corpora.core.records import FIELD_NAME, RESERVED
 
 __all__ = ["KindError", "kind_of", "read_kind"]
@@ -27,7 +27,23 @@ MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verif
 HERE = Path(__file__).parent
 KEYS = ("title", "form", "together", "apart", "layout", "answers", "options", "guidelines", "publishes", "languages")
 KEYS_WITH_BASE = ("base", "title", "labels", "options", "guidelines", "languages")
-# Of a kind that people answer elsewhere: nobody is asked, so nobody is tested.
+BLOCK_KEYS = ("style", "fields")
+# What a key says, for the documentation.
+ABOUT: Mapping[str, str] = {
+    "title": "the question, in one sentence",
+    "form": "what an answer is: `choice`, or `grades`, best first, of which a median is one",
+    "layout": "tables `[[layout]]` of fields that stand together, from top to bottom",
+    "answers": "tables `[[answers]]` of what may be answered",
+    "together": "the field whose equal records are drawn all together",
+    "apart": "fields of which equal values are never parted by a split",
+    "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",
+    "guidelines": "language = a Markdown file beside this one, or the text itself, of several lines",
+    "publishes": '`xglue = "qadsm"`, `"qam"` or `"wpr"`, for kinds that have their fields',
+    "languages": "a table `[languages.CODE]` for each language that is on no list",
+    "base": "`language` or `verify`, in place of form, layout and answers: a question about languages",
+    "labels": 'with `base = "language"`: the codes that may be answered',
+}
+# For a kind that people answer elsewhere: nobody is asked, so nobody is tested.
 ELSEWHERE = (*ASKED, *OF_CROWDS)
 # No field of a record can have the name of another column of an exported set.
 TAKEN = frozenset({*RESERVED, *declared.COLUMNS, "left_out", "left_out_why"})
@@ -38,7 +54,7 @@ SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 def kind_of(slug: str, text: str) -> Kind:
     """The kind that a file's text describes, without its guidelines, which a task keeps by itself.
 
-    In this process the languages that it adds have names from now on.
+    From now on, the languages that it adds have names in this process.
     """
     kind = _parsed(slug, text)
     if unknown := {code: each for code, each in kind.languages.items() if code not in LANGUAGES}:
@@ -52,11 +68,11 @@ def _parsed(slug: str, text: str) -> Kind:
 
 
 def read_kind(path: Path) -> Kind:
-    """The kind of a file, with the guidelines that stand beside it. KindError where it cannot be used."""
+    """The kind of a file, with the guidelines that stand beside it. KindError if it cannot be used."""
     _check_slug(path)
     try:
         if path.stat().st_size > parts.MOST_BYTES:
-            raise KindError(f"{path} has more than {parts.MOST_BYTES:,} bytes; it is no kind's file.")
+            raise KindError(f"{path} has more than {parts.MOST_BYTES:,} bytes; it is not a kind's file.")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise KindError(f"{path} cannot be read: {error.strerror}.") from error
@@ -83,12 +99,12 @@ def _check_slug(path: Path) -> None:
 
 
 def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
-    """stored: the text is a task's, and right when that was opened: since then languages may have been listed here, and
-    columns have been added to what is exported.
+    """stored: the text is a task's, and was valid when the task was opened: since then languages may have been listed
+    here, and columns may have been added to exports.
     """
     based = "base" in top.raw
     if based and (own := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
-        raise top.fault(own, f"a kind with a base has no {own} of its own; leave it out, or leave base out.")
+        raise top.fault(own, f"a kind with a base cannot have its own {own}; leave it out, or leave base out.")
     top.check_keys(KEYS_WITH_BASE if based else KEYS, "a kind with a base" if based else "a kind's file")
     added = parts.languages(top.table("languages"), stored=stored)
     known = {*LANGUAGES, *added}
@@ -100,7 +116,7 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
 def _based(slug: str, top: Table, added: Mapping[str, Language]) -> Kind:
     base = top.text("base")
     if base not in MODULES:
-        raise top.fault("base", f"{base!r} is no kind to build upon; {nearest(base, MODULES)}.")
+        raise top.fault("base", f"{base!r} is not a kind to build upon; {nearest(base, MODULES)}.")
     kind = replace(MODULES[base], slug=slug, languages=added)
     if title := top.text("title", most=MOST_TITLE):
         kind = replace(kind, title=title, titled_by_languages=False)
@@ -108,21 +124,21 @@ def _based(slug: str, top: Table, added: Mapping[str, Language]) -> Kind:
 
 
 def _labels(top: Table, kind: Kind) -> list[str]:
-    """Those of the file; without any the base's and what the file adds. A code that several added languages stand
-    under is none there, since each post in it is in one of these.
+    """The file's labels; if it has none, the base's and the languages that the file adds. A code that several added
+    languages stand under is not among them, since each post in it is in one of these.
     """
     labels = top.words("labels")
-    if "labels" in top.raw and all(DESIGNS[design].asks_each for design in kind.designs):
+    if "labels" in top.raw and kind.asks_each:
         raise top.fault("labels", f"{top.raw['base']} asks about the languages it is opened for; leave labels out.")
     for code in labels:
         if code == UND:
-            raise top.fault("labels", f"{UND} stands among the labels; leave it out, it may always be answered.")
+            raise top.fault("labels", f"{UND} is among the labels; leave it out, since it may always be answered.")
         if not kind.known(code):
-            near = parts.meant(code, [*kind.languages, *LANGUAGES])
+            near = in_its_case(code, {*kind.languages, *LANGUAGES})
             hint = f"the nearest is {near}" if near else f"add it in a table [languages.{code}]"
-            raise top.fault("labels", f"the label {code!r} is no language known here; {hint}.")
+            raise top.fault("labels", f"the label {code!r} is not a language known here; {hint}.")
     if "labels" in top.raw and not labels:
-        raise top.fault("labels", "labels is empty; name two languages or more, or leave it out.")
+        raise top.fault("labels", "labels is empty; name two or more languages, or leave it out.")
     own = [code for code in kind.labels if len([each for each in kind.finer(code) if each in kind.languages]) < 2]
     return labels or [*own, *(code for code in kind.languages if code not in own)]
 
@@ -132,13 +148,13 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
     title = top.text("title", 'write what people are asked, such as title = "Is the ad relevant?"', MOST_TITLE)
     form = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {" and ".join(FORMS)}')
     if form not in FORMS:
-        raise top.fault("form", f"{form!r} is no form of answers; {nearest(form, FORMS)}.")
+        raise top.fault("form", f"{form!r} is not a form of answers; {nearest(form, FORMS)}.")
     layout = _layout(top, taken)
     answers = parts.answers(top, known)
     if layout and not answers:
-        raise top.fault("answers", "there are no answers; add two [[answers]] or more, each with code and name.")
+        raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
-        raise top.fault("answers", "there are answers and nothing to show; add a [[layout]] with style and fields.")
+        raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
     fields = tuple(name for block in layout for name in block.fields)
     return declared.kind(
         slug=slug,
@@ -156,13 +172,13 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
 def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
     blocks, seen = [], set()
     for table in top.tables("layout"):
-        table.check_keys(("style", "fields"), "[[layout]]")
+        table.check_keys(BLOCK_KEYS, "[[layout]]")
         style = table.text("style", f"write one of {', '.join(STYLES)}")
         if style not in STYLES:
-            raise table.fault("style", f"{style!r} is no style of a block; {nearest(style, STYLES)}.")
+            raise table.fault("style", f"{style!r} is not a style of a block; {nearest(style, STYLES)}.")
         fields = table.words("fields")
         if not fields:
-            raise table.fault("fields", 'the block shows no field; name one or more, as in fields = ["query"].')
+            raise table.fault("fields", 'the block shows no field; name one or more, such as fields = ["query"].')
         for name in fields:
             _check_field(table, name, seen, taken)
             seen.add(name)
@@ -178,13 +194,14 @@ def _check_field(table: Table, name: str, seen: set[str], taken: Collection[str]
     if not FIELD_NAME.fullmatch(name):
         raise table.fault(
             "fields",
-            f"{name!r} cannot be the name of a field; write up to 30 of a to z, digits and _, a letter first.",
+            f"{name!r} cannot be the name of a field; write up to 30 letters a to z, digits and _, beginning with a "
+            "letter.",
         )
 
 
 def _field(top: Table, key: str, name: str, fields: tuple[str, ...]) -> str:
     if name not in fields:
-        raise top.fault(key, f"{key} names {name!r}, which is no field of the layout; {nearest(name, fields)}.")
+        raise top.fault(key, f"{key} names {name!r}, which is not a field of the layout; {nearest(name, fields)}.")
     return name
 
 

@@ -1,7 +1,7 @@
-"""What a kind of question consists of. The engine asks it to act, and never what it is.
+"""What a kind of question consists of. The engine asks a kind to act, and never asks which kind it is.
 
-A kind that needs no code is a TOML file (files.py makes it a Kind); `language` and `verify` are modules, which fill in
-functions of their own.
+A kind that needs no code is a TOML file (files.py makes it a Kind); `language` and `verify` are modules, which supply
+their own functions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +10,11 @@ from hashlib import sha256
 from types import ModuleType
 from typing import Any
 
+from annotate.kinds.designs import DESIGNS
 from corpora.core.languages import LANGUAGES, LISTED, Language
 from corpora.models import Item
 
-# Of models/, which stands above: kinds are handed them and read their attributes.
+# These belong to models/, which stands above: kinds are handed them and read their attributes.
 Task = Unit = Any
 
 ENGLISH = "en"
@@ -32,8 +33,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Named:
-    """An answer of a kind's file: what it is called and means, by language or in English alone, and its physical key
-    (KeyboardEvent.code), where it has one of its own.
+    """An answer of a kind's file: its names and meanings, by language or in English alone, and its physical key
+    (KeyboardEvent.code), if the file gives one.
     """
 
     names: Mapping[str, str]
@@ -53,7 +54,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Block:
-    """Fields that stand together on the page, and how they look: one of STYLES."""
+    """Fields that stand together on the page, and their look, one of STYLES."""
 
     style: str
     fields: tuple[str, ...]
@@ -74,24 +75,25 @@ class Kind:
     """A kind of question. Values first, then what it does; each says where the engine asks for it."""
 
     slug: str
-    # The question in one sentence, and whether the title of a task is that sentence, or a name of its own.
+    # The question in one sentence, and whether the title of a task is that sentence, or a separate name.
     title: str
     titled_by_task: bool
     # What an answer is: a module of forms/.
     form: ModuleType
     # What its units are called, in the singular: post, record.
     noun: str
-    # The fields of its records as they stand on the page; none where it asks about a text.
+    # The fields of its records as they stand on the page; none if it asks about a text.
     layout: tuple[Block, ...] = ()
-    # Code -> name, meaning and key of the answers, in their order, best first; none where they are languages, or
-    # where people do not answer here.
+    # Code -> name, meaning and key of the answers, in their order, best first; none if the answers are languages, or
+    # if people do not answer here.
     answers: Mapping[str, Named] = field(default_factory=dict)
     # The labels of a task that names none.
     labels: Sequence[str] = ()
-    # Why a unit may be undefined: what is sent -> the words on its button; and the answer that has these reasons.
+    # Why a unit may be undefined: the code that is sent -> the words on its button; and the answer that has these
+    # reasons.
     reasons: Mapping[str, str] = field(default_factory=dict)
     undefined: str = ""
-    # Language -> Markdown that a new task's guidelines begin with.
+    # Language -> the Markdown with which a new task's guidelines begin.
     guidelines: Mapping[str, str] = field(default_factory=dict)
     # Templates: of the question in the queue, of a sheet of units (empty: they come one by one only), and of what an
     # adjudicator sees. An empty question: people answer elsewhere, and it is imported.
@@ -103,26 +105,26 @@ class Kind:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     # The designs by which its units may be drawn, the default first (designs.py).
     designs: tuple[str, ...] = ()
-    # The field whose records are drawn all together, and those of which equal values never part in a split.
+    # The field by whose value records are drawn together, and the fields whose equal values no split separates.
     together: str = ""
     apart: tuple[str, ...] = ()
     # What protects its numbers, besides several answers: of audit, decoys, gold answers, test.
     protections: frozenset[str] = frozenset()
-    # Whether units wait for people who may answer, however long; else they are sent on when these are too few.
+    # Whether units wait for people who may answer, however long; otherwise they are sent on when there are too few.
     waits: bool = False
-    # Whether languages may share a queue, as the table of routes says; else each has one of its own.
+    # Whether languages may share a queue, as the table of routes says; otherwise each language has its own.
     is_routed: bool = True
-    # The event by which a unit that no machine labels comes to people.
+    # The event by which a unit that machines do not label comes to people.
     enters_by: str = "disputed"
     # Where to find the language that a unit counts under in statistics: paths from a unit, the first that has one.
     language_paths: tuple[str, ...] = ()
-    # The same for agreement where the task declares no languages; none where it is not known.
+    # The same for agreement if the task declares no languages; none if the language is not known.
     spoken_paths: tuple[str, ...] = ()
     # Whether agreement counts units with one answer among its units.
     counts_single: bool = True
     # What is published: formats/ of goldsets/ -> what each is told; the columns of a row; what the rows in a set are
-    # counted by; what the manifest says besides what it says of every set; whether the set is split; whether rows that
-    # are left out tell why; the template of its card.
+    # counted by; the manifest's sections besides those of every set; whether the set is split; whether left-out rows
+    # tell why; the template of its card.
     formats: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     tallies: tuple[str, ...] = ()
@@ -132,41 +134,41 @@ class Kind:
     card: str = ""
     # Languages that a task's file adds to the list, by code.
     languages: Mapping[str, Language] = field(default_factory=dict)
-    # Whether a task that is given no title is called by the languages that it asks about.
+    # Whether the default title of a task names the languages that it asks about.
     titled_by_languages: bool = False
     # The text of its file; empty for a module.
     source: str = ""
 
     # Where a unit goes first: languages whose readers may be asked, the most likely first. routes: work/routes.py.
     candidates: Callable[[Unit, Any], list[str]] = field(kw_only=True)
-    # The queue in which waits what is in a language, and the queues of a task that readers of a language are asked for.
+    # The queue in which texts of a language wait, and the queues of a task that need readers of a language.
     queue: Callable[[str, Any], str] = field(kw_only=True)
     read_by: Callable[[str, Task, Any], list[str]] = field(kw_only=True)
-    # The label on which machines agree under the task's policy, or None.
+    # The label on which machines agree by the task's policy, or None.
     agreed: Callable[[Item, Task], str | None] = field(kw_only=True)
-    # Where a unit goes of which nobody else can be asked.
+    # Where a unit goes if nobody else can be asked about it.
     when_exhausted: Callable[[Unit], str] = field(kw_only=True)
     # The codes that may be answered to a unit.
     offered: Callable[[Unit], Sequence[str]] = field(kw_only=True)
-    # Raises ValueError with a sentence where an answer does not do for a unit.
+    # Raises ValueError with a sentence if an answer does not suit a unit.
     check: Callable[[Answer, Unit], None] = field(kw_only=True)
-    # What is shown of a unit besides its text, for `template`; permit: work/permit.py. It must depend on the task, on
-    # the annotator and on what is asked alone, never on votes, the queue or other people.
+    # What is shown of a unit besides its text, for `template`; permit: work/permit.py. It may depend only on the task,
+    # the annotator and what is asked, never on votes, the queue or other people.
     ask: Callable[[Unit, Any], dict[str, Any]] = field(kw_only=True)
-    # What an adjudicator is shown besides, for `bench`; blind: nothing of what detectors and people said.
+    # What else an adjudicator is shown, for `bench`; blind: nothing of what detectors and people said.
     advise: Callable[[Unit, bool], dict[str, Any]] = field(kw_only=True)
-    # What the list of what waits for adjudicators says of a unit: headings, and cells; answers: what people said.
+    # What the adjudicators' list says of a unit: headings, and cells; answers: what people said.
     list_heads: tuple[str, ...] = ()
     list_row: Callable[[Unit, Sequence[str]], list[str]] = field(kw_only=True)
-    # What a code is called; and a label where codes are shown, as before adjudicators and in the admin.
+    # The name of a code; and of a label where codes are shown, as to adjudicators and in the admin.
     called: Callable[[str], str] = field(kw_only=True)
     short: Callable[[str], str] = field(kw_only=True)
     # The labels that agreement tells apart, and what an answer to a question about `asked` counts as among them.
     compared: Callable[[Task], list[str]] = field(kw_only=True)
     compared_as: Callable[[str, str], str] = field(kw_only=True)
-    # Why judgments cannot be imported for its tasks, in a sentence; empty where they can.
+    # Why judgments cannot be imported for its tasks, in a sentence; empty if they can.
     refuses_imports: str = ""
-    # Why these values of options do not go together, in a sentence; empty where they do.
+    # Why these values of options do not fit together, in a sentence; empty if they do.
     faults: Callable[[Mapping[str, Any]], str] = lambda options: ""
 
     @property
@@ -181,12 +183,17 @@ class Kind:
 
     @property
     def answered_here(self) -> bool:
-        """Whether people answer it here; if not, what they said elsewhere is imported."""
+        """Whether people answer it here; if not, answers given elsewhere are imported."""
         return bool(self.template)
 
     @property
     def labels_are_languages(self) -> bool:
         return self.answered_here and not self.answers
+
+    @property
+    def asks_each(self) -> bool:
+        """Whether each language of a task has its own question, by whichever design its units are drawn."""
+        return bool(self.designs) and all(DESIGNS[design].asks_each for design in self.designs)
 
     def question(self, task: Task) -> str:
         """What is asked of every unit of a task."""
@@ -195,16 +202,20 @@ class Kind:
     def name(self, label: str, language: str = ENGLISH) -> str:
         """What a label is called wherever it is shown: Good, Yes, Perfect; German, Not German, Undefined.
 
-        language: of what is on the screen, in which answers may have names of their own.
+        language: that of the text on the screen, in which answers may have their own names.
         """
         return self.form.name(label, lambda code: self.called_in(language, code))
 
     def called_in(self, language: str, code: str) -> str:
-        """What a code is called beside a record in a language: its name in that, where it has one, else in English."""
+        """The name of a code beside a record in a language: its name in that language if it has one, else in
+        English.
+        """
         return self.answers[code].name(language) if code in self.answers else self.called(code)
 
     def finer(self, code: str) -> tuple[str, ...]:
-        """The labels that a coarse code stands for, as zh does for zh-CN and zh-TW; those that the file adds too."""
+        """The labels that a coarse code stands for, as zh does for zh-CN and zh-TW; those that the file adds are
+        included.
+        """
         listed = LANGUAGES[code].labels if code in LANGUAGES else ()
         return (*listed, *(each.code for each in self.languages.values() if each.under == code))
 
@@ -213,5 +224,7 @@ class Kind:
         return self.languages[code].under if code in self.languages else ""
 
     def known(self, code: str) -> bool:
-        """Whether a code is on the list of languages, with those that the file adds; what other files add is not."""
+        """Whether a code is on the list of languages or added by the file; languages that other files add do
+        not count.
+        """
         return code in LISTED or code in self.languages

@@ -1,4 +1,4 @@
-"""What a label says: `de` is German, `not-de` is something else than German, `und` is no one language."""
+"""What a label says: `de` is German, `not-de` is anything but German, `und` is no single language."""
 
 from corpora.core.languages import LANGUAGES, UND, finer
 
@@ -15,17 +15,17 @@ def is_negative(label: str) -> bool:
 
 
 def answer_about(asked: str, label: str) -> str | None:
-    """What a label that people gave elsewhere says to the question "Is this `asked`?"; None where it says nothing."""
+    """What a label that people gave elsewhere says to the question "Is this `asked`?"; None if it says nothing."""
     if label in (asked, negative(asked), UND):
         return label
-    # A coarse code such as zh is meant by each of its labels, and does not say which of them is meant by it.
+    # Each label of a coarse code such as zh means that code, but the code does not say which label is meant.
     if label in finer(asked):
         return asked
     return None if is_negative(label) or asked in finer(label) else negative(asked)
 
 
 def label_name(label: str) -> str:
-    """In English: German, Not German, Undefined; a code that is not known as it is."""
+    """In English: German, Not German, Undefined; an unknown code stays as it is."""
     if is_negative(label):
         return f"Not {label_name(label.removeprefix(_NOT))}"
     return "Undefined" if label == UND else LANGUAGES[label].name if label in LANGUAGES else label

@@ -11,7 +11,7 @@ from corpora.core.voting import agreed_label, rank_candidates
 
 
 def candidates(unit, routes):
-    """Languages by the detectors' summed reciprocal rank, kept where the task has a label for them."""
+    """Languages by the detectors' summed reciprocal rank, if the task has a label for them."""
     task = unit.task
     listed = set(task.labels)
     ranked = rank_candidates(unit.item.votes)
@@ -42,7 +42,7 @@ def check(answer: Answer, unit) -> None:
         raise ValueError(f"{answer.label!r} is not on this task's list of languages.")
     languages.check_reason(answer, UNDEFINED_REASONS)
     if answer.reason == UNLISTED and not answer.comment.strip():
-        raise ValueError("Write in the comment which language it is, since it is not on the list.")
+        raise ValueError("The language is not on the list. Write in the comment which one it is.")
 
 
 def ask(unit, permit):

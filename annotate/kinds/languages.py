@@ -14,7 +14,7 @@ from corpora.core.errors import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
 
-# Why a post has no one language: the four cases of the article's instructions, and the words on their buttons.
+# Why a post has no single language: the four cases of the article's instructions, and the words on their buttons.
 UNLISTED = "unlisted"
 UNDEFINED_REASONS = {
     "several": "fits several languages",
@@ -27,9 +27,9 @@ COLUMNS = (
     *("id", "label", "asked", "text", "stage", "stratum", "agreed", "chance", "audit_chance", "round", "judged_as"),
     *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
 )
-# What its manifest says besides.
+# The further sections of its manifest.
 SECTIONS = ("audit", "decoys", "agreement")
-# Where an adjudicator looks a text up. The text goes there only when a link is followed.
+# Where an adjudicator can look up a text. The text goes there only when a link is followed.
 SEARCHES = (
     ("Wiktionary", "https://en.wiktionary.org/w/index.php?search={}"),
     ("Wikipedia", "https://www.wikipedia.org/search-redirect.php?search={}"),
@@ -79,14 +79,14 @@ def about(asked: str) -> dict[str, Any]:
 
 
 def undefined(reasons: dict[str, str]) -> dict[str, Any]:
-    """The button Undefined and, by keys, why."""
+    """The button Undefined and the reasons, with their keys."""
     keyed = [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(reasons.items(), 1)]
     return {"und": UND, "reasons": keyed}
 
 
 def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
     if answer.reason and answer.label != UND:
-        raise ValueError("A reason goes with Undefined only.")
+        raise ValueError("Only Undefined can have a reason.")
     if answer.reason and answer.reason not in reasons:
         raise ValueError(f"{answer.reason!r} is not one of the reasons: {', '.join(reasons)}.")
 
@@ -103,7 +103,7 @@ def read_by(language: str, task, routes) -> list[str]:
 
 
 def when_exhausted(unit) -> str:
-    """Of a decoy nobody needs the label."""
+    """Nobody needs the label of a decoy."""
     return stages.DISCARDED if unit.known_answer else stages.ADJUDICATION
 
 

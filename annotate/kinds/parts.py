@@ -1,4 +1,4 @@
-"""The tables of a kind's file that need checks of their own: answers, options, guidelines, languages."""
+"""The tables of a kind's file that need special checks: answers, options, guidelines, languages."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -8,11 +8,19 @@ from annotate.core.option import OptionError
 from annotate.kinds.kind import ENGLISH, Kind, Named
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.tables import Table, nearest
-from corpora.core.languages import ADDED_KEYS, LISTED, Language, add_names, read_added
+from corpora.core.added_languages import ADDED_KEYS, add_names, read_added
+from corpora.core.languages import LISTED, Language, in_its_case
 
-MOST_BYTES = 1_000_000  # of guidelines, which stand whole on a page, and of a kind's file
-MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200  # characters: a code is one word, the others stand on a button
-# Physical keys, by what an English keyboard prints on them; and those that the page uses for itself (queue.js).
+MOST_BYTES = 1_000_000  # of guidelines, which one page shows whole, and of a kind's file
+MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200  # characters: a code is one word, the others appear on a button
+# Key of an answer's table -> what it says, for the documentation.
+ANSWER_KEYS: Mapping[str, str] = {
+    "code": "what is stored and exported",
+    "name": "what the button says, in English or by language",
+    "meaning": "what is said below the name, in English or by language; it may be left out",
+    "key": "1 to 9 or a to z; without one, the answers have 1 to 9 by their place",
+}
+# Physical keys, by what an English keyboard prints on them; and those that the page itself uses (queue.js).
 PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(1, 10)} | {
     letter: f"Key{letter.upper()}" for letter in "abcdefghijklmnopqrstuvwxyz"
 }
@@ -30,13 +38,13 @@ OF_THE_PAGE = {
 
 
 def answers(top: Table, known: Collection[str]) -> dict[str, Named]:
-    """Code -> what it is called and means, in their order; empty where there are none. known: codes of languages."""
+    """Code -> its name and meaning, in the file's order; empty if there are none. known: codes of languages."""
     found: dict[str, Named] = {}
     keys: dict[str, str] = {}
     names: dict[tuple[str, str], str] = {}
     tables = top.tables("answers")
     for place, table in enumerate(tables, 1):
-        table.check_keys(("code", "name", "meaning", "key"), "[[answers]]")
+        table.check_keys(ANSWER_KEYS, "[[answers]]")
         code = _code(table, found)
         key = _key(table)
         pressed = key or PHYSICAL.get(str(place), "")
@@ -49,18 +57,22 @@ def answers(top: Table, known: Collection[str]) -> dict[str, Named]:
         )
         for language, name in found[code].names.items():
             if (other := names.setdefault((language, name), code)) != code:
-                raise table.fault("name", f"{code} would be called {name} as {other} is; give one another name.")
+                raise table.fault(
+                    "name", f"{code} would be called {name}, like {other}; give one of them another name."
+                )
     if len(found) == 1:
-        raise top.fault("answers", "there is one answer only; add another [[answers]], or nothing is asked.")
+        raise top.fault("answers", "there is only one answer; add another [[answers]], since one alone asks nothing.")
     return found
 
 
 def _code(table: Table, found: Mapping[str, Named]) -> str:
-    code = table.text("code", 'write what is stored of it, such as code = "good"', MOST_CODE)
+    code = table.text("code", 'write the code that is stored, such as code = "good"', MOST_CODE)
     if any(character.isspace() for character in code):
-        raise table.fault("code", f"the code {code!r} has a space in it; write one word, and the rest as its name.")
+        raise table.fault(
+            "code", f"the code {code!r} has a space in it; write one word, and put the rest into its name."
+        )
     if code in found:
-        raise table.fault("code", f"the code {code} stands at two answers; give one of them another.")
+        raise table.fault("code", f"two answers have the code {code}; give one of them another code.")
     return code
 
 
@@ -72,12 +84,12 @@ def _key(table: Table) -> str:
     if key in OF_THE_PAGE:
         raise table.fault("key", f"the key {key} is that of {OF_THE_PAGE[key]} on the page; choose another.")
     if key not in PHYSICAL:
-        raise table.fault("key", f"{written!r} is no key that an answer can have; write one of 1 to 9 or a to z.")
+        raise table.fault("key", f"{written!r} is not a key that an answer can have; write one of 1 to 9 or a to z.")
     return PHYSICAL[key]
 
 
 def _by_language(table: Table, key: str, most: int, known: Collection[str]) -> dict[str, str]:
-    """Language -> words, written as words in English or as a table { en = …, de = … }."""
+    """Language -> words, given as English words or as a table { en = …, de = … }."""
     if key not in table.raw:
         raise table.fault(key, f'there is no {key}; write what people read, such as {key} = "Good".')
     value = table.raw[key]
@@ -89,7 +101,9 @@ def _by_language(table: Table, key: str, most: int, known: Collection[str]) -> d
         _check_language(words, code, known)
         words.check_words(code, f"the {key} in {code}", said, most)
     if ENGLISH not in value:
-        raise table.fault(key, f"{key} has no English words, which are for all other languages; add {ENGLISH} to it.")
+        raise table.fault(
+            key, f"{key} has no English words, which all other languages fall back on; add {ENGLISH} to it."
+        )
     return {code: said.strip() for code, said in value.items()}
 
 
@@ -97,13 +111,13 @@ def _by_language(table: Table, key: str, most: int, known: Collection[str]) -> d
 
 
 def options(table: Table, kind: Kind) -> dict[str, Any]:
-    """The kind's own defaults, with those of the file in their place."""
+    """The kind's own defaults, replaced by the file's."""
     given = {}
     for name, value in table.raw.items():
         if name not in OPTIONS:
-            raise table.fault(name, f"{name!r} is no option; {nearest(name, kind.options)}.")
+            raise table.fault(name, f"{name!r} is not an option; {nearest(name, kind.options)}.")
         if name not in kind.options:
-            raise table.fault(name, f"{name} is no option of such a kind; leave it out.")
+            raise table.fault(name, f"{name} is not an option of such a kind; leave it out.")
         option = OPTIONS[name]
         try:
             given[name] = option.check(value)
@@ -112,11 +126,11 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
             raise table.fault(name, said) from error
         for code in given[name] if isinstance(value, list) else ():
             if not kind.known(code):
-                raise table.fault(name, f"{name} names {code!r}, which is no language known here.")
+                raise table.fault(name, f"{name} names {code!r}, which is not a language known here.")
     values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | given
     if (wanted := values.get("aggregation", "")) and wanted not in kind.form.AGGREGATIONS:
         raise table.fault(
-            "aggregation", f"answers that are no grades have no {wanted}; leave it out, or write form = 'grades'."
+            "aggregation", f"answers that are not grades have no {wanted}; leave it out, or write form = 'grades'."
         )
     if fault := kind.faults(values):
         raise table.source.fault(table.at, _lowered(fault))
@@ -127,7 +141,7 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
 
 
 def languages(table: Table, *, stored: bool) -> dict[str, Language]:
-    """The languages that the file adds; stored: without those that have been listed since."""
+    """The languages that the file adds; stored: leaves out those that have been listed since."""
     found: dict[str, Language] = {}
     for code in table.raw:
         if stored and code in LISTED:
@@ -142,7 +156,7 @@ def languages(table: Table, *, stored: bool) -> dict[str, Language]:
 
 
 def add(table: Table, found: Mapping[str, Language]) -> None:
-    """Make the languages of the file known in this process. KindError where one is known by another name."""
+    """Make the languages of the file known in this process. KindError if one is known by another name."""
     for code, language in found.items():
         try:
             add_names({code: language})
@@ -150,38 +164,36 @@ def add(table: Table, found: Mapping[str, Language]) -> None:
             raise table.fault(code, _lowered(str(error))) from error
 
 
-def meant(code: str, known: Collection[str]) -> str:
-    """The known code that differs in case or dashes only; empty where there is none."""
-    sought = code.replace("_", "-").casefold()
-    return next((each for each in known if each.casefold() == sought), "")
-
-
 def _check_language(table: Table, code: str, known: Collection[str]) -> None:
-    """KindError where a key is no language's code."""
+    """KindError if a key is not a language's code."""
     if code not in known:
-        hint = f"the nearest is {near}" if (near := meant(code, known)) else "write one such as de, zh-CN or hi-Latn"
-        raise table.fault(code, f"{code!r} is no code of a language; {hint}.")
+        hint = (
+            f"the nearest is {near}" if (near := in_its_case(code, known)) else "write one such as de, zh-CN or hi-Latn"
+        )
+        raise table.fault(code, f"{code!r} is not a code of a language; {hint}.")
 
 
 def check_guidelines(table: Table, known: Collection[str]) -> None:
-    """KindError where they are no texts by language; their files are not looked at."""
+    """KindError if they are not texts by language; their files are not read."""
     for code in table.raw:
         _check_language(table, code, known)
         if not isinstance(table.raw[code], str) or not table.raw[code].strip():
-            raise table.fault(code, f'the guidelines in {code} are no text; name a file, such as {code} = "{code}.md".')
+            raise table.fault(
+                code, f'the guidelines in {code} are not text; name a file, such as {code} = "{code}.md".'
+            )
         if "\0" in table.raw[code]:
             raise table.fault(code, f"the guidelines in {code} hold a NUL, which no database keeps; take it out.")
 
 
 def guidelines(table: Table, folder: Path) -> dict[str, str]:
-    """Language -> Markdown: what stands there, if it is of several lines, or else in a file beside the kind's."""
+    """Language -> Markdown: the text itself, if it has several lines, otherwise that of a file beside the kind's."""
     texts = {}
     for code, written in table.raw.items():
         if "\n" in written:
             texts[code] = written
             continue
         if Path(written).is_absolute() or ".." in Path(written).parts:
-            raise table.fault(code, f"the guidelines {written} do not lie beside the kind's file; put them there.")
+            raise table.fault(code, f"the guidelines {written} are not beside the kind's file; put them there.")
         try:
             if (folder / written).stat().st_size > MOST_BYTES:
                 raise table.fault(code, f"the guidelines {folder / written} have more than {MOST_BYTES:,} bytes.")
@@ -189,15 +201,15 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
         except OSError as error:
             why = f"cannot be read: {error.strerror}"
             raise table.fault(
-                code, f"the guidelines {folder / written} {why}; write them, or mend the name."
+                code, f"the guidelines {folder / written} {why}; write them, or correct the name."
             ) from error
         except UnicodeDecodeError as error:
             raise table.fault(code, f"the guidelines {folder / written} are not UTF-8; save them as UTF-8.") from error
         if not texts[code].strip():
-            raise table.fault(code, f"the guidelines {folder / written} are empty; write what people are to go by.")
+            raise table.fault(code, f"the guidelines {folder / written} are empty; write what people should go by.")
     return texts
 
 
 def _lowered(sentence: str) -> str:
-    """As it goes on after the line's number."""
+    """The sentence as it goes on after the line's number."""
     return sentence[0].lower() + sentence[1:]

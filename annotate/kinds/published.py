@@ -1,6 +1,6 @@
 """Published formats that a kind made of a file can be exported in, and what each asks of the kind.
 
-goldsets/formats/ writes them; here is what a kind's file is checked against.
+goldsets/formats/ writes them; this module has what a kind's file is checked against.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Layout:
-    """What stands in a line, by the names of the fields. code: the answer that means yes, where that matters; numbers:
+    """The contents of a line, by the names of the fields. code: the answer that means yes, if that matters; numbers:
     whether answers must be numbers, by which the rows of a group are ranked.
     """
 
@@ -18,11 +18,11 @@ class Layout:
     numbers: bool = False
 
     def misfit(self, fields: tuple[str, ...], codes: tuple[str, ...]) -> str:
-        """What a kind with these fields and answers lacks for it; empty where it fits."""
+        """What a kind with these fields and answers lacks for this layout; empty if it fits."""
         if missing := [name for name in self.fields if name not in fields]:
             return f"needs the fields {', '.join(self.fields)}, and there is no {', '.join(missing)}"
         if self.code and self.code not in codes:
-            return f"needs an answer with the code {self.code!r}, by which pairs that fit are known"
+            return f"needs an answer with the code {self.code!r}, which marks the pairs that fit"
         if self.numbers and not all(code.isdecimal() for code in codes):
             return "needs answers whose codes are numbers, such as 4 for the best of five"
         return ""

@@ -1,6 +1,6 @@
 """TOML that says where it is wrong: its tables, read key by key, and the line on which each key stands.
 
-What the keys of a kind's file are is no matter of this module; files.py knows them.
+This module does not know the keys of a kind's file; files.py does.
 """
 
 import difflib
@@ -23,19 +23,19 @@ WORDS = {str: "a text in quotes", list: "a list in brackets", dict: "a table", i
 
 
 class KindError(ValueError):
-    """A kind's file that cannot be used; one sentence that says where, why and what to do."""
+    """A kind's file cannot be used; one sentence says where, why and what to do."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file's text under its name, and on which line each of its keys stands."""
+    """A file's text under its name, and the line of each of its keys."""
 
     name: str
     text: str
     lines: Mapping[Path, int]
 
     def fault(self, at: Path, sentence: str) -> KindError:
-        """The line is that of the key itself or, where that is in a value, of the innermost one around it."""
+        """The line is that of the key itself or, if that is inside a value, of the innermost key around it."""
         while at and at not in self.lines:
             at = at[:-1]
         return KindError(f"{self.name}, line {self.lines.get(at, 1)}: {sentence}")
@@ -43,7 +43,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the file and where it stands; what is taken out of it has the type that is asked for."""
+    """A table of the file and its place; each value taken from it has the requested type."""
 
     source: Source
     raw: Mapping[str, Any]
@@ -53,20 +53,20 @@ class Table:
         return self.source.fault((*self.at, key), sentence)
 
     def check_keys(self, known: Collection[str], what: str) -> None:
-        """KindError for the first key that there is not. what: whose keys, in a sentence."""
+        """KindError for the first unknown key. what: whose keys they are, in a sentence."""
         for key in self.raw:
             if key not in known:
-                raise self.fault(key, f"{key!r} is no key of {what}; {nearest(key, known)}.")
+                raise self.fault(key, f"{key!r} is not a key of {what}; {nearest(key, known)}.")
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
-        """The value, which must be of a type; the default where there is none."""
+        """The value, which must have the type; the default if there is none."""
         value = self.raw.get(key, default)
         if key in self.raw and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
             raise self.fault(key, f"{key} is {_shown(value)}; it must be {WORDS[kind]}.")
         return value
 
     def text(self, key: str, advice: str = "", most: int = 0) -> str:
-        """Words on one line; advice: what to write where they are missing, empty if they may be."""
+        """Words on one line; advice: what to write if they are missing, empty if they may be missing."""
         value = self.take(key, str)
         if value is None:
             if advice:
@@ -76,27 +76,27 @@ class Table:
         return value.strip()
 
     def check_words(self, key: str | int, what: str, value: object, most: int = 0) -> None:
-        """KindError where a value is no words on one line, or has more than `most` characters."""
+        """KindError if a value is not words on one line, or has more than `most` characters."""
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise self.fault(key, f"{what} is {_shown(value)}; write a word or a few in quotes, on one line.")
         if most and len(value.strip()) > most:
             raise self.fault(key, f"{what} has {len(value.strip()):,} characters; shorten it to {most} or fewer.")
 
     def words(self, key: str) -> list[str]:
-        """A list of words, in which none stands twice; empty where there is none."""
+        """A list of words without repeats; empty if there is none."""
         values = self.take(key, list, [])
         for value in values:
             self.check_words(key, f"an entry of {key}", value)
             if values.count(value) > 1:
-                raise self.fault(key, f"{value!r} stands twice in {key}; leave one out.")
+                raise self.fault(key, f"{value!r} is in {key} twice; leave one out.")
         return list(values)
 
     def table(self, key: str) -> "Table":
-        """A table in it, empty where there is none."""
+        """A table in this table, empty if there is none."""
         return Table(self.source, self.take(key, dict, {}), (*self.at, key))
 
     def tables(self, key: str) -> list["Table"]:
-        """A list of tables in it, each written [[key]]; empty where there is none."""
+        """A list of tables in this table, each written [[key]]; empty if there is none."""
         values = self.raw.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
             raise self.fault(key, f"{key} is {_shown(values)}; write [[{key}]] above each, in doubled brackets.")
@@ -104,7 +104,7 @@ class Table:
 
 
 def read_tables(name: str, text: str) -> Table:
-    """The top of a TOML text. KindError, with the line, where it is no TOML."""
+    """The top of a TOML text. KindError, with the line, if it is not TOML."""
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -112,11 +112,11 @@ def read_tables(name: str, text: str) -> Table:
         line = found[1] if found and found[1] else 1 + text.rstrip("\n").count("\n")
         reason = _AT.sub("", str(error))
         raise KindError(
-            f"{name}, line {line}: this is not TOML ({reason}); mend that line or the one above."
+            f"{name}, line {line}: this is not TOML ({reason}); correct that line or the one above."
         ) from error
     except (ValueError, RecursionError) as error:
-        # What the reader of TOML leaves to Python: numbers of thousands of digits, brackets in brackets.
-        raise KindError(f"{name}: a number is too long, or brackets stand too deep in one another.") from error
+        # Faults that the TOML reader leaves to Python: numbers of thousands of digits, brackets in brackets.
+        raise KindError(f"{name}: a number is too long, or brackets are nested too deeply.") from error
     lines: dict[Path, int] = {}
     for at, line in _keys(text):
         lines.setdefault(at, line)
@@ -124,7 +124,7 @@ def read_tables(name: str, text: str) -> Table:
 
 
 def nearest(given: str, known: Collection[str]) -> str:
-    """What may have been meant, in words; where nothing is near, all that there is."""
+    """What may have been meant, in words; if nothing is near, all the known names."""
     folded = {each.casefold(): each for each in known}
     near = difflib.get_close_matches(given.casefold(), folded, n=1, cutoff=0.5)
     return f"the nearest is {folded[near[0]]}" if near else f"there is {', '.join(known) or 'none'}"
@@ -139,7 +139,7 @@ def _shown(value: object) -> str:
 
 
 def _keys(text: str) -> Iterator[tuple[Path, int]]:
-    """Each key of a TOML text that has been read without fault, with its line; not those inside values."""
+    """Each key of a valid TOML text, with its line; keys inside values are left out."""
     at: Path = ()
     counts: dict[Path, int] = {}
     for line, written in _statements(text):
@@ -158,7 +158,7 @@ def _keys(text: str) -> Iterator[tuple[Path, int]]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Headers and pairs, each with the line that it begins on; a value may go on over several lines."""
+    """Headers and pairs, each with the line on which it begins; a value may span several lines."""
     line, depth, begun, written = 1, 0, 1, ""
     for token in _TOKEN.finditer(text + "\n"):
         found = token[0]

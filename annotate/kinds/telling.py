@@ -1,19 +1,18 @@
-"""What people will see of a kind, and what becomes of their answers: in English, a paragraph of lines each."""
+"""What people will see of a kind, and what becomes of their answers, in English paragraphs."""
 
 from collections.abc import Iterator
 
 from annotate.core.aggregation import at_first
 from annotate.kinds.declared import choices_of
-from annotate.kinds.designs import DESIGNS
 from annotate.kinds.kind import ENGLISH, STYLES, Kind
 from annotate.kinds.options import OPTIONS
 from corpora.core.languages import LANGUAGES
 
-MANY = 12  # languages that are named one by one
+MANY = 12  # languages that are named singly
 
 
 def tell(kind: Kind) -> str:
-    """The whole, for whoever writes the file."""
+    """The whole description, for the author of the file."""
     return "\n".join(
         line
         for part in (_question, _shown, _answers, _asked, _watched, _kept, _published, _guidelines, _languages)
@@ -31,7 +30,7 @@ def _some(codes) -> str:
 
 
 def value(kind: Kind, name: str):
-    """What an option is in a task that is given no other."""
+    """The value of an option in a task for which none is given."""
     option = OPTIONS[name]
     return kind.defaults.get(name, option.default) if name in kind.options else option.off
 
@@ -57,8 +56,8 @@ def _answers(kind: Kind) -> Iterator[str]:
     if kind.answers:
         order = ", the best first" if "median" in kind.form.AGGREGATIONS else ""
         yield f"They answer with a button or its key{order}, or skip with the space bar:"
-    elif all(DESIGNS[design].asks_each for design in kind.designs):
-        yield "Each post is asked about with one language, for which the task is opened; they answer Yes (1) or No (2)."
+    elif kind.asks_each:
+        yield "The question names one of the languages for which the task is opened; people answer Yes (1) or No (2)."
     else:
         yield f"They answer with a language: {_some(kind.labels)}."
     if kind.reasons:
@@ -74,9 +73,9 @@ def _answers(kind: Kind) -> Iterator[str]:
 def _asked(kind: Kind) -> Iterator[str]:
     asked = value(kind, "redundancy")
     first = at_first(asked, stop_early=value(kind, "stop_early"))
-    early = f", and {first} first, the others where these do not agree" if first < asked else ""
+    early = f", {first} of them at first, the others if these do not agree" if first < asked else ""
     extra = value(kind, "extra_answers")
-    more = f", up to {extra} more where none prevails" if extra else ""
+    more = f", up to {extra} more if none prevails" if extra else ""
     yield f"Each {kind.noun} is for {asked} {'person' if asked == 1 else 'people'}{early}{more}."
     if asked > 1:
         conflict = "is left out" if value(kind, "on_conflict") == "DISCARDED" else "goes to an adjudicator"
@@ -87,27 +86,31 @@ def _watched(kind: Kind) -> Iterator[str]:
     if items := value(kind, "test_items"):
         tries = value(kind, "tries")
         yield (
-            f"Before they begin they take a test of {items} questions, {value(kind, 'pass_mark'):.0%} of them to be "
-            f"right, {tries} {'time' if tries == 1 else 'times'} at most."
+            f"Before they begin they take a test of {items} questions, of which {value(kind, 'pass_mark'):.0%} must "
+            f"be right, {tries} {'time' if tries == 1 else 'times'} at most."
         )
     elif "test" in kind.protections:
         yield "Nobody is tested before they begin."
     if share := value(kind, "gold_share"):
-        yield f"Of what each is given {share:.0%} has a known answer, if the task is opened with --gold."
+        yield f"Of the units given to a person, {share:.0%} have a known answer, if the task is opened with --gold."
     elif "gold answers" in kind.protections:
         yield "No known answers are hidden among the work."
     if audit := value(kind, "audit_share"):
         yield f"Of the posts on which the detectors agree, {audit:.0%} are read by people all the same."
     if decoys := value(kind, "decoy_share"):
-        yield f"For each post there are {decoys:g} decoys, known not to be in the language."
+        yield f"For each post, {decoys:g} decoys are hidden: posts known not to be in the language."
 
 
 def _kept(kind: Kind) -> Iterator[str]:
     if kind.together:
-        yield f"Records of equal {kind.together} are drawn all together."
+        yield f"Records with the same {kind.together} are drawn together."
     if kind.splits:
         apart = " or ".join(kind.apart)
-        yield f"Records of equal {apart} are never parted by a split." if apart else "Any record may be in any split."
+        yield (
+            f"Records with the same {apart} are never in different splits."
+            if apart
+            else "Any record may be in any split."
+        )
 
 
 def _published(kind: Kind) -> Iterator[str]:
@@ -119,15 +122,15 @@ def _guidelines(kind: Kind) -> Iterator[str]:
     if not kind.answered_here:
         return
     if not kind.guidelines:
-        yield "There are no guidelines: give some, or people have the question alone."
+        yield "There are no guidelines: without any, people have only the question."
         return
     others = f"English ({ENGLISH})" if ENGLISH in kind.guidelines else _name(next(iter(kind.guidelines)))
-    yield f"Guidelines in {_some(sorted(kind.guidelines))}; whoever works in another language reads them in {others}."
+    yield f"Guidelines in {_some(sorted(kind.guidelines))}; people who work in another language read them in {others}."
 
 
 def _languages(kind: Kind) -> Iterator[str]:
     for code, language in kind.languages.items():
         own = f", in itself {language.autonym}" if language.autonym != language.name else ""
         script = f", written in {language.script}" if language.script else ""
-        under = f"; what detectors call {_name(language.under)} may be it" if language.under else ""
+        under = f"; what detectors call {_name(language.under)} may be this language" if language.under else ""
         yield f"It adds the language {language.name} ({code}){own}{script}{under}."

@@ -12,7 +12,7 @@ from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED
 from corpora.core.languages import UND
 
-# A language that is on no list is some other language: No.
+# A language that is not on any list is another language, so the answer is No.
 REASONS = {reason: words for reason, words in UNDEFINED_REASONS.items() if reason != UNLISTED}
 # What agreement tells apart, whatever language was asked about.
 YES, NO = "yes", "no"
@@ -26,7 +26,7 @@ def check(answer: Answer, unit) -> None:
     if not answer.label:
         raise ValueError("No answer was chosen. Say yes or no, or Undefined.")
     if answer.label not in offered(unit):
-        raise ValueError(f"{answer.label!r} is no answer here; it is {', '.join(offered(unit)[:-1])} or {UND}.")
+        raise ValueError(f"{answer.label!r} is not an answer here; it is {', '.join(offered(unit)[:-1])} or {UND}.")
     languages.check_reason(answer, REASONS)
 
 
@@ -44,14 +44,14 @@ KIND = languages.about_languages(
     sheet="annotate/sheet.html",
     bench="annotate/bench_verify.html",
     options=(*ASKED, "overlap_share", "decoy_share"),
-    # One language is asked about, so there is one queue: a second reader of it rather than a second language.
+    # One language is asked about, so there is one queue: a second reader of it is asked, not a second language.
     defaults={"rounds": 1, "skip_limit": 2},
     designs=("recall", "precision"),
     protections=frozenset({"decoys"}),
     language_paths=("asked",),
     card="annotate/card_verify.md",
     candidates=lambda unit, routes: routes.with_extras([unit.asked]),
-    # What detectors say is what is being verified.
+    # What the detectors say is being verified.
     agreed=lambda item, task: None,
     offered=offered,
     check=check,
@@ -60,7 +60,7 @@ KIND = languages.about_languages(
     compared=lambda task: [YES, NO, UND],
     compared_as=compared_as,
     refuses_imports=(
-        "asks about one language at a time, and a file of judgments does not say about which; import them as a task of "
-        "their own."
+        "asks about one language at a time, and a file of judgments does not say about which; import them as a new "
+        "task."
     ),
 )

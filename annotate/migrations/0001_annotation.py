@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                 (
                     "queue",
                     models.CharField(
-                        help_text="the queue that its posts wait in; languages that name one queue share it",
+                        help_text="the queue in which its posts wait; languages that name the same queue share it",
                         max_length=16,
                     ),
                 ),
@@ -60,14 +60,14 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="languages to try after this one though no detector names them: hi-Latn after hi",
+                        help_text="languages to try after this one although no detector names them: hi-Latn after hi",
                     ),
                 ),
                 (
                     "never_agree",
                     models.BooleanField(
                         default=False,
-                        help_text="in tasks opened from now on, the detectors' agreement on it counts for nothing",
+                        help_text="in tasks opened from now on, the detectors' agreement on this language does not count",
                     ),
                 ),
             ],
@@ -128,7 +128,7 @@ class Migration(migrations.Migration):
                 ("place", models.PositiveSmallIntegerField(blank=True, null=True)),
                 ("round", models.PositiveSmallIntegerField()),
                 ("queue", models.CharField(max_length=16)),
-                ("sheet", models.BooleanField(default=False, help_text="handed out among others on one sheet")),
+                ("sheet", models.BooleanField(default=False, help_text="handed out with others on one sheet")),
                 ("opened_at", models.DateTimeField()),
                 ("expires_at", models.DateTimeField()),
                 ("closed_at", models.DateTimeField(blank=True, null=True)),
@@ -182,7 +182,9 @@ class Migration(migrations.Migration):
                 ("answered_at", models.DateTimeField()),
                 (
                     "active_seconds",
-                    models.FloatField(help_text="time at work on it, idling cut off; null if not measured", null=True),
+                    models.FloatField(
+                        help_text="working time on it without idle time; null if not measured", null=True
+                    ),
                 ),
                 ("voided_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -195,7 +197,7 @@ class Migration(migrations.Migration):
                     "voided_by",
                     models.ForeignKey(
                         blank=True,
-                        help_text="the manager who voided it; nobody where it was taken back",
+                        help_text="the manager who voided it; empty if the annotator took it back",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         to=settings.AUTH_USER_MODEL,
@@ -223,19 +225,21 @@ class Migration(migrations.Migration):
                     "kind_file",
                     models.TextField(
                         blank=True,
-                        help_text="the TOML that its kind was made of when it was opened; later edits change nothing",
+                        help_text="the TOML file of its kind when the task was opened; later edits of the file change nothing",
                     ),
                 ),
                 (
                     "labels",
                     models.JSONField(
-                        help_text="what may be answered: codes of languages, besides und, or a record's labels"
+                        help_text="what may be answered: language codes, in addition to und, or a record's labels"
                     ),
                 ),
                 (
                     "languages",
                     models.JSONField(
-                        blank=True, default=list, help_text="of the records; empty where the labels are the languages"
+                        blank=True,
+                        default=list,
+                        help_text="the records' languages; empty if the labels are the languages",
                     ),
                 ),
                 ("is_open", models.BooleanField(default=True, help_text="a closed task hands out no more work")),
@@ -244,7 +248,7 @@ class Migration(migrations.Migration):
                 (
                     "draws",
                     models.ManyToManyField(
-                        help_text="of one corpus and one design", related_name="tasks", to="corpora.draw"
+                        help_text="draws from one corpus and by one design", related_name="tasks", to="corpora.draw"
                     ),
                 ),
             ],
@@ -261,10 +265,15 @@ class Migration(migrations.Migration):
                 (
                     "major",
                     models.PositiveSmallIntegerField(
-                        default=1, help_text="a new one changes what is right: everybody takes the test again"
+                        default=1, help_text="a new major version changes what is right: everybody takes the test again"
                     ),
                 ),
-                ("minor", models.PositiveSmallIntegerField(default=0, help_text="a new one says the same better")),
+                (
+                    "minor",
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="a new minor version says the same thing better"
+                    ),
+                ),
                 ("text", models.TextField(help_text="Markdown")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
@@ -290,7 +299,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("label", models.TextField(help_text="the canonical text of the right answer")),
-                ("explanation", models.TextField(blank=True, help_text="why, in the language of the record")),
+                (
+                    "explanation",
+                    models.TextField(blank=True, help_text="why it is right, in the language of the record"),
+                ),
                 (
                     "item",
                     models.ForeignKey(
@@ -331,7 +343,7 @@ class Migration(migrations.Migration):
                 (
                     "guidelines",
                     models.ForeignKey(
-                        help_text="the version it was taken under",
+                        help_text="the version under which it was taken",
                         on_delete=django.db.models.deletion.PROTECT,
                         to="annotate.guidelines",
                     ),
@@ -378,7 +390,7 @@ class Migration(migrations.Migration):
                     "trial",
                     models.OneToOneField(
                         blank=True,
-                        help_text="that was passed",
+                        help_text="the test that was passed",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         to="annotate.trial",
@@ -423,13 +435,13 @@ class Migration(migrations.Migration):
                     "asked",
                     models.CharField(
                         blank=True,
-                        help_text="the language that is asked about: Is this X?; empty where any may be said",
+                        help_text="the language that the question names (Is this X?); empty if any language may be answered",
                         max_length=16,
                     ),
                 ),
                 (
                     "position",
-                    models.PositiveBigIntegerField(help_text="rank in the draw: the order in which it is served"),
+                    models.PositiveBigIntegerField(help_text="rank in the draw, by which it is handed out"),
                 ),
                 (
                     "stage",
@@ -447,18 +459,20 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("redundancy", models.PositiveSmallIntegerField(help_text="answers asked for")),
+                ("redundancy", models.PositiveSmallIntegerField(help_text="how many answers it asks for")),
                 ("candidates", models.JSONField(default=list, help_text="languages, most likely first")),
                 ("visited", models.JSONField(default=list, help_text="queues that the unit has been in")),
                 ("round", models.PositiveSmallIntegerField(default=0)),
                 (
                     "language",
-                    models.CharField(blank=True, help_text="the queue it is in, or was in last", max_length=16),
+                    models.CharField(blank=True, help_text="the queue in which it is, or was last", max_length=16),
                 ),
-                ("label", models.TextField(blank=True, help_text="the canonical text of the answer that it came to")),
+                ("label", models.TextField(blank=True, help_text="the canonical text of its final answer")),
                 (
                     "agreed_label",
-                    models.CharField(blank=True, help_text="what the detectors agreed on, if they did", max_length=64),
+                    models.CharField(
+                        blank=True, help_text="the label on which the detectors agreed, if they did", max_length=64
+                    ),
                 ),
                 (
                     "audited",
@@ -466,20 +480,22 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "recheck",
-                    models.BooleanField(default=False, help_text="if audited, an adjudicator checks it in any case"),
+                    models.BooleanField(
+                        default=False, help_text="an adjudicator checks it in any case, if it is audited"
+                    ),
                 ),
                 (
                     "known_answer",
                     models.TextField(
                         blank=True,
-                        help_text="known beforehand: a decoy or gold answer hidden among the work, and never exported",
+                        help_text="the known answer of a hidden decoy or gold answer; such a unit is never exported",
                     ),
                 ),
                 (
                     "honeypot",
                     models.BooleanField(
                         default=False,
-                        help_text="a gold answer that everybody is asked for, again and again, and that gets no label",
+                        help_text="a gold answer that is asked of everybody and never gets a label",
                     ),
                 ),
                 (
@@ -502,7 +518,7 @@ class Migration(migrations.Migration):
                     "reused_from",
                     models.ForeignKey(
                         blank=True,
-                        help_text="the unit of another task whose label it took",
+                        help_text="the unit of another task from which it took its label",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="reused_as",
@@ -600,11 +616,16 @@ class Migration(migrations.Migration):
             name="Pause",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("right", models.PositiveIntegerField(help_text="known answers given, since the pause before")),
-                ("asked", models.PositiveIntegerField(help_text="of so many asked for")),
+                (
+                    "right",
+                    models.PositiveIntegerField(
+                        help_text="how many known answers were given rightly since the previous pause"
+                    ),
+                ),
+                ("asked", models.PositiveIntegerField(help_text="how many known answers were asked for")),
                 (
                     "reason",
-                    models.TextField(blank=True, help_text="those that managers gave; empty where the rule paused"),
+                    models.TextField(blank=True, help_text="the managers' reasons; empty if the rule paused"),
                 ),
                 ("at", models.DateTimeField()),
                 ("lifted_at", models.DateTimeField(blank=True, null=True)),

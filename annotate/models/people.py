@@ -1,4 +1,4 @@
-"""People: who answers, which languages they read, and the links by which they come in."""
+"""People: annotators, the languages they read, and the links by which they set their passwords."""
 
 import secrets
 
@@ -9,12 +9,12 @@ from django.db.models import Q
 
 
 def new_pseudonym() -> str:
-    """A name for exports that tells nothing about the person."""
+    """A name for exports that tells nothing about its person."""
     return f"annotator-{secrets.token_hex(4)}"
 
 
 class Annotator(models.Model):
-    """A person who answers, and settles if they are an adjudicator. Managers are Django's staff users."""
+    """A person who answers, and who settles if they are an adjudicator. Managers are Django's staff users."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
     pseudonym = models.CharField(max_length=40, unique=True, default=new_pseudonym, editable=False)
@@ -29,15 +29,15 @@ class Annotator(models.Model):
         return self.user.get_full_name() or self.user.username
 
     def one_at_a_time(self) -> None:
-        """Have whatever else this person does, or a manager for them, wait for the end of this transaction.
+        """Make anything else that this person does, or a manager does to them, wait for the end of this transaction.
 
-        no_key: or else an answer, which names the annotator and has its unit locked, would wait as well.
+        no_key: otherwise an answer, which refers to the annotator and holds its unit's lock, would wait as well.
         """
         Annotator.objects.select_for_update(no_key=True).get(pk=self.pk)
 
 
 class AnnotatorLanguage(models.Model):
-    """That a person reads a language, and how well."""
+    """A language that a person reads, and how well they read it."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="languages")
     language = models.CharField(max_length=16)

@@ -1,4 +1,4 @@
-"""What protects the numbers: known answers, tests on them, who has passed, and who is paused."""
+"""What protects the numbers: known answers, tests on them, qualifications and pauses."""
 
 from django.conf import settings
 from django.db import models
@@ -17,7 +17,7 @@ class GoldAnswer(models.Model):
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="gold_answers")
     purpose = models.CharField(max_length=8, choices=[(p, p) for p in (PRACTICE, TEST, QUEUE)])
     label = models.TextField(help_text="the canonical text of the right answer")
-    explanation = models.TextField(blank=True, help_text="why, in the language of the record")
+    explanation = models.TextField(blank=True, help_text="why it is right, in the language of the record")
 
     class Meta:
         ordering = ["pk"]
@@ -36,7 +36,9 @@ class Trial(models.Model):
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="trials")
     language = models.CharField(max_length=16)
     kind = models.CharField(max_length=8, choices=[(k, k) for k in (PRACTICE, TEST)])
-    guidelines = models.ForeignKey(Guidelines, on_delete=models.PROTECT, help_text="the version it was taken under")
+    guidelines = models.ForeignKey(
+        Guidelines, on_delete=models.PROTECT, help_text="the version under which it was taken"
+    )
     number = models.PositiveSmallIntegerField(help_text="1 for the first of its kind under a major version")
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -63,7 +65,7 @@ class Trial(models.Model):
 
 
 class TrialAnswer(models.Model):
-    """One question of a trial, and what was answered."""
+    """One question of a trial, and its answer."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
     gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
@@ -87,13 +89,15 @@ class TrialAnswer(models.Model):
 
 
 class Qualification(models.Model):
-    """That a person may work in a language of a task, under one major version of its guidelines."""
+    """The permission of a person to work in a language of a task, under one major version of its guidelines."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="qualifications")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="qualifications")
     language = models.CharField(max_length=16)
     major = models.PositiveSmallIntegerField()
-    trial = models.OneToOneField(Trial, on_delete=models.PROTECT, null=True, blank=True, help_text="that was passed")
+    trial = models.OneToOneField(
+        Trial, on_delete=models.PROTECT, null=True, blank=True, help_text="the test that was passed"
+    )
     granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True)
     at = models.DateTimeField()
 
@@ -113,13 +117,13 @@ class Qualification(models.Model):
 
 
 class Pause(models.Model):
-    """That a person is given no more work of a task, until a manager lifts it."""
+    """A pause: the person is given no more work of the task until a manager lifts it."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="pauses")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="pauses")
-    right = models.PositiveIntegerField(help_text="known answers given, since the pause before")
-    asked = models.PositiveIntegerField(help_text="of so many asked for")
-    reason = models.TextField(blank=True, help_text="those that managers gave; empty where the rule paused")
+    right = models.PositiveIntegerField(help_text="how many known answers were given rightly since the previous pause")
+    asked = models.PositiveIntegerField(help_text="how many known answers were asked for")
+    reason = models.TextField(blank=True, help_text="the managers' reasons; empty if the rule paused")
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="pauses_ordered"
     )

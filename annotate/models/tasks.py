@@ -1,4 +1,4 @@
-"""Tasks: one question asked of a draw, its guidelines by version, and where what is in a language waits."""
+"""Tasks: one question asked of a draw, its guidelines by version, and the queues in which languages wait."""
 
 from functools import cached_property
 
@@ -12,19 +12,19 @@ from corpora.models import Draw
 
 
 class LanguageRoute(models.Model):
-    """Where posts go that the detectors think are in a language. A language without a row has a queue of its own."""
+    """The queue of posts that the detectors think are in a language. A language without a row has its own queue."""
 
     language = models.CharField(max_length=16, unique=True)
     queue = models.CharField(
-        max_length=16, help_text="the queue that its posts wait in; languages that name one queue share it"
+        max_length=16, help_text="the queue in which its posts wait; languages that name the same queue share it"
     )
     extra_candidates = models.JSONField(
         default=list,
         blank=True,
-        help_text="languages to try after this one though no detector names them: hi-Latn after hi",
+        help_text="languages to try after this one although no detector names them: hi-Latn after hi",
     )
     never_agree = models.BooleanField(
-        default=False, help_text="in tasks opened from now on, the detectors' agreement on it counts for nothing"
+        default=False, help_text="in tasks opened from now on, the detectors' agreement on this language does not count"
     )
 
     class Meta:
@@ -35,7 +35,7 @@ class LanguageRoute(models.Model):
 
 
 def _option(name: str) -> property:
-    """An option as an attribute of the task, which holds its value if its kind has it."""
+    """An option as an attribute of the task, which holds a value for it if its kind has the option."""
 
     def value(task):
         return task.options.get(name, OPTIONS[name].off)
@@ -52,8 +52,8 @@ _Options = type("_Options", (), {name: _option(name) for name in OPTIONS})
 
 class Tasks(models.QuerySet):
     def for_work(self, annotator):
-        """With what handing out work asks of each, so that it is not asked one by one: its seed, whether the annotator
-        is paused in it.
+        """The tasks with what handing out work needs of each, so that it is not read one by one: the seed, and whether
+        the annotator is paused.
         """
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
@@ -69,15 +69,20 @@ class Task(_Options, models.Model):
     title = models.CharField(max_length=200)
     kind_slug = models.CharField("kind", max_length=64)
     kind_file = models.TextField(
-        blank=True, help_text="the TOML that its kind was made of when it was opened; later edits change nothing"
+        blank=True,
+        help_text="the TOML file of its kind when the task was opened; later edits of the file change nothing",
     )
-    draws = models.ManyToManyField("corpora.Draw", related_name="tasks", help_text="of one corpus and one design")
-    labels = models.JSONField(help_text="what may be answered: codes of languages, besides und, or a record's labels")
+    draws = models.ManyToManyField(
+        "corpora.Draw", related_name="tasks", help_text="draws from one corpus and by one design"
+    )
+    labels = models.JSONField(
+        help_text="what may be answered: language codes, in addition to und, or a record's labels"
+    )
     languages = models.JSONField(
-        default=list, blank=True, help_text="of the records; empty where the labels are the languages"
+        default=list, blank=True, help_text="the records' languages; empty if the labels are the languages"
     )
     is_open = models.BooleanField(default=True, help_text="a closed task hands out no more work")
-    # Those that its kind has, each with its value.
+    # The options of its kind, each with its value.
     options = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -100,7 +105,7 @@ class Task(_Options, models.Model):
 
     @cached_property
     def seed(self) -> str:
-        """That of its draws, which all have one, and which larger draws keep."""
+        """The seed of its draws; they all share it, and larger draws keep it."""
         return self.draw.seed
 
     @property
@@ -110,14 +115,14 @@ class Task(_Options, models.Model):
 
 
 class Guidelines(models.Model):
-    """What the annotators of a task are told, in one language; a change is a new version, and what was read stays."""
+    """What the annotators of a task are told, in one language; a change makes a new version and keeps the old one."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="guidelines")
     language = models.CharField(max_length=16)
     major = models.PositiveSmallIntegerField(
-        default=1, help_text="a new one changes what is right: everybody takes the test again"
+        default=1, help_text="a new major version changes what is right: everybody takes the test again"
     )
-    minor = models.PositiveSmallIntegerField(default=0, help_text="a new one says the same better")
+    minor = models.PositiveSmallIntegerField(default=0, help_text="a new minor version says the same thing better")
     text = models.TextField(help_text="Markdown")
     created_at = models.DateTimeField(auto_now_add=True)
 

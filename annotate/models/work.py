@@ -1,4 +1,4 @@
-"""Work: units, who has which of them open, what was said of them, and how they moved.
+"""Work: units, the leases on them, what people said of them, and how they moved.
 
 The database refuses what must never be; work/ explains why. Judgments and transitions are only ever added: a
 judgment that no longer counts is voided.
@@ -14,14 +14,14 @@ from annotate.models.tasks import Task
 
 
 class Units(models.QuerySet):
-    """What counts of units, said here once."""
+    """Which units count, decided here once."""
 
     def work(self):
-        """Those that are to get a label: no gold answers hidden among them, which everybody is asked for."""
+        """Units that need a label: without the hidden gold answers, which everybody is asked."""
         return self.filter(honeypot=False)
 
     def exported(self):
-        """Those that are published: none whose answer was known beforehand."""
+        """Units that are published: none whose answer was known beforehand."""
         return self.filter(known_answer="")
 
     def queued(self):
@@ -37,16 +37,18 @@ class Unit(models.Model):
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units")
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units")
     asked = models.CharField(
-        max_length=16, blank=True, help_text="the language that is asked about: Is this X?; empty where any may be said"
+        max_length=16,
+        blank=True,
+        help_text="the language that the question names (Is this X?); empty if any language may be answered",
     )
-    position = models.PositiveBigIntegerField(help_text="rank in the draw: the order in which it is served")
+    position = models.PositiveBigIntegerField(help_text="rank in the draw, by which it is handed out")
     stage = models.CharField(max_length=16, choices=[(s, s) for s in stages.STAGES], default=stages.NEW)
-    redundancy = models.PositiveSmallIntegerField(help_text="answers asked for")
+    redundancy = models.PositiveSmallIntegerField(help_text="how many answers it asks for")
     candidates = models.JSONField(default=list, help_text="languages, most likely first")
     visited = models.JSONField(default=list, help_text="queues that the unit has been in")
     round = models.PositiveSmallIntegerField(default=0)
-    language = models.CharField(max_length=16, blank=True, help_text="the queue it is in, or was in last")
-    label = models.TextField(blank=True, help_text="the canonical text of the answer that it came to")
+    language = models.CharField(max_length=16, blank=True, help_text="the queue in which it is, or was last")
+    label = models.TextField(blank=True, help_text="the canonical text of its final answer")
     copy_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="copies")
     reused_from = models.ForeignKey(
         "self",
@@ -54,16 +56,19 @@ class Unit(models.Model):
         null=True,
         blank=True,
         related_name="reused_as",
-        help_text="the unit of another task whose label it took",
+        help_text="the unit of another task from which it took its label",
     )
-    agreed_label = models.CharField(max_length=64, blank=True, help_text="what the detectors agreed on, if they did")
+    agreed_label = models.CharField(
+        max_length=64, blank=True, help_text="the label on which the detectors agreed, if they did"
+    )
     audited = models.BooleanField(default=False, help_text="chosen by chance to audit the detectors' agreement")
-    recheck = models.BooleanField(default=False, help_text="if audited, an adjudicator checks it in any case")
+    recheck = models.BooleanField(default=False, help_text="an adjudicator checks it in any case, if it is audited")
     known_answer = models.TextField(
-        blank=True, help_text="known beforehand: a decoy or gold answer hidden among the work, and never exported"
+        blank=True,
+        help_text="the known answer of a hidden decoy or gold answer; such a unit is never exported",
     )
     honeypot = models.BooleanField(
-        default=False, help_text="a gold answer that everybody is asked for, again and again, and that gets no label"
+        default=False, help_text="a gold answer that is asked of everybody and never gets a label"
     )
 
     objects = Units.as_manager()
@@ -108,9 +113,15 @@ class Unit(models.Model):
     def __str__(self) -> str:
         return f"{self.task.name} #{self.position}"
 
+    @property
+    def in_a_line(self) -> str:
+        """The text of a list's row: a post, or the fields of a record one after the other."""
+        fields = self.task.kind.fields
+        return " · ".join(self.item.fields[name] for name in fields) if fields else self.item.text
+
 
 class Lease(models.Model):
-    """A unit handed to an annotator. Holding a place is what entitles to answer; the answer keeps the place."""
+    """A unit handed to an annotator. Only the holder of a place may answer; the answer keeps the place."""
 
     OUTCOMES = ["answered", "skipped", "released", "expired", "undone", "voided"]
 
@@ -120,7 +131,7 @@ class Lease(models.Model):
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     round = models.PositiveSmallIntegerField()
     queue = models.CharField(max_length=16)
-    sheet = models.BooleanField(default=False, help_text="handed out among others on one sheet")
+    sheet = models.BooleanField(default=False, help_text="handed out with others on one sheet")
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)
@@ -138,7 +149,7 @@ class Lease(models.Model):
             # NULLs do not clash, in SQLite or PostgreSQL.
             models.UniqueConstraint(fields=["unit", "place"], name="one_holder_per_place"),
             models.CheckConstraint(
-                # Not null, said aloud: a check lets pass what is neither true nor false.
+                # Not null, stated explicitly: a check passes what is neither true nor false.
                 condition=Q(closed_at__isnull=True, outcome="", place__isnull=False, place__gte=1)
                 | Q(closed_at__isnull=False, outcome="answered", place__isnull=False, place__gte=1)
                 | (Q(closed_at__isnull=False, place__isnull=True) & ~Q(outcome__in=["", "answered"])),
@@ -151,36 +162,36 @@ class Lease(models.Model):
 
 
 class Judgments(models.QuerySet):
-    """What counts of judgments, said here once."""
+    """Which judgments count, decided here once."""
 
     def live(self):
-        """Those that stand."""
+        """Judgments that stand."""
         return self.filter(voided_at=None)
 
     def binding(self):
-        """Those after which a person is not asked again: that stand, or that a manager voided."""
+        """Judgments after which a person is not asked again: those that stand, or that a manager voided."""
         return self.filter(BINDING)
 
     def answers(self):
         return self.filter(kind=Judgment.ANSWER)
 
     def decisions(self):
-        """Those of adjudicators."""
+        """Judgments by adjudicators."""
         return self.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
 
     def of_work(self):
-        """Those of units that are to get a label."""
+        """Judgments of units that need a label."""
         return self.filter(unit__honeypot=False)
 
 
-# As a condition, for subqueries and counts.
+# The same as a condition, for subqueries and counts.
 BINDING = Q(voided_at=None) | Q(voided_by__isnull=False)
 
 
 class Judgment(models.Model):
     """What one person said of one unit: an answer or a skip, or as an adjudicator a settlement or a discard.
 
-    A repeat is a further answer by one person that was imported: kept, and counted nowhere unless asked for.
+    A repeat is an imported further answer by one person: it is kept, and counted only on request.
     """
 
     ANSWER, SKIP, SETTLE, DISCARD, REPEAT = "answer", "skip", "settle", "discard", "repeat"
@@ -195,14 +206,16 @@ class Judgment(models.Model):
     comment = models.TextField(blank=True)
     shown_at = models.DateTimeField(null=True)
     answered_at = models.DateTimeField()
-    active_seconds = models.FloatField(null=True, help_text="time at work on it, idling cut off; null if not measured")
+    active_seconds = models.FloatField(
+        null=True, help_text="working time on it without idle time; null if not measured"
+    )
     voided_at = models.DateTimeField(null=True, blank=True)
     voided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.PROTECT,
         null=True,
         blank=True,
-        help_text="the manager who voided it; nobody where it was taken back",
+        help_text="the manager who voided it; empty if the annotator took it back",
     )
 
     objects = Judgments.as_manager()
@@ -211,7 +224,7 @@ class Judgment(models.Model):
         ordering = ["pk"]
         indexes = [models.Index(fields=["annotator", "answered_at"], name="own_answers")]
         constraints = [
-            # Also keeps an adjudicator from settling what they have judged.
+            # This also keeps an adjudicator from settling what they have judged.
             models.UniqueConstraint(
                 fields=["unit", "annotator"],
                 condition=Q(voided_at__isnull=True) & ~Q(kind="repeat"),
@@ -241,7 +254,7 @@ class Judgment(models.Model):
 
 
 class Transition(models.Model):
-    """One move of a unit from stage to stage, written with it."""
+    """One move of a unit from stage to stage, written together with the move."""
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="transitions")
     event = models.CharField(max_length=16)

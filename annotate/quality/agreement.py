@@ -1,8 +1,8 @@
 """How far the annotators of a task agree, and what Dawid and Skene's model makes of their answers. Reads only.
 
-The statistics are in core/; here is whose answers count. Those that stand, of units that may be exported: none of
-hidden gold answers, and none of adjudicators, who see what others said. Of posts that detectors label, only the
-overlap counts, posts that two people or more have read.
+The statistics are in core/; this module decides whose answers count: those that stand, on units that may be exported.
+Answers to hidden gold answers do not count, nor do those of adjudicators, who see what others said. Of the posts that
+detectors label, only the overlap counts: posts that two or more people have read.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -22,12 +22,12 @@ from annotate.models import Annotator, Judgment, Task
 
 
 class UnknownLabel(ValueError):
-    """A true label that is none of the task's; says which."""
+    """A true label that is not one of the task's labels; the sentence names it."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """One answer: of whom, on which unit, and in which language that is."""
+    """One answer: who gave it, on which unit, and the unit's language."""
 
     unit: int
     annotator: int
@@ -48,7 +48,7 @@ class _Model:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The answers of a task that count, what may be said, and Dawid and Skene's model of them."""
+    """The answers of a task that count, the labels that may be given, and Dawid and Skene's model of the answers."""
 
     said: list[Said]
     labels: list[str]
@@ -76,9 +76,9 @@ def report(
 ) -> dict[str, Any]:
     """Everything about the agreement of a task that can be written as JSON.
 
-    gold: item -> true label, of any of them. repeats: count the further answers of one person on one unit, which were
-    imported for analysis only. ordinal: the labels are grades, in order, as they are anyway where the kind says
-    so. found: the answers, where they have been read. UnknownLabel where a true label is none of the task.
+    gold: item -> true label, for any of the items. repeats: also count one person's further answers on one unit, which
+    were imported for analysis only. ordinal: treat the labels as ordered grades, even if the kind does not say so.
+    found: the answers, if they have been read. UnknownLabel if a true label is not one of the task's.
 
         {"task", "kind", "repeats": bool, "replicates", "labels": [...], "ordered": bool,
          "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
@@ -86,7 +86,7 @@ def report(
     SECTION, of all answers or of those in one language:
 
         {"units", "units_of_two": those with two answers or more, "annotators", "judgments": counts,
-         "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE or None where the labels are no grades,
+         "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE or None if the labels are no grades,
          "against_rest": [{"annotator": pk, "pseudonym", "units": shared with others, "agreement": MEASURE,
                            "kappa": MEASURE}, ...],            the one who agrees least first
          "dawid_skene": {"rounds", "converged", "tied": units whose votes tie,
@@ -95,12 +95,12 @@ def report(
          "gold": None, or {"units": with a true label, "unknown": true labels of no unit (in "all" alone),
                            "majority": ESTIMATE, "dawid_skene": ESTIMATE}}
 
-    MEASURE: {"value", "low", "high", "units"}, any but units None where it cannot be said (core/agreement.py).
+    MEASURE: {"value", "low", "high", "units"}, any but units None if it cannot be said (core/agreement.py).
     ESTIMATE: {"value", "low", "high", "hits", "count"}, Jeffreys' interval, ties counted by their shares.
 
-    Agreement counts, of each unit, the answers that were asked for at first: who is asked later, where early ones may
-    settle a unit, is asked because the others differ, and two who agree would weigh too little. Where none is asked
-    for later, those are all.
+    Agreement counts, for each unit, the answers that were asked for at first. If early answers may settle a unit,
+    later ones are asked for because the first differ, and two people who agree would weigh too little. If no answers
+    are asked for later, all of them count.
     """
     found = found or fitted(task, repeats=repeats)
     said, labels, model = found.said, found.labels, found.model
@@ -141,14 +141,15 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
 
 
 def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
-    """The canonical texts that are told apart: where one language is asked about at a time, yes, no and und."""
+    """The canonical texts that are told apart; for tasks that ask about one language at a time: yes, no and und."""
     return task.kind.form.values(task.kind.compared(task), (one.label for one in said))
 
 
 def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
-    """Unit -> label -> its posterior by Dawid and Skene's model, of every unit with an answer; labels of none left out.
+    """Unit -> label -> its posterior by Dawid and Skene's model, for every unit with an answer; labels with 0 are left
+    out.
 
-    For tasks of records one model a language, as people are qualified by language; for others one in all.
+    Tasks of records have one model for each language, as people are qualified by language; others have one in all.
     """
     return {
         unit: {label: float(share) for label, share in zip(found.labels, shares, strict=True) if share}
@@ -157,10 +158,10 @@ def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
 
 
 def answers(task: Task, *, repeats: bool = False) -> list[Said]:
-    """The answers that count, by language, then by unit, then as they were given."""
+    """The answers that count, ordered by language, then by unit, then as they were given."""
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
     live = Judgment.objects.live().of_work().filter(unit__task=task, unit__known_answer="", kind__in=kinds)
-    # Where records have no declared language, the queue they wait in says nothing of them.
+    # If records declare no language, the queue they wait in says nothing of it.
     paths = ("unit__item__language",) if task.languages else task.kind.spoken_paths
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(
         "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
@@ -179,13 +180,15 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
 
 
 def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, agreement.Distance]:
-    """ordinal: the labels are grades though the kind's form does not say so."""
+    """ordinal: the labels are grades although the kind's form does not say so."""
     found = task.kind.form.distances(labels)
     return {**found, "ordinal": agreement.ordinal} if ordinal else found
 
 
 def _model(task: Task, said: list[Said], labels: list[str]) -> _Model:
-    """One model a language where there are records in some, as people are qualified by language; else one in all."""
+    """One model for each language if records declare languages, as people are qualified by language; else
+    one in all.
+    """
     parts = [list(group) for _, group in groupby(said, attrgetter("language"))] if task.languages else [said]
     posterior: dict[int, Floats] = {}
     ends = {}
@@ -204,7 +207,7 @@ def _table(said: Iterable[Said], labels: list[str]) -> Answers:
 def _truth(
     said: list[Said], gold: Mapping[str, str], labels: list[str], compared_as: Callable[[str, str], str]
 ) -> dict[int, int]:
-    """Unit -> the place of its true label, of those that have one."""
+    """Unit -> the place of its true label, for units that have one."""
     places = {label: place for place, label in enumerate(labels)}
     truth = {}
     for one in said:
@@ -212,7 +215,8 @@ def _truth(
             label = compared_as(one.asked, gold[one.key])
             if label not in places:
                 raise UnknownLabel(
-                    f"The true label of {one.key} is {label!r}, which is none of the task's: {', '.join(labels)}."
+                    f"The true label of {one.key} is {label!r}, which is not one of the task's labels: "
+                    f"{', '.join(labels)}."
                 )
             truth[one.unit] = places[label]
     return truth
@@ -246,7 +250,7 @@ def _section(said: list[Said], model: _Model, truth: Mapping[int, int] | None, o
 
 
 def _first(said: list[Said], number: int | None) -> Iterable[Said]:
-    """Of each unit the answers given first, that many."""
+    """Each unit's first answers, at most that many."""
     for _, group in groupby(said, attrgetter("unit")):
         yield from islice(group, number)
 
@@ -268,7 +272,9 @@ def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
 
 
 def _differences(said: list[Said], table: Answers, posterior: Floats) -> dict[str, Any]:
-    """The units of which the model says what no label with the most votes is, the surest first; and how many tie."""
+    """The units for which the model names a label that does not have the most votes, the surest first; and how
+    many tie.
+    """
     counts = table.counts()
     voted, modelled = winners(counts), winners(posterior)
     by_unit = {one.unit: one for one in said}

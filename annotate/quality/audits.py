@@ -31,7 +31,9 @@ def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
 
 
 def _finding(unit: Unit) -> str:
-    """What came of one audited post: unresolved; confirmed, unchecked or checked; or doubted; wrong where it was."""
+    """What came of one audited post: unresolved; confirmed, unchecked or checked; or doubted; and whether it
+    was wrong.
+    """
     if unit.stage != stages.LABELLED:
         return "unresolved"
     said = majority([judgment.label for judgment in unit.judgments.all()])
@@ -55,28 +57,37 @@ def _counts(findings: list[str]) -> dict[str, int]:
 
 
 def over_limit(task: Task, audit: Audit) -> bool:
-    """Whether too much may be wrong; where nothing was chosen for the audit, there is nothing to say so."""
+    """Whether too much may be wrong; if nothing was chosen for the audit, nothing can show that."""
     return audit.resolved + audit.unresolved > 0 and error(audit).high > task.audit_limit
 
 
 def audit_counts(task: Task) -> dict[str, tuple[int, int]]:
-    """Label -> how many posts the detectors agree on with it, and how many of those were chosen for the audit."""
+    """Label -> on how many posts the detectors agree with it, and how many of those were chosen for the audit."""
     counts = task.units.exclude(agreed_label="").order_by().values_list("agreed_label")
     counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
     return {label: (posts, chosen) for label, posts, chosen in counts}
 
 
 def contested_labels(task: Task) -> set[str]:
-    """The labels on which the detectors agreed and which people give all of, as the audit failed."""
+    """The labels on which the detectors agreed but which people now label in full, because their audit failed."""
     contested = task.units.filter(transitions__event="contested")
     return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
+
+
+def contested_waiting() -> dict[int, dict[str, int]]:
+    """Task -> label of a language that failed its audit -> units that people have yet to read for that. All tasks."""
+    units = Unit.objects.filter(stage=stages.QUEUED, transitions__event="contested").order_by()
+    found: dict[int, dict[str, int]] = {}
+    for task, label, number in units.values_list("task", "agreed_label").annotate(Count("pk", distinct=True)):
+        found.setdefault(task, {})[label] = number
+    return found
 
 
 def choose_audits(task: Task, units: list[Unit], seed: str) -> list[Unit]:
     """Choose the posts by which the detectors' agreement is audited, and mark them.
 
-    By lot among the posts of each language on which they agree, copies too, since it is posts that are counted. Where
-    a task is extended, the lots are drawn among what is added: its earlier choice stays.
+    They are chosen by lot among the posts of each language on which the detectors agree. Copies are included, since
+    posts are counted. When a task is extended, lots are drawn among the added posts only: the earlier choice stays.
     """
     added: dict[str, list[Unit]] = {}
     for unit in units:
@@ -101,7 +112,9 @@ def left(task: Task, label: str) -> bool:
 
 
 def waiting(task: Task) -> QuerySet[Unit]:
-    """What of the audit is not done yet. Where a language failed it, the rest that people read does not count."""
+    """The units of the audit that are not done yet. In a language that failed it, the rest that people read does
+    not count.
+    """
     chosen = Q(audited=True) | Q(pk__in=task.units.filter(audited=True).values("copy_of"))
     return task.units.filter(chosen, stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
@@ -116,11 +129,13 @@ def report(task: Task) -> dict:
     languages: one row for each label on which the detectors agreed; posts: how many such there are; audited: how many
     of them people have read to the end; error: the share in which the detectors are wrong, with its 95% interval;
     bounds: if all unresolved (discarded, or not done yet) were right, or all wrong; waiting: some of it is not done;
-    over_limit: it is done, too much may be wrong, and some were not read; contested: people label them all.
+    over_limit: it is done, too much may be wrong, and some were not read; all_read: the same, but nothing is left that
+    people do not read; contested: people label them all.
     """
     found = audits(task)
     unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task))
     contested = contested_labels(task)
+    over = {label for label, audit in found.items() if label not in unfinished and over_limit(task, audit)}
     return {
         "limit": task.audit_limit,
         "overall": overall_error(found.values()).as_dict(),
@@ -133,7 +148,8 @@ def report(task: Task) -> dict:
                 "error": error(audit).as_dict(),
                 "bounds": list(bounds(audit)),
                 "waiting": label in unfinished,
-                "over_limit": label in unread and label not in unfinished and over_limit(task, audit),
+                "over_limit": label in over & unread,
+                "all_read": label in over - unread - contested,
                 "contested": label in contested,
             }
             for label, audit in found.items()

@@ -1,7 +1,7 @@
-"""What people have already said of a corpus's posts in other tasks, and what of it serves a new one: labels that can be
-reused, and decoys.
+"""What people have already said of a corpus's posts in other tasks, and what a new task can use of it: labels to
+reuse, and decoys.
 
-A decoy is a post known not to be in the language that is asked about, which a hurried reader may say Yes to: some
+A decoy is a post that is known not to be in the language asked about, but to which a hurried reader may say Yes: some
 detector ranked the language, or the post's label is easily confused with it. (Footnote 4 of the article: a reader who
 is shown nothing but candidates of one language is biased towards Yes.)
 """
@@ -54,8 +54,8 @@ def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) ->
 def decoys(
     task: Task, asked: str, drawn: list[Item], known: dict[int, list[Unit]], seed: str, reused: Container[int] = ()
 ) -> list[Item]:
-    """The decoys among the drawn posts of one language: the task's share of those that readers will see, if there are
-    as many. reused: items that nobody is asked about, since they have their label."""
+    """The decoys among the drawn posts of one language: the task's share of the posts that readers will see, or fewer
+    if there are not enough. reused: items that nobody is asked about, since they have their label."""
     drawn_texts = {item.text for item in drawn}
     by_text: dict[str, list[Unit]] = {}
     for units in known.values():
@@ -71,7 +71,7 @@ def decoys(
 
 
 def mixed(drawn: list[Item], hidden: list[Item], asked: str, seed: str) -> list[Item]:
-    """The drawn posts in their order, with the hidden ones anywhere among them."""
+    """The drawn posts in their order, with the hidden posts at random places among them."""
     places = {item.pk: (index + 0.5) / len(drawn) for index, item in enumerate(drawn)}
     for item in hidden:
         places[item.pk] = int(lottery.lot(seed, f"place {asked}", item.key), 16) / 16**32
@@ -84,10 +84,10 @@ def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
 
 
 def _answer(unit: Unit, asked: str) -> str | None:
-    """What the unit's label says to the question; None where it says nothing.
+    """What the unit's label says to the question; None if it says nothing.
 
-    Where readers choose from a list, und is also what they say of a language that is not on it. That may be the one
-    asked about, unless it was on the list; and of an adjudicator's und nobody can tell, who gives reasons in words.
+    Readers who choose from a list also say und of a language that is not on it. That may be the one asked about,
+    unless it was on the list; and nobody can tell what an adjudicator's und means, since its reason is free text.
     """
     if unit.label != UND or unit.asked:
         return answer_about(asked, unit.label)
@@ -102,10 +102,10 @@ def _answer(unit: Unit, asked: str) -> str | None:
 
 
 def _similar(task: Task, asked: str) -> set[str]:
-    """The codes by which a detector may mean the language: its own, and those of which one stands for the other.
+    """The codes by which a detector may mean the language: its own, and any that stands for it or that it stands for.
 
-    Of a language that the task's file adds no detector has a code: what is like it is the code it stands under, the
-    others under that, and those after which the routes try it.
+    No detector has a code for a language that the task's file adds: its likenesses are the code it stands under, the
+    others under that code, and those after which the routes try it.
     """
     kind = task.kind
     meant = {asked, *kind.finer(asked)}

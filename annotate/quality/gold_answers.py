@@ -1,7 +1,7 @@
-"""Records whose answer is known: read from a file, checked, and put to their use in a task.
+"""Records whose answer is known: they are read from a file, checked, and put to use in a task.
 
-Each serves one purpose, so that nobody meets in the queue what was explained to them: practice, the test, or the queue,
-where it is hidden among the work (honeypots.py). None is ever work or exported, nor is a record that says the same.
+Each serves one purpose (practice, the test, or the queue, where honeypots.py hides it among the work), so that nobody
+meets in the queue what was explained to them. None is ever work or exported, nor is a record that says the same.
 """
 
 import math
@@ -21,13 +21,13 @@ from corpora.readers import MAX_LINE, Columns, Fault, check_file, format_of, rea
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
-# Of the hidden answers in a language, the most that may be one label: who always gives it would never be found out.
+# The largest share of a language's hidden answers with one label: a person who always gave it would never be found out.
 MOST_ALIKE = 0.7
 LEAST_HIDDEN = 8
 
 
 class GoldAnswerError(Exception):
-    """Gold answers that cannot be used; says why and what to do. Nothing was changed."""
+    """Gold answers cannot be used; the sentence says why and what to do. Nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class GoldRow:
 
 
 def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -> list[GoldRow]:
-    """The rows of files of gold answers; those without a purpose are none, so that a file of all records will do."""
+    """The rows of files of gold answers; a row without a purpose is not one, so a file of all records will do."""
     named = {field: field for field in FIELDS} | dict(columns or {})
     rows: dict[str, GoldRow] = {}
     for path in paths:
@@ -54,14 +54,14 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
                 continue
             if row.purpose not in PURPOSES:
                 raise GoldAnswerError(
-                    f"{path}, line {line:,}: the purpose is {row.purpose!r}; it is one of {', '.join(PURPOSES)}, or "
-                    "empty for a record that is no gold answer."
+                    f"{path}, line {line:,}: the purpose is {row.purpose!r}; it must be one of {', '.join(PURPOSES)}, "
+                    "or empty for a record that is not a gold answer."
                 )
             if not row.id or not row.label:
                 raise GoldAnswerError(f"{path}, line {line:,}: a gold answer needs an id and a label.")
             if row.purpose == GoldAnswer.PRACTICE and not row.explanation:
                 raise GoldAnswerError(
-                    f"{path}, line {line:,}: practice is explained item by item, and {row.id} has no explanation. Say "
+                    f"{path}, line {line:,}: practice explains every item, and {row.id} has no explanation. Say "
                     "in a sentence why its label is right."
                 )
             if row.id in rows:
@@ -71,9 +71,9 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
 
 
 def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
-    """Store the answers in the task's languages. items: those of the rows, in their order.
+    """Store the answers in the task's languages. items: the rows' items, in their order.
 
-    Returns those that are to be hidden among the work, with what is right. The caller has a transaction.
+    Returns the items to hide among the work, with their right labels. The caller has opened a transaction.
     """
     both = [(row, item) for row, item in zip(rows, items, strict=True) if item.language in task.languages]
     for row, _ in both:
@@ -85,8 +85,8 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
     for row, item in both:
         if (other := first.setdefault(same(item), row.id)) != row.id:
             raise GoldAnswerError(
-                f"The gold answers {other} and {row.id} say the same, and each serves one purpose: who met one would "
-                "know the other. Leave one out."
+                f"The gold answers {other} and {row.id} say the same, and each serves one purpose: a person who "
+                "met one would know the other. Leave one out."
             )
     GoldAnswer.objects.bulk_create(
         GoldAnswer(task=task, item=item, purpose=row.purpose, label=row.label, explanation=row.explanation)
@@ -96,13 +96,13 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
 
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
-    """The items that are to be work: none that says the same as a gold answer of the task."""
+    """The items that become work: all except those that say the same as a gold answer of the task."""
     known = {same(gold.item) for gold in task.gold_answers.select_related("item")}
     return [item for item in items if same(item) not in known]
 
 
 def check_pool(task: Task) -> None:
-    """GoldAnswerError where a language has too few gold answers for the task's test, or for its queue."""
+    """GoldAnswerError if a language has too few gold answers for the task's test, or for its queue."""
     rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
     for language in task.languages:
         pool = {
@@ -114,19 +114,19 @@ def check_pool(task: Task) -> None:
         if tests.total() < least:
             raise GoldAnswerError(
                 f"The test in {language} asks {task.test_items} questions, drawn at random, and needs a pool of "
-                f"{least} gold answers of the purpose test, so that a second try is another test; there are "
+                f"{least} gold answers with the purpose test, so that a second try is another test; there are "
                 f"{tests.total()}. Add some, or set --test-items lower (0: nobody is tested)."
             )
         if task.gold_share and hidden.total() < LEAST_HIDDEN:
             raise GoldAnswerError(
-                f"In {language} there are {hidden.total()} gold answers of the purpose queue to be hidden among the "
+                f"In {language} there are {hidden.total()} gold answers with the purpose queue to be hidden among the "
                 f"work; {LEAST_HIDDEN} are the fewest that tell anything. Add some, or set --gold-share 0."
             )
         if task.gold_share and max(hidden.values()) > MOST_ALIKE * hidden.total():
             label, count = hidden.most_common(1)[0]
             raise GoldAnswerError(
-                f"In {language} {count} of the {hidden.total()} gold answers of the purpose queue are {label}: who "
-                "always answers that would never be found out. Add some with other labels."
+                f"In {language} {count} of the {hidden.total()} gold answers with the purpose queue are {label}: "
+                "a person who always answers that would never be found out. Add some with other labels."
             )
 
 
@@ -144,27 +144,28 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
 
 
 def check_correction(task: Task, purpose: str, label: str, explanation: str) -> None:
-    """InvalidAnswer where a gold answer cannot be that."""
+    """InvalidAnswer if a gold answer cannot have this label or explanation."""
     try:
         task.kind.form.check(label, task.labels)
     except ValueError as error:
         raise InvalidAnswer(str(error)) from error
     if purpose == GoldAnswer.PRACTICE and not explanation.strip():
-        raise InvalidAnswer("Practice is explained item by item. Say in a sentence why this is right.")
+        raise InvalidAnswer("Practice explains every item. Say in a sentence why this is right.")
 
 
 @transaction.atomic
 def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
-    """Change what is right of a record, in the queue too. Returns how many answers to it are right now, how many wrong.
+    """Correct a record's right label, in the queue too. Returns how many answers to it are now right and how many
+    wrong.
 
-    What annotators answered to it counts accordingly from now on; tests that are over and pauses stay as they were.
+    From now on the annotators' answers to it count by the new label; finished tests and pauses stay as they were.
     """
     check_correction(gold.task, gold.purpose, label, explanation)
     gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)
     before = gold.label
     gold.label, gold.explanation = label, explanation.strip()
     gold.save(update_fields=["label", "explanation"])
-    # Under the unit's lock, as everything that changes it.
+    # Under the unit's lock, like everything that changes the unit.
     for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
         unit.known_answer = label
         unit.save(update_fields=["known_answer"])

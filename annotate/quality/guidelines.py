@@ -1,4 +1,4 @@
-"""Which version of a task's guidelines holds, in which language; and new versions, which never change an old one."""
+"""Which version of a task's guidelines holds in which language; and new versions, which never change an old one."""
 
 from collections.abc import Iterable, Mapping
 
@@ -19,12 +19,12 @@ def newest_of(task: Task) -> dict[str, Guidelines]:
 
 
 def in_language(language: str, newest: Mapping):
-    """What holds in a language: its own, else the English, else whatever there is; None of nothing."""
+    """The version that holds in a language: its own, else the English one, else any other; None if there are none."""
     return newest.get(language) or newest.get(ENGLISH) or next(iter(newest.values()), None)
 
 
 def current(task: Task, language: str = ENGLISH) -> Guidelines | None:
-    """The newest version in a language; where there is none in it, the English one, or whatever there is."""
+    """The newest version in a language; if there is none in it, the English one, or any other."""
     return in_language(language, newest_of(task))
 
 
@@ -39,12 +39,12 @@ def languages(task: Task) -> list[str]:
 
 
 def majors(task: Task) -> dict[str, int]:
-    """Each language of the task's records -> the major version under which its test is to be passed."""
+    """Each language of the task's records -> the major version under which its test must be passed."""
     return majors_of([task])[task.pk]
 
 
 def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
-    """The same of several tasks, by their keys."""
+    """The same for several tasks, by their keys."""
     listed = list(tasks)
     # Without the texts, which are long.
     rows = Guidelines.objects.filter(task__in=listed).order_by().values_list("task_id", "language", "major")
@@ -52,7 +52,7 @@ def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
 
 
 def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dict[int, dict[str, int]]:
-    """The same from what has been read: task, language and major version of each of their guidelines."""
+    """The same from rows that have been read: task, language and major version of each version of the guidelines."""
     newest: dict[int, dict[str, int]] = {task.pk: {} for task in listed}
     for task, language, major in sorted(versions):
         newest[task][language] = max(major, newest[task].get(language, 0))
@@ -63,28 +63,28 @@ def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dic
 
 
 def add_first(task: Task, texts: Mapping[str, str]) -> None:
-    """Version 1.0 in each language. The task has none yet."""
+    """Store version 1.0 in each language. The task has no guidelines yet."""
     Guidelines.objects.bulk_create(
         Guidelines(task=task, language=language, text=text) for language, text in texts.items()
     )
 
 
 def check_version(task: Task, language: str, text: str) -> None:
-    """NotFound or InvalidAnswer where they are no guidelines of the task."""
+    """NotFound or InvalidAnswer if the task cannot have these guidelines."""
     if task.languages and language not in {*task.languages, ENGLISH}:
         raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
     if not text.strip():
-        raise InvalidAnswer("The guidelines are empty. Write down what annotators are to go by.")
+        raise InvalidAnswer("The guidelines are empty. Write down what annotators should go by.")
 
 
 @transaction.atomic
 def new_version(task: Task, language: str, text: str, *, major: bool) -> Guidelines:
-    """Add a version after the one that holds in a language; a major one asks for the test again.
+    """Add a version after the one that holds in a language; after a major one, everybody must take the test again.
 
-    The first in a language, a minor one, says the same as the English ones that held there, and has their number.
+    A first minor version in a language says the same as the English one that held there, and has its number.
     """
     check_version(task, language, text)
-    # One after another, or two would have one number.
+    # Versions are added one after another; otherwise two could get the same number.
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     held = current(task, language)
     if held is None:

@@ -1,9 +1,9 @@
 """Gold answers in the queue (honeypots): when an annotator is given one, and what the answers to them say.
 
-Of each block of ten units in a language, where the task's share is a tenth, one has a known answer, at a place drawn by
-lot for the annotator. It is asked for, shown and counted like the others; only its stage never changes, so that
-everybody can be asked for it. Each language has blocks of its own: where its honeypots are used up, none is made up for
-in another. Who fails too many is paused (pauses.py).
+If the task's share is a tenth, one unit in each block of ten in a language has a known answer, at a place drawn by lot
+for the annotator. It is handed out, shown and counted like the others; only its stage never changes, so that everybody
+can be asked about it. Each language has separate blocks: when its honeypots are used up, other languages do not make
+up for them. An annotator who fails too many is paused (pauses.py).
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from annotate.models import Annotator, Judgment, Task, Unit
 
 
 def is_due(permit, language: str, tally) -> bool:
-    """Whether the annotator is to be given a honeypot instead of the next unit, which is in this language.
+    """Whether the annotator should be given a honeypot instead of the next unit, which is in this language.
 
     permit: of work/permit.py; tally: of work/tally.py.
     """
@@ -34,7 +34,7 @@ def in_order(permit, pots: dict[int, int]) -> list[int]:
 
 
 def to_come(permit, tally, work: Counter[str], pool: Counter[str], on_screen: Unit | None) -> int:
-    """How many honeypots come before the last of the units of work has been given.
+    """How many honeypots come before the last unit of work is given.
 
     work: language -> units that wait for the annotator; pool: honeypots that they can still be given; the unit on the
     screen is among them. So the number that waits for an annotator goes down by one with every answer.
@@ -52,7 +52,7 @@ def to_come(permit, tally, work: Counter[str], pool: Counter[str], on_screen: Un
         place = own.total()
         late = _scheduled(is_pot, place, size) - own[True]
         if on_screen and on_screen.language == language:
-            # It comes first, whatever the schedule says by now.
+            # The open unit comes first, whatever the schedule says by now.
             late += is_pot(place) - on_screen.honeypot
             place += 1
         coming += before(count, pool[language], place=place, late=late, is_pot=is_pot)
@@ -85,7 +85,7 @@ def _seed(task: Task) -> str:
 
 
 def block(task: Task) -> int:
-    """Of how many units one has a known answer, where the task's share is not 0: the whole number next to it."""
+    """One unit in how many has a known answer, if the task's share is not 0: the nearest whole number."""
     return max(2, round(1 / task.gold_share))
 
 
@@ -112,14 +112,14 @@ def answers(task: Task) -> QuerySet[Judgment]:
 
 
 def is_right(judgment: Judgment) -> bool:
-    """Whether an answer to a honeypot is right; its unit and task have been read."""
+    """Whether an answer to a honeypot is right; the caller has read its unit and task."""
     return judgment.unit.task.kind.form.agrees(judgment.label, judgment.unit.known_answer)
 
 
 def by_annotator(task: Task, of: Annotator | None = None) -> dict[int, dict]:
-    """What annotators answered to the honeypots: id -> asked, right, and accuracy with its 95% interval.
+    """How annotators answered the honeypots: id -> asked, right, and accuracy with its 95% interval.
 
-    of: this annotator alone.
+    of: only this annotator.
     """
     agrees = task.kind.form.agrees
     counts: dict[int, Counter[bool]] = defaultdict(Counter)
@@ -138,14 +138,14 @@ def by_annotator(task: Task, of: Annotator | None = None) -> dict[int, dict]:
 
 
 def given(task: Task) -> Counter[tuple[int, str]]:
-    """(Annotator, language) -> how many honeypots they have judged or skipped, and are not asked for again."""
+    """(Annotator, language) -> how many honeypots they have judged or skipped and will not be given again."""
     own = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
     rows = own.values_list("annotator", "unit__language").annotate(Count("pk"))
     return Counter({(annotator, language): number for annotator, language, number in rows})
 
 
 def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
-    """Each language with its honeypots, its work and the size of a block; none where there are to be no honeypots."""
+    """Each language with its honeypots, its work and the size of a block; nothing if the task hides no honeypots."""
     pool = by_language(task.units.filter(honeypot=True))
     work = by_language(task.units.work().queued())
     if task.gold_share:
@@ -153,12 +153,16 @@ def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
 
 
 def too_few(task: Task) -> dict[str, tuple[int, int]]:
-    """Languages whose honeypots run out for who does all the work in them: (honeypots, units after which)."""
-    # A block has one honeypot less than it has units, and who has met the last one works on unwatched.
+    """Languages whose honeypots run out for a person who does all their work: (honeypots, units after which
+    they do).
+    """
+    # One of a block's units is its honeypot; a person who has met the last one works on unwatched.
     return {code: (pool, pool * size) for code, pool, units, size in _pools(task) if pool * (size - 1) < units}
 
 
 def out_of_reach(task: Task) -> dict[str, int]:
-    """Languages in which nobody meets as many honeypots as the pause asks for: how many who does all the work meets."""
+    """Languages in which nobody meets as many honeypots as the pause asks for: how many a person who does all the
+    work meets.
+    """
     met = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
     return {code: number for code, number in met.items() if task.pause_below and number < task.pause_least}

@@ -1,4 +1,4 @@
-"""Who is given no more work of a task: the rule on gold answers, and the rows that say so.
+"""Pauses, by which a person is given no more work of a task: the rule on gold answers, and the rows that record them.
 
 What the rule does to people of any accuracy is in core/pause_rule.py; what a manager decides is in work/pausing.py.
 """
@@ -22,7 +22,7 @@ def running(annotator: Annotator, task: Task) -> Pause | None:
 
 
 def score(task: Task, known: Counter[tuple[str, str]]) -> tuple[int, int]:
-    """How many gold answers were answered rightly, and of how many.
+    """How many gold answers were answered rightly, and how many were answered in all.
 
     known: (what was said, what is right) -> how often.
     """
@@ -36,7 +36,7 @@ def fails(task: Task, right: int, asked: int) -> bool:
 
 
 def store(annotator: Annotator, task: Task, right: int, asked: int, *, by=None, reason: str = "") -> Pause:
-    """by, reason: of the manager; neither where the rule pauses. The caller closes what the annotator has open."""
+    """by, reason: the manager's; empty if the rule pauses. The caller closes what the annotator has open."""
     return Pause.objects.create(
         annotator=annotator, task=task, right=right, asked=asked, by=by, reason=reason, at=timezone.now()
     )

@@ -1,7 +1,7 @@
-"""Proving oneself before the work: guidelines read, practice explained item by item, and a test of gold answers.
+"""What comes before the work: reading the guidelines, practice that explains every item, and a test of gold answers.
 
-Whoever passes may work in that language of the task, as long as the major version of the guidelines holds that they
-were tested on. What is right is told by `answer` in practice, and by `missed` after a test, never before.
+A person who passes may work in that language of the task, as long as the major version of the guidelines they were
+tested on holds. Right answers are told by `answer` in practice and by `missed` after a test, never before.
 """
 
 from collections import Counter
@@ -44,7 +44,8 @@ class Standing:
     """Where a person stands in one language of a task, under the major version of the guidelines that holds there.
 
     trial: the practice or test that they are in the middle of; last: the last test that they finished. earlier: the
-    version under which they had passed or begun before, if it counts no more; interrupted: they were in a test of it.
+    version under which they had passed or begun before, if it no longer counts; interrupted: they were in a test of
+    it.
     """
 
     language: str
@@ -75,8 +76,8 @@ def languages_of(permit) -> list[str]:
 def states(permit, trials: Iterable[Trial] | None = None, texts: bool = False) -> list[Standing]:
     """Where the annotator stands in each language of the task that they read.
 
-    trials: theirs in the task with their guidelines, where the caller has read them. texts: with the guidelines that
-    hold; None otherwise.
+    trials: the annotator's in the task with their guidelines, if the caller has read them. texts: include the
+    guidelines that hold; otherwise these are None.
     """
     found = languages_of(permit)
     if found and trials is None and permit.task.test_items:
@@ -92,7 +93,7 @@ def trials_of(annotator: Annotator, tasks: Iterable[Task]) -> list[Trial]:
 def state(permit, language: str) -> Standing:
     """Where the annotator stands in a language, with the guidelines that hold there.
 
-    NotFound where the task has none such, NotAllowed if they do not read it.
+    NotFound if the task does not have that language, NotAllowed if the annotator does not read it.
     """
     if language not in permit.task.languages:
         raise NotFound(f"This task has no records in {label_name(language)}.")
@@ -112,7 +113,7 @@ def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guideline
     held = [trial for trial in own if trial.guidelines.major == major]
     tests = [trial for trial in held if trial.kind == Trial.TEST]
     practised = any(trial.finished_at for trial in held if trial.kind == Trial.PRACTICE)
-    # Of a test and practice that are both begun, the test.
+    # If both a test and practice are begun, this is the test.
     trial = max((t for t in held if not t.finished_at), key=lambda t: t.kind == Trial.TEST, default=None)
     tries_left = max(0, task.tries - len(tests))
     if language in permit.passed:
@@ -146,7 +147,7 @@ def qualified(task: Task) -> QuerySet[Qualification]:
 
 
 def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
-    """The same in several tasks, in as many statements as in one: task -> language -> ids of annotators."""
+    """The same for several tasks, in as many statements as for one: task -> language -> ids of annotators."""
     listed = list(tasks)
     found: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
     if not listed:
@@ -162,8 +163,8 @@ def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
 def begin(permit, language: str, kind: str) -> Trial:
     """Begin a practice or a test, or go on with the one that is open, in whichever tab it was begun.
 
-    A test counts as a try as soon as it is begun. One that was begun under an earlier major version is closed, and
-    counts for nothing. In the transaction in which the annotator acts.
+    A test counts as a try as soon as it is begun. A test begun under an earlier major version is closed and does not
+    count. Runs in the transaction in which the annotator acts.
     """
     annotator, task = permit.annotator, permit.task
     found = state(permit, language)
@@ -203,7 +204,7 @@ def _check_step(found: Standing, kind: str) -> None:
         raise WrongStage(f"You have passed the test in {found.name}. Press Start to begin.")
     if kind == Trial.TEST and not found.practised:
         raise WrongStage("Read the guidelines and go through the practice questions before you take the test.")
-    # A practice that is open says nothing of the tries; a test that is open was counted when it was begun.
+    # An open practice says nothing of the tries; an open test was counted when it was begun.
     testing = found.trial is not None and found.trial.kind == Trial.TEST
     if kind == Trial.TEST and not found.tries_left and not testing:
         raise NotQualified(
@@ -216,7 +217,7 @@ def _practice(task: Task, language: str) -> list[GoldAnswer]:
 
 
 def _draw(trial: Trial) -> list[GoldAnswer]:
-    """The questions of a test, by lot from the pool: first of those that the person was asked the least often."""
+    """The questions of a test, drawn by lot from the pool, from those first that the person was asked least often."""
     task, language, person = trial.task, trial.language, trial.annotator
     pool = task.gold_answers.filter(purpose=GoldAnswer.TEST, item__language=language).select_related("item")
     asked = Counter(
@@ -235,14 +236,15 @@ def _draw(trial: Trial) -> list[GoldAnswer]:
 
 
 def next_question(trial: Trial) -> TrialAnswer | None:
-    """The first question without an answer; None where all have one."""
+    """The first question without an answer; None if all have one."""
     return trial.answers.filter(answered_at=None).select_related("gold_answer__item").order_by("position").first()
 
 
 def answer(permit, question_id: int, label: str) -> TrialAnswer:
-    """Answer a question of a practice or a test; the last one finishes it, and whoever passes the test is qualified.
+    """Answer a question of a practice or a test; the last one finishes it, and a person who passes the test is
+    qualified.
 
-    label: the canonical text. A retry with the same one changes nothing and returns the first answer. In the
+    label: the canonical text. A retry with the same one changes nothing and returns the first answer. Runs in the
     transaction in which the annotator acts.
     """
     task = permit.task
@@ -261,8 +263,8 @@ def answer(permit, question_id: int, label: str) -> TrialAnswer:
         return found
     if trial.finished_at or trial.guidelines.major != permit.majors.get(trial.language):
         raise Outdated(
-            "The guidelines have changed since you began, and with them what is right. This does not count, and uses "
-            "up none of your tries: read the new guidelines, and begin anew."
+            "The guidelines have changed since you began, and with them what is right. This test does not count, and "
+            "uses up none of your tries: read the new guidelines and begin again."
         )
     if found != next_question(trial):
         raise NotFound("You have not been asked this question yet. Answer the one before it first.")
@@ -279,7 +281,7 @@ def answer(permit, question_id: int, label: str) -> TrialAnswer:
 
 
 def task_of(annotator: Annotator, question_id: int) -> str:
-    """The name of the task in which the annotator was asked a question. NotFound where they were not."""
+    """The name of the task in which the annotator was asked a question. NotFound if they were not."""
     own = TrialAnswer.objects.filter(pk=question_id, trial__annotator=annotator)
     name = own.values_list("trial__task__name", flat=True).first()
     if name is None:
@@ -317,7 +319,7 @@ def is_right(answered: TrialAnswer) -> bool:
 
 
 def _answers(trial: Trial) -> list[TrialAnswer]:
-    """Those that were given, with what is right."""
+    """The questions that were answered, with the right answers."""
     given = list(trial.answers.filter(answered_at__isnull=False).select_related("gold_answer__item"))
     for each in given:
         each.trial = trial
@@ -325,12 +327,12 @@ def _answers(trial: Trial) -> list[TrialAnswer]:
 
 
 def needed(trial: Trial) -> int:
-    """How many right answers pass a test that was begun."""
+    """How many right answers a test that was begun needs."""
     return to_pass(trial.task, trial.answers.count())
 
 
 def to_pass(task: Task, asked: int) -> int:
-    """How many right answers of so many pass a test."""
+    """How many right answers a test of so many questions needs."""
     return lottery.part_of(task.pass_mark, asked)
 
 
@@ -341,12 +343,12 @@ def questions_of_a_test(task: Task, language: str) -> int:
 
 
 def missed(trial: Trial) -> list[TrialAnswer]:
-    """What was answered wrongly in a test, to be told after its end only; nothing before."""
+    """What was answered wrongly in a test that is over; nothing before its end."""
     return [answered for answered in _answers(trial) if not is_right(answered)] if trial.finished_at else []
 
 
 def check_grant(task: Task, language: str) -> Guidelines:
-    """The guidelines under which somebody can be let in; a refusal where there is no test to be spared."""
+    """The guidelines under which somebody can be let in; a refusal if there is no test that they could be spared."""
     if language not in task.languages:
         raise NotFound(f"This task has no records in {label_name(language)}.")
     found = current(task, language)
@@ -357,7 +359,9 @@ def check_grant(task: Task, language: str) -> Guidelines:
 
 @transaction.atomic
 def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualification:
-    """Let a person work in a language without the test, under the guidelines that hold. Twice is once."""
+    """Let a person work in a language without the test, under the guidelines that hold. Doing it twice changes
+    nothing.
+    """
     found = check_grant(task, language)
     annotator.one_at_a_time()
     qualification, _ = Qualification.objects.get_or_create(

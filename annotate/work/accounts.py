@@ -1,11 +1,13 @@
-"""Accounts of annotators, and the links by which they set their password."""
+"""Accounts of managers and annotators, and the links by which these set their password."""
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -13,13 +15,14 @@ from annotate.models import Annotator, AnnotatorLanguage, Invite
 from annotate.work.people_file import Row
 
 INVITE_DAYS = 14
+PASSWORD_BYTES = 12  # of chance in a password that is made here
 
 
 @transaction.atomic
 def add_annotators(rows: list[Row]) -> list[tuple[Annotator, str | None]]:
     """Make or update the annotators; a new one gets an invite, returned as the token to put in a link.
 
-    A row replaces the languages of an annotator there is already, whose password stays as it is.
+    A row for an existing annotator replaces their languages and leaves their password as it is.
     """
     made = []
     for row in rows:
@@ -41,6 +44,34 @@ def add_annotators(rows: list[Row]) -> list[tuple[Annotator, str | None]]:
     return made
 
 
+@transaction.atomic
+def add_manager(username: str) -> tuple[User, str | None]:
+    """Make an account that may do everything, or give an existing account the right to. A new account gets a password,
+    which is returned and kept nowhere; an existing one keeps its own, and None is returned.
+    """
+    user, new = User.objects.get_or_create(username=username)
+    user.is_staff = user.is_superuser = user.is_active = True
+    password = secrets.token_urlsafe(PASSWORD_BYTES) if new else None
+    if password:
+        user.set_password(password)
+    user.save()
+    return user, password
+
+
+def managers() -> QuerySet[User]:
+    """Who may look at everything; what each may change is decided by the admin's permissions."""
+    return User.objects.filter(is_staff=True, is_active=True)
+
+
+def is_manager(user: User | AnonymousUser) -> bool:
+    """Whether it is one of the managers."""
+    return user.is_active and user.is_staff
+
+
+def may_change_all(user: User) -> bool:
+    return is_manager(user) and user.is_superuser
+
+
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
@@ -53,6 +84,11 @@ def invite(annotator: Annotator) -> str:
     token = secrets.token_urlsafe(32)
     annotator.invites.create(digest=_digest(token), expires_at=now + timedelta(days=INVITE_DAYS))
     return token
+
+
+def without_password(annotators: Iterable[Annotator]) -> list[Annotator]:
+    """Those who may come in, and have set no password yet."""
+    return [each for each in annotators if each.user.is_active and not each.user.has_usable_password()]
 
 
 def find_invite(token: str) -> Invite:
@@ -69,7 +105,7 @@ def find_invite(token: str) -> Invite:
 
 @transaction.atomic
 def accept_invite(token: str, password: str) -> User:
-    """Set the password and use the invite up; of two people with one link, the first has it."""
+    """Set the password and use up the invite; if two people follow one link, the first one gets it."""
     found = find_invite(token)
     used = Invite.objects.filter(pk=found.pk, used_at=None).update(used_at=timezone.now())
     if not used:
@@ -88,5 +124,5 @@ def revoke_invites(annotators) -> int:
 
 
 def set_active(annotators, active: bool) -> None:
-    """Let annotators in or lock them out; locked out, their sessions and tokens stop working at once."""
+    """Let annotators in or lock them out; the sessions and tokens of those locked out stop working at once."""
     User.objects.filter(annotator__in=annotators).update(is_active=active)

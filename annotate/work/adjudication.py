@@ -17,9 +17,10 @@ from annotate.work.moving import move
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
-    """Units that this adjudicator may decide, in the order of the draw; with a language, those that were in its queue.
+    """Units that this adjudicator may decide, in the order of the draw; if a language is given, those that were in its
+    queue.
 
-    Each has `blind`: it is an audit, whose queue would tell what the detectors agreed on, so that no language finds it.
+    `blind` marks an audited unit: its queue would tell what the detectors agreed on, so no language lists it.
     """
     audited = Transition.objects.filter(unit=OuterRef("pk"), event="audited")
     units = task.units.filter(stage=stages.ADJUDICATION).annotate(blind=Exists(audited))
@@ -29,6 +30,18 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
     return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by("position")
 
 
+def told(units: Iterable[Unit]) -> list[tuple[Unit, list[str]]]:
+    """Units of `to_adjudicate`, each with what its kind tells of it under kind.list_heads; nothing of one that is
+    checked blind.
+    """
+    listed = list(units)
+    answers: dict[int, list[str]] = {}
+    live = Judgment.objects.live().answers().filter(unit__in=[unit.pk for unit in listed])
+    for unit, label in live.order_by("pk").values_list("unit_id", "label"):
+        answers.setdefault(unit, []).append(label)
+    return [(unit, [] if unit.blind else unit.task.kind.list_row(unit, answers.get(unit.pk, []))) for unit in listed]
+
+
 def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
     """Task -> how many of its units this adjudicator may decide."""
     units = Unit.objects.filter(task__in=list(tasks), stage=stages.ADJUDICATION).exclude(pk__in=_judged(annotator))
@@ -36,7 +49,7 @@ def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
 
 
 def for_others(task: Task, annotator: Annotator) -> int:
-    """How many units wait for an adjudicator other than this one, who has judged them."""
+    """How many units wait for another adjudicator, because this one has judged them."""
     return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
 
 
@@ -45,7 +58,9 @@ def _judged(annotator: Annotator):
 
 
 def adjudicated(task: Task):
-    """Units whose votes and judgments adjudicators may see: those that wait for one, or that one has decided on."""
+    """Units whose votes and judgments adjudicators may see: those that wait for an adjudicator, or that an adjudicator
+    has decided.
+    """
     decided = Judgment.objects.decisions().values("unit")
     seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
     return task.units.filter(seen).select_related("item", "task")
@@ -58,7 +73,9 @@ def decisions(annotator: Annotator, task: Task):
 
 
 def read_decision(kind: Kind, sent: list[str], reason: str, comment: str) -> Answer:
-    """A decision from what a page or a client sent; without an answer it discards. InvalidAnswer where it is none."""
+    """The decision that a page or a client sent; without an answer it is a discard. InvalidAnswer if it is
+    unreadable.
+    """
     check_words(*sent, reason, comment)
     try:
         return Answer(label=kind.form.read(sent), reason=reason, comment=comment)
@@ -67,12 +84,12 @@ def read_decision(kind: Kind, sent: list[str], reason: str, comment: str) -> Ans
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
-    """Give a unit its label. answer.reason: how the adjudicator knows; obligatory."""
+    """Give a unit its label. answer.reason, which is required, says how the adjudicator knows."""
     return _decide(annotator, unit_id, Judgment.SETTLE, answer)
 
 
 def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
-    """Leave a unit out of the gold set, since its language cannot be told."""
+    """Leave a unit out of the gold set, because nobody can tell its label."""
     return _decide(annotator, unit_id, Judgment.DISCARD, Answer(label="", reason=reason, comment=comment))
 
 
@@ -113,7 +130,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
 
 @transaction.atomic
 def unsettle(annotator: Annotator, unit_id: int) -> Unit:
-    """Take one's own decision back; the unit waits for an adjudicator again."""
+    """Take back the adjudicator's own decision; the unit waits for an adjudicator again."""
     unit = _locked(unit_id)
     own = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if own is None:

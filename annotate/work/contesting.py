@@ -1,4 +1,4 @@
-"""What follows from an audit that failed: people label all of the language on which the detectors had agreed."""
+"""What follows from a failed audit: people label every post of the language on which the detectors had agreed."""
 
 from django.db import transaction
 
@@ -10,24 +10,25 @@ from annotate.work.routes import Routes
 
 
 def check_limit(unit: Unit) -> None:
-    """After the last word on an audited unit: where its language fails the audit, send the rest of it to people.
+    """Called when an audited unit has its final label: if its language fails the audit, send the rest of it to people.
 
-    Only once all of the language's audit is done, since a few answers bound nothing. The caller has the unit locked.
+    This waits until the language's whole audit is done, since a few answers bound nothing. The caller has locked the
+    unit.
     """
     task, label = unit.task, unit.agreed_label
     if "audit" not in task.kind.protections or unit.stage not in stages.FINISHED:
         return
-    # Asked of every unit, audited or not, so that an answer takes as many statements for one as for another.
+    # This is asked for every unit, audited or not, so that every answer takes the same number of statements.
     if not left(task, label) or not label:
         return
-    # Two last answers at a time would each take the other for outstanding: the second waits here for the first.
+    # Two simultaneous last answers would each count the other as outstanding, so the second waits here for the first.
     task = locked(task)
     if not waiting(task).filter(agreed_label=label).exists() and over_limit(task, audits(task, [label])[label]):
         contest(task, label)
 
 
 def locked(task: Task) -> Task:
-    """The task, whose agreement only one transaction at a time judges or adds to."""
+    """The task, locked, so that only one transaction at a time judges its agreement or adds to it."""
     return Task.objects.select_for_update(no_key=True).get(pk=task.pk)
 
 
@@ -35,13 +36,13 @@ def locked(task: Task) -> Task:
 def contest(task: Task, label: str, by=None) -> int:
     """Have people label every unit on which the detectors agreed on a label. Returns how many.
 
-    by: the manager who wants it; nobody where the audit itself does.
+    by: the manager who asks for it; None if the audit itself does.
     """
     return send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load(task), by)
 
 
 def contest_all(task: Task, by=None) -> dict[str, int]:
-    """The same for all languages of a task, as when its limit was lowered. Label -> units sent to people."""
+    """The same for all languages of a task, for example after its limit was lowered. Label -> units sent to people."""
     sent = {}
     unfinished = labels_of(waiting(task))
     for label, audit in audits(task).items():

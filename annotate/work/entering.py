@@ -1,4 +1,4 @@
-"""How units come into a task: each item becomes one, and goes to its label, to people, or beside one like it."""
+"""How units enter a task: each item becomes a unit, which gets its label, goes to people, or becomes a copy."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from annotate.work.moving import BATCH, moved, rechecked, send_to_people, to_peo
 from annotate.work.routes import Routes
 from corpora.models import Item, same
 
-# Places of a unit that everybody is asked for: the most that the column holds.
+# The places of a unit that everybody answers: the largest number that the column holds.
 EVERYBODY = 32767
 
 
@@ -30,9 +30,9 @@ def add_units(
 ) -> Counter[str]:
     """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
 
-    asked: the language that all of them are asked about, empty where any may be said. known_answers: item -> the answer
-    that is known, of those hidden among the work. reuse: item -> the unit of another task that people have labelled,
-    and what its label means here.
+    asked: the language that they all ask about, empty if any language may be answered. known_answers: item -> its
+    known answer, for items hidden among the work. reuse: item -> a unit of another task that people have labelled, and
+    what its label means here.
 
     Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
     of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
@@ -77,7 +77,7 @@ def add_units(
 
 
 def _redundancy(task: Task, item: Item, seed: str) -> int:
-    """How many answers a new unit asks for: the task's number, or a second one for the overlap, chosen by lot."""
+    """How many answers a new unit asks for: the task's number, or two if a lot puts it into the overlap."""
     if task.redundancy == 1 and lottery.hit(task.overlap_share, seed=seed, purpose="overlap", key=item.key):
         return 2
     return at_first(task.redundancy, stop_early=task.stop_early)

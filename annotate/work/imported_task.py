@@ -1,23 +1,21 @@
-"""The closed task of items whose judgments come in a file. Of each item only the id is known, and so it is the text."""
+"""The closed task of items whose judgments come in a file. Only their ids are known, so these also serve as texts."""
 
 from collections.abc import Mapping, Sequence
-
-from django.db import IntegrityError, transaction
 
 from annotate.kinds import IMPORTED
 from annotate.models import Task
 from annotate.work.entering import add_units
 from annotate.work.moving import BATCH
-from annotate.work.new_task import TaskError, check_task, with_defaults
+from annotate.work.new_task import TaskError, check_task, made_once, with_defaults
 from corpora.core.languages import UND
 from corpora.manifest import read_manifest
 from corpora.models import Corpus, Draw, Item
 
 
 def imported_task(name: str, items: Mapping[str, str], labels: Sequence[str], *, source: str, digest: str) -> Task:
-    """items: id -> language, empty where it is not known. source, digest: of the file. The caller has a transaction.
+    """items: id -> language, empty if it is not known. source, digest: the file's. The caller has opened a transaction.
 
-    TaskError where the name is taken, or cannot be one.
+    TaskError if the name is taken or invalid.
     """
     task = Task(name=name, kind_slug=IMPORTED.slug, kind_file=IMPORTED.source, title=IMPORTED.title, is_open=False)
     task.labels, task.languages = list(labels), sorted(set(items.values()) - {""})
@@ -25,14 +23,12 @@ def imported_task(name: str, items: Mapping[str, str], labels: Sequence[str], *,
     check_task(task)
     if Corpus.objects.filter(name=name).exists() or read_manifest(name):
         raise TaskError(
-            f"There is a corpus {name!r}, and a task of imported judgments makes one of its own name. Choose another."
+            f"There is a corpus {name!r}, and a task of imported judgments makes a corpus of its own name. Choose "
+            "another name."
         )
-    try:
-        with transaction.atomic():
-            task.save()
-            corpus = Corpus.objects.create(name=name)
-    except IntegrityError as error:
-        raise TaskError(f"Somebody else has just made a task {name!r}. Run the command again.") from error
+    with made_once(name):
+        task.save()
+        corpus = Corpus.objects.create(name=name)
     task.draws.add(_draw(corpus, len(items), source, digest))
     made = [
         Item(corpus=corpus, key=key, text=key, language=code or UND, votes={}, letters=0) for key, code in items.items()
@@ -42,7 +38,7 @@ def imported_task(name: str, items: Mapping[str, str], labels: Sequence[str], *,
 
 
 def _draw(corpus: Corpus, size: int, source: str, digest: str) -> Draw:
-    """The record of a draw that took all that there is."""
+    """The record of a draw that took everything."""
     return Draw.objects.create(
         corpus=corpus,
         design="records",

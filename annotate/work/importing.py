@@ -1,7 +1,8 @@
-"""Judgments that were made elsewhere, put with the units of a task. Which rows of a file are judgments is
-actions/judgment_files.py's matter.
+"""Judgments that were made elsewhere, attached to the units of a task. actions/judgment_files.py decides which rows of
+a file are judgments.
 
-Their workers become annotators who cannot log in. What is made of the judgments is routing.py's matter, as of any.
+Their workers become annotators who cannot log in. routing.py decides what follows from the judgments, as from all
+others.
 """
 
 from collections import Counter, defaultdict
@@ -20,24 +21,24 @@ from annotate.work.contesting import check_limit
 from annotate.work.moving import BATCH
 from annotate.work.routing import decide_all
 
-# Some thousand keys a query, as databases take only so many.
+# A query has a few thousand keys at most, since databases limit their number.
 KEYS = 5000
-# Why no more judgments can be taken of a unit that does not wait for any.
+# Why a unit that does not wait for judgments takes no more of them.
 CLOSED = {
-    stages.COPIED: "has the text of another one, and takes its label; give the judgments of that one",
-    stages.AGREED: "is labelled by the detectors, and asked of nobody",
-    stages.ADJUDICATION: "waits for an adjudicator, who is not to see more answers",
+    stages.COPIED: "has the same text as another item and takes its label; give the judgments of that item",
+    stages.AGREED: "was labelled by the detectors, and nobody is asked about it",
+    stages.ADJUDICATION: "waits for an adjudicator, and takes no more answers",
     stages.LABELLED: "has its label already; give all judgments of an item in one file",
     stages.DISCARDED: "has been left out already; give all judgments of an item in one file",
 }
 
-Progress = Callable[[int], object]  # hears of rows as they are stored; what it raises undoes them
+Progress = Callable[[int], object]  # is told of rows as they are stored; an exception from it undoes them
 Rejects = dict[int, str]  # line -> why
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One judgment. task: the id of the item that it is about; language: that of the item, if the file says it."""
+    """One judgment. task: the id of the item that it is about; language: the item's, if the file gives it."""
 
     line: int
     task: str
@@ -48,9 +49,11 @@ class Row:
 
 @dataclass
 class Imported:
-    """What came of rows. stages: of the units that they decided; already: rows that an earlier import has taken.
+    """What came of the rows. stages: those of the units that they decided; already: rows that an earlier import has
+    taken.
 
-    rejects_file: where the rejects are listed, if there are any.
+    further: of the rejects, the lines of a worker's further answers. rejects_file: where the rejects are listed, if
+    there are any.
     """
 
     task: Task
@@ -62,6 +65,7 @@ class Imported:
     units: int = 0
     stages: Counter[str] = field(default_factory=Counter)
     rejects: Rejects = field(default_factory=dict)
+    further: set[int] = field(default_factory=set)
     rejects_file: Path | None = None
 
 
@@ -75,7 +79,8 @@ class _Said:
 def add_judgments(
     imported: Imported, rows: list[Row], *, keep_repeats: bool, progress: Progress = lambda rows: None
 ) -> None:
-    """Put the rows with the units, and decide those that have all their answers. The caller has a transaction.
+    """Attach the rows to the units, and decide the units that have all their answers. The caller has opened a
+    transaction.
 
     keep_repeats: keep a worker's further answers on an item, for analysis only; otherwise they are rejected.
     """
@@ -100,7 +105,7 @@ def _batches(keys: Iterable) -> Iterator[list]:
 
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
-    """Item -> unit, of those items that the task has, their rows locked."""
+    """Item -> unit for the items that the task has; the units' rows are locked."""
     found: dict[str, Unit] = {}
     for some in _batches(keys):
         units = task.units.filter(item__key__in=some).select_related("item", "task")
@@ -109,18 +114,18 @@ def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
 
 
 def _of_units(imported: Imported, rows: list[Row], units: Mapping[str, Unit]) -> list[Row]:
-    """The rows about units that may have judgments; the others are put with the rejects."""
+    """The rows whose units may take judgments; the others are added to the rejects."""
     name, rejects = imported.task.name, imported.rejects
     for row in rows:
         if row.task not in units:
-            rejects[row.line] = f"{row.task} is no item of the task {name}."
+            rejects[row.line] = f"{row.task} is not an item of the task {name}."
         elif units[row.task].honeypot:
             rejects[row.line] = f"{row.task} is a gold answer of the task {name}, and gets no label."
     return [row for row in rows if row.line not in rejects]
 
 
 def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
-    """Worker -> annotator. A colon can be in no name that somebody types, so these names clash with nobody's."""
+    """Worker -> annotator. Nobody can type a name with a colon, so these names never clash."""
     names = {f"imported:{task.name}:{worker}": worker for worker in workers}
     there: set[str] = set()
     for some in _batches(names):
@@ -135,7 +140,7 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
 
 
 def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[list[_Said], list[_Said]]:
-    """What nobody has imported before: answers that count, and the repeats that are kept. The rest is rejected."""
+    """The new answers that count, and the new repeats that are kept. The rest is rejected."""
     before = _before(each.unit for each in said)
     taken: Counter[tuple[int, int]] = Counter()
     answers, repeats = [], []
@@ -148,6 +153,7 @@ def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[lis
         elif earlier and keep_repeats:
             repeats.append(each)
         elif earlier:
+            imported.further.add(row.line)
             imported.rejects[row.line] = (
                 f"{row.worker} has answered {row.task} before, with {earlier[0]}; the first answer counts."
             )
@@ -155,14 +161,14 @@ def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[lis
             imported.rejects[row.line] = f"{row.task} {CLOSED[each.unit.stage]}."
         else:
             answers.append(each)
-            # What follows of this pair is a repeat.
+            # Every further answer of this pair is a repeat.
             earlier.append(row.label)
             taken[pair] = 1
     return answers, repeats
 
 
 def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
-    """(unit, annotator) -> what they have answered there, the answer before its repeats; what was voided stays said."""
+    """(unit, annotator) -> their answers there, the first before its repeats; voided answers are included."""
     found: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for some in _batches(unit.pk for unit in units):
         said = Judgment.objects.filter(unit__in=some, kind__in=[Judgment.ANSWER, Judgment.REPEAT]).order_by("pk")
@@ -172,7 +178,7 @@ def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
 
 
 def _store_answers(answers: list[_Said], progress: Progress) -> None:
-    """Each answer with a closed lease on the next free place of its unit."""
+    """Store each answer with a closed lease on the next free place of its unit."""
     places: Counter[int] = Counter()
     for some in _batches(each.unit.pk for each in answers):
         held = Lease.objects.filter(unit__in=some, place__isnull=False).order_by()
@@ -213,7 +219,7 @@ def _store(kind: str, said: list[_Said], leases: Sequence[Lease | None]) -> None
 
 
 def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
-    """Route on the units that have as many answers as are asked for; in a new task those are all that there are."""
+    """Route the units that have all the answers they ask for; in a new task, every unit has all it will get."""
     answers: defaultdict[int, list[Judgment]] = defaultdict(list)
     for some in _batches(unit.pk for unit in units):
         for judgment in Judgment.objects.live().answers().filter(unit__in=some).order_by("pk"):

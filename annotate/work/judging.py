@@ -29,7 +29,7 @@ from annotate.work.queue import close_others, free_place, lease_locked
 from annotate.work.routing import after_judgment, ask_again
 from annotate.work.tally import Tally, tally_of
 
-COMMENT = 2000  # letters
+COMMENT = 2000  # characters
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
@@ -42,13 +42,13 @@ def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: f
 
 
 def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = None) -> Judgment:
-    """Pass on the unit of a lease: this annotator will not see it again."""
+    """Skip the unit of a lease; this annotator will not see it again."""
     with acting(annotator, task_of(annotator, lease_id).name) as permit:
         return close(permit, lease_id, None, active_seconds).judgment
 
 
 def task_of(annotator: Annotator, lease_id: int) -> Task:
-    """The task of a lease. NotFound where the annotator was given no such unit."""
+    """The task of a lease. NotFound if the annotator was given no such unit."""
     task = Task.objects.filter(units__leases__in=Lease.objects.filter(pk=lease_id, annotator=annotator)).first()
     if task is None:
         raise NotFound("You have not been given such a unit.")
@@ -58,10 +58,11 @@ def task_of(annotator: Annotator, lease_id: int) -> Task:
 def judge_sheet(
     annotator: Annotator, task: Task, answers: dict[int, Answer | None], active_seconds: float | None = None
 ) -> list[Refusal]:
-    """Answer, or with None skip, each unit of a sheet by its lease. Returns what was refused: the rest is saved.
+    """Answer each unit of a sheet by its lease, or skip it if its answer is None. Returns the refusals; the rest is
+    saved.
 
-    Each is a judgment of its own, so that one post that came too late costs none of the others. active_seconds is
-    that of the whole sheet.
+    Each is a separate judgment, so one post that came too late does not cost the others. active_seconds is that of the
+    whole sheet.
     """
     each = None if active_seconds is None else active_seconds / len(answers)
     refused = []
@@ -78,9 +79,8 @@ def judge_sheet(
 class Closed:
     """What came of an answer or a skip.
 
-    is_new: the answer was no retry. lease: the one that it was sent for; held: those that the annotator has open in
-    the task besides. tally: what they have done in it by now, where there are gold answers. paused: whether they are,
-    since.
+    is_new: the answer was not a retry. lease: the one that it was sent for; held: the annotator's other open leases in
+    the task. tally: what they have done in it so far, if it has gold answers. paused: whether they are paused now.
     """
 
     judgment: Judgment
@@ -92,9 +92,9 @@ class Closed:
 
 
 def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Closed:
-    """Answer, or with None skip, the unit of a lease, in the transaction in which the annotator acts."""
+    """Answer the unit of a lease, or skip it if answer is None, in the transaction in which the annotator acts."""
     annotator, task = permit.annotator, permit.task
-    # Everything that changes a unit or its leases happens under this lock. no_key: or else an extension that adds
+    # Everything that changes a unit or its leases happens under this lock. no_key: otherwise an extension that adds
     # copies of the unit would wait for it, and check_limit for the extension.
     given = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task).select_related("unit")
     audited = Transition.objects.filter(unit=OuterRef("unit"), event="audited")
@@ -103,7 +103,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
         raise NotFound("You have not been given such a unit.")
     unit = given.unit
     unit.task, unit.is_audit = task, given.is_audit
-    # In a statement of its own, after the lock: whoever had it may have changed them.
+    # Read in a separate statement after the lock: the transaction that held it may have changed them.
     open_by_me = Q(annotator=annotator, closed_at=None, unit__task=task)
     leases = list(Lease.objects.filter(Q(unit=unit) | open_by_me).select_related("judgment", "unit__item"))
     held = [each for each in leases if each.unit_id != unit.pk]
@@ -127,8 +127,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
             lease.place = free_place(unit, leases)
             if lease.place is None:
                 raise LeaseExpired(
-                    "You had this one open for longer than it is kept for one reader, and somebody else has it "
-                    "now. Please take the next."
+                    "You had this one open for too long, and somebody else has it now. Please take the next."
                 )
     else:
         lease.place = None
@@ -155,7 +154,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     if not task.gold_share:
         return Closed(judgment, True, lease, held, None, permit.is_paused)
     tally = tally_of(permit)
-    # Of every answer, to a gold answer or to work: nothing tells them apart.
+    # This is done after every answer, to a gold answer or to work, so that nothing tells them apart.
     return Closed(judgment, True, lease, held, tally, pause_if_failing(permit, tally))
 
 
@@ -164,7 +163,7 @@ def _judgment_of(lease: Lease) -> Judgment | None:
 
 
 def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
-    """What stands of what annotators said of a unit, as they said it, but for the last."""
+    """The annotators' standing judgments of a unit in the order in which they were given, without the last."""
     said = [each for lease in leases if (each := _judgment_of(lease)) and each.voided_at is None and each != last]
     return sorted(said, key=lambda each: each.pk)
 
@@ -192,8 +191,8 @@ def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
     """Take back an answer or a skip, the last one if none is named, and open its unit again.
 
-    Possible until somebody else has been given the unit, or has judged it, since, and as long as they may be given it
-    themselves. The unit that was open goes back.
+    This is possible until somebody else has been given the unit or has judged it, and only while the annotator may
+    still be given it. The unit that they had open goes back to its queue.
     """
     with acting(annotator, task.name) as permit:
         return take_back(permit, judgment_id)
@@ -232,7 +231,8 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     ask_again(unit)
     moved = unit.transitions.filter(judgment=judgment).first()
     if moved or unit.stage != stages.QUEUED:
-        # Back to where the judgment found it, which may not be where it was leased: others may have moved it between.
+        # Back to the stage where it was judged, which may not be where it was leased: others may have moved it
+        # meanwhile.
         before = unit.transitions.filter(pk__lt=moved.pk).last() if moved else unit
         move(
             unit,
@@ -252,9 +252,9 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
 
 
 def read_answer(kind: Kind, sent: list[str], reason: str = "", comment: str = "") -> Answer:
-    """An answer from what a page or a client sent; a reason alone is one of the answer that has reasons.
+    """The answer that a page or a client sent; a reason alone means the answer that has reasons.
 
-    InvalidAnswer where it cannot be read or stored; whether it does for a unit is asked by `check`.
+    InvalidAnswer if it cannot be read or stored; `check` decides whether it suits a unit.
     """
     if reason and not any(sent):
         sent = [kind.undefined]
@@ -275,7 +275,7 @@ def check_words(*words: str) -> None:
 
 
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
-    """InvalidAnswer where an answer does not do for a unit."""
+    """InvalidAnswer if an answer does not suit a unit."""
     try:
         kind.check(answer, unit)
     except ValueError as error:

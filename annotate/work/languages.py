@@ -1,17 +1,12 @@
 """The languages that tasks' files add to the list: known in this process once they have been looked for.
 
-A process learns those of a task when it touches the task's kind. Whoever is told a code before, as when people are
-entered or routes are written, asks here.
+A process learns those of a task when it touches the task's kind. Code that meets a language earlier,
+for example when people or routes are entered, asks here.
 """
 
 from annotate.kinds import kind_of
 from annotate.models import Task
-from corpora.core.languages import LANGUAGES
-
-HOW = (
-    "is not a language code known here; write it as in de or zh-CN, or open a task whose --kind is a file that adds it "
-    "in a table [languages.CODE]"
-)
+from corpora.core.languages import LANGUAGES, meant
 
 
 def learn_languages() -> None:
@@ -26,3 +21,13 @@ def is_language(code: str) -> bool:
     if code not in LANGUAGES:
         learn_languages()
     return code in LANGUAGES
+
+
+def unknown_code(code: str) -> str:
+    """What to say of a code that is no language's."""
+    near = meant(code)
+    hint = f"did you mean {near}?" if near else "write a code such as de or zh-CN."
+    return (
+        f"{code!r} is not a language code known here; {hint} A language that is not on the list is added by a file "
+        "with a table [languages.CODE]: give it to add_annotators as --languages, or to open_task as --kind."
+    )

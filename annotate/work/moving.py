@@ -1,4 +1,4 @@
-"""Moves of units from stage to stage. The only writer of Unit.stage; each move's Transition is written with it.
+"""Moves of units from stage to stage. Only this module writes Unit.stage, each move together with its Transition.
 
 Callers hold the unit's row lock (or, when a task is opened, are the only ones to know the units). Where a unit goes is
 decided in routing.py.
@@ -19,7 +19,7 @@ BATCH = 2000
 def move(unit: Unit, event: str, to_stage: str, *, by=None, judgment: Judgment | None = None, **changes) -> None:
     """Move a unit whose row the caller has locked, and write down that it moved.
 
-    changes: label, round, language, visited, redundancy; a unit's label goes unless one is given.
+    changes: label, round, language, visited, redundancy; unless a label is given, the unit loses its own.
     """
     transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
     unit.save(update_fields=["stage", "label", "round", "language", "visited", "redundancy"])
@@ -56,7 +56,7 @@ def to_people(unit: Unit, event: str, routes: Routes, by=None) -> Transition:
 def send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -> int:
     """Take AGREED units out of their stage. Returns how many."""
     units = units.filter(stage=stages.AGREED).select_related("item", "task")
-    # no_key: or else they would wait for an extension that is about to add copies of them, and it for them.
+    # no_key: otherwise they and an extension that is about to add copies of them would wait for each other.
     found = list(units.select_for_update(of=("self",), no_key=True))
     transitions = [to_people(unit, event, routes, by) for unit in found]
     for unit in found:
@@ -66,11 +66,12 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -
 
 
 def rechecked(unit: Unit, seed: str) -> bool:
-    """Whether an adjudicator checks an audited unit though its reader confirms, by lot."""
+    """Whether a lot makes an adjudicator check an audited unit although its reader confirms it."""
     return lottery.hit(unit.task.audit_recheck, seed=seed, purpose="recheck", key=unit.item.key)
 
 
 def save_all(units: list[Unit], transitions: Iterable[Transition], fields: list[str]) -> None:
-    # As insertions that meet their row, since bulk_update takes many times as long, and people wait for this.
+    # Written as insertions that conflict with their rows: bulk_update takes many times as long, and people wait for
+    # this.
     Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
     Transition.objects.bulk_create(transitions, batch_size=BATCH)

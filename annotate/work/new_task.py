@@ -1,9 +1,11 @@
-"""A task before it has units: its fields and options, checked. Drawing and units are opening.py's matter."""
+"""A task before it has units: its fields and options, checked. opening.py draws and makes the units."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 
 from annotate.core.intervals import jeffreys
 from annotate.core.option import OptionError
@@ -18,9 +20,7 @@ class TaskError(Exception):
 
 
 def new_task(name: str, kind: Kind, title: str, labels: Sequence[str], given: Mapping[str, Any]) -> Task:
-    """A task that is not saved yet. given: the options that are to differ from the kind's. TaskError where it cannot
-    be.
-    """
+    """A task that is not saved yet. given: the options that differ from the kind's. TaskError if refused."""
     if Task.objects.filter(name=name).exists():
         raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
     options = with_defaults(kind, given)
@@ -38,8 +38,20 @@ def new_task(name: str, kind: Kind, title: str, labels: Sequence[str], given: Ma
     return task
 
 
+@contextmanager
+def made_once(name: str) -> Iterator[None]:
+    """TaskError where somebody else has made meanwhile what is made in here; the caller has opened a transaction."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        raise TaskError(f"Somebody else has just made a task {name!r}. Run the command again.") from error
+
+
 def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a kind with their values. TaskError for one that it has not, or that cannot have its value."""
+    """All options of a kind with their values. TaskError for an option that the kind does not have, or an impossible
+    value.
+    """
     if strange := [OPTIONS[name].spelled for name in given if name not in kind.options]:
         raise TaskError(f"{', '.join(strange)}: not an option of {kind.slug} tasks. Leave it out.")
     values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | dict(given)
@@ -49,7 +61,7 @@ def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
         raise TaskError(str(error)) from error
     if checked.get("aggregation", "") not in ("", *kind.form.AGGREGATIONS):
         raise TaskError(
-            f"The labels of {kind.slug} are no grades, so they have no {checked['aggregation']}. Leave --aggregation "
+            f"The labels of {kind.slug} are not grades, so they have no {checked['aggregation']}. Leave --aggregation "
             "out."
         )
     if fault := kind.faults(checked):
@@ -62,8 +74,25 @@ def check_task(task: Task) -> None:
     try:
         task.full_clean()
     except ValidationError as error:
-        faults = (f"{field.replace('_', '-')}: {' '.join(said)}" for field, said in error.message_dict.items())
+        faults = (_fault(field, fault) for field, found in error.error_dict.items() for fault in found)
         raise TaskError(" ".join(faults)) from error
+
+
+# The code of what Django finds wrong with a field -> what we say of it.
+FAULTS = {
+    "blank": "is empty; give it one.",
+    "null": "is missing; give it one.",
+    "invalid": "has characters that it cannot have; use letters, digits, hyphens and underscores.",
+    "null_characters_not_allowed": "holds a NUL character, which databases refuse.",
+    "unique": "is taken; choose another.",
+}
+
+
+def _fault(field: str, fault: ValidationError) -> str:
+    what = f"The task's {field.replace('_', ' ')}"
+    if fault.code == "max_length":
+        return f"{what} has {fault.params['show_value']:,} characters; {fault.params['limit_value']:,} are the most."
+    return f"{what} {FAULTS[fault.code]}" if fault.code in FAULTS else f"{what}: {' '.join(fault.messages)}"
 
 
 def check_codes(kind: Kind, codes: Sequence[str]) -> None:
@@ -75,7 +104,7 @@ def check_codes(kind: Kind, codes: Sequence[str]) -> None:
 
 
 def _check_audit(task: Task) -> None:
-    """TaskError where the limit would be passed by languages in whose audit no error was found."""
+    """TaskError if even languages whose audit found no error would pass the limit."""
     if not (task.audit_share or task.audit_least):
         return
     possible = jeffreys(0, task.audit_least)[1]

@@ -1,4 +1,4 @@
-"""Opening a task: draw, make its units, route them; and extending it by a larger draw. All of it or nothing.
+"""Opening a task (draw, make its units, route them) and extending it by a larger draw; each as a whole or not at all.
 
 What a task is before it has units is checked in new_task.py.
 """
@@ -20,24 +20,24 @@ from annotate.quality.gold_answers import GoldRow, check_pool, store, without_tw
 from annotate.quality.guidelines import add_first
 from annotate.work.contesting import contest_all, locked
 from annotate.work.entering import add_units
-from annotate.work.new_task import TaskError, check_codes, new_task
+from annotate.work.new_task import TaskError, check_codes, made_once, new_task
 from corpora.core.languages import LANGUAGES
 from corpora.draw import Sample, sample_uniform
 from corpora.items import items_of, record
 from corpora.manifest import manifest_of
 from corpora.models import Corpus, Item
 
-Progress = Callable[[int], object]  # hears of units as they are made; what it raises undoes them
+Progress = Callable[[int], object]  # is told of units as they are made; an exception from it undoes them
 
-FEW = 3  # languages that a task's title names, if it is given none
+FEW = 3  # languages that a generated title names
 
 
 @dataclass
 class Opened:
     """What came of opening a task, or of extending it.
 
-    By language: posts drawn and in the frame, decoys, labels that were reused, and of a language that had failed its
-    audit the posts that the detectors agree on and people label.
+    By language: posts drawn and in the frame, decoys, labels that were reused, and for a language that had failed its
+    audit the posts on which the detectors agree and which people label.
     """
 
     task: Task
@@ -46,6 +46,9 @@ class Opened:
     decoys: Counter[str] = field(default_factory=Counter)
     reused: Counter[str] = field(default_factory=Counter)
     contested: dict[str, int] = field(default_factory=dict)
+
+
+Then = Callable[[Opened], object]  # hears what came of it, before it is kept: it may undo all of it
 
 
 def open_task(
@@ -65,14 +68,16 @@ def open_task(
     reuse: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress = lambda units: None,
+    then: Then = lambda opened: None,
 ) -> Opened:
     """Draw from a corpus by a design of the kind, and ask the kind's question of what was drawn.
 
-    size: units in all, or a language, or groups of them where the kind keeps records together; None for the design's
-    own, or all. languages: those drawn for; None for all that there are. chosen: options of the draw; options: those of
-    the task that are to differ from the kind's defaults. labels: what may be answered, where it is languages. gold:
+    size: units in all or for each language, or groups of them if the kind keeps records together; None for the
+    design's default, or all. languages: those to draw for; None for all. chosen: options of the draw; options: the
+    task's options that differ from the kind's defaults. labels: what may be answered, if that is languages. gold:
     records whose answer is known, which are never work. reuse: take the labels that posts have from other tasks of the
-    corpus, instead of asking again. TaskError, GoldAnswerError or CorpusError where it cannot be; nothing was changed.
+    corpus, instead of asking again. TaskError, GoldAnswerError or CorpusError if it is refused; then nothing was
+    changed.
     """
     how = DESIGNS[design or kind.designs[0]]
     listed = languages if how.asks_each and languages else labels
@@ -92,7 +97,8 @@ def open_task(
     progress(0)
     _take_languages(task, how, opened.samples, titled=bool(title) or not kind.titled_by_languages)
     with transaction.atomic():
-        task.save()
+        with made_once(name):
+            task.save()
         add_first(task, guidelines or kind.guidelines)
         if how.asks_each:
             known = known_units(corpus)
@@ -100,11 +106,12 @@ def open_task(
                 progress(_add_asked(opened, sample, known, reuse))
         else:
             progress(_add(opened, corpus, gold, seed))
+        then(opened)
     return opened
 
 
 def _take_languages(task: Task, how: Design, samples: list[Sample], *, titled: bool) -> None:
-    """What was found for which language is what the task is about."""
+    """Give the task the languages for which something was found."""
     found = [sample.language for sample in samples if sample.rows]
     if how.asks_each:
         if not found:
@@ -126,7 +133,9 @@ def _title(languages: list[str]) -> str:
 
 
 def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> int:
-    """The units of a question that is asked alike of all that was drawn, with gold answers among them. How many."""
+    """Make the units of a question that is the same for all that was drawn, and gold answers among them. Returns how
+    many.
+    """
     task = opened.task
     drawn = []
     for sample in opened.samples:
@@ -144,14 +153,14 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
 
 
 def _shuffled(items: list[Item], seed: str) -> list[Item]:
-    """In an order that tells nothing. What was drawn together comes apart: among the pages of one query, one of another
-    query would be known for a hidden gold answer.
+    """The items in an order that tells nothing. Items that were drawn together are separated: among the pages of one
+    query, a page of another query would stand out as a hidden gold answer.
     """
     return sorted(items, key=lambda item: lot(seed, "place", item.key))
 
 
 def _add_asked(opened: Opened, sample: Sample, known: dict[int, list[Unit]], reuse: bool) -> int:
-    """The units that ask about one language, with decoys among them. How many."""
+    """Make the units that ask about one language, with decoys among them. Returns how many."""
     draw, items = record(sample)
     task, asked = opened.task, sample.language
     task.draws.add(draw)
@@ -173,26 +182,31 @@ def _check_fields(kind: Kind, corpus: Corpus) -> None:
         )
 
 
-def extend_task(task: Task, size: int, progress: Progress = lambda units: None) -> Opened:
-    """Enlarge a task's draw to size posts of the same frame and seed, where its design allows that.
+def extend_task(
+    task: Task, size: int, progress: Progress = lambda units: None, then: Then = lambda opened: None
+) -> Opened:
+    """Enlarge a task's draw to size posts of the same frame and seed, if its design allows that.
 
-    What is added of a language that had failed its audit goes to people too, unless it is audited itself.
+    Posts added in a language that had failed its audit go to people too, unless they are audited themselves.
     """
     draw = task.draw
     how = DESIGNS[draw.design]
     if how.not_extended:
         raise TaskError(
-            f"{task.name} is a task drawn by the {how.spelled} design, and its draws are not enlarged; "
+            f"{task.name} is a task drawn by the {how.spelled} design, whose draws cannot be enlarged; "
             f"{how.not_extended}"
         )
     if size <= draw.size:
         raise TaskError(f"The task has {draw.size:,} posts already; --size must be larger than that.")
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
-        # First, for who has an audited post locked asks for the task after it.
+        # The task's lock comes first here. An answer that has an audited post locked asks for the task's lock
+        # afterwards.
         locked(task)
         larger, items = record(sample)
         task.draws.set([larger])
         added = add_units(task, items)
         progress(len(items))
-        return Opened(task, added, [sample], contested=contest_all(task))
+        opened = Opened(task, added, [sample], contested=contest_all(task))
+        then(opened)
+    return opened

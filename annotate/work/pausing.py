@@ -1,4 +1,5 @@
-"""Pausing people: by the task's rule after a gold answer, or by a manager, who also lets them go on and voids.
+"""Pausing people: by the task's rule after a gold answer, or by a manager, who can also lift the pause and
+void answers.
 
 The rule itself is in quality/pauses.py.
 """
@@ -19,13 +20,13 @@ from annotate.work.queue import close_others
 from annotate.work.routing import left_decides, reopen
 from annotate.work.tally import Tally, tally_of
 
-REASON = 200  # letters of a manager's reason
+REASON = 200  # characters of a manager's reason
 
 
 def pause_if_failing(permit: Permit, tally: Tally) -> bool:
-    """After an answer: pause whoever has failed too many gold answers since they began, or since their last pause.
+    """After an answer, pause an annotator who has failed too many gold answers since they began or were last paused.
 
-    In the transaction in which the annotator acts. Whether they are paused now.
+    Runs in the transaction in which the annotator acts. Returns whether they are paused now.
     """
     right, asked = score(permit.task, tally.known)
     if permit.is_paused or not fails(permit.task, right, asked):
@@ -37,14 +38,14 @@ def pause_if_failing(permit: Permit, tally: Tally) -> bool:
 
 @transaction.atomic
 def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
-    """Give an annotator no more work of a task. Who is paused already stays so, and the reason is noted with it."""
+    """Give an annotator no more work of a task. If they are paused already, they stay so, and the reason is noted."""
     reason = _checked(reason)
     annotator.one_at_a_time()
     return _pause_or_note(annotator, task, by=by, reason=reason)
 
 
 def _checked(reason: str) -> str:
-    """A manager's reason without blanks around it. InvalidAnswer where it cannot be stored, or is none."""
+    """A manager's reason without blanks around it. InvalidAnswer if it is empty or cannot be stored."""
     reason = reason.strip()
     if not reason:
         raise InvalidAnswer("Say in a few words why, so that others can follow the decision.")
@@ -70,31 +71,33 @@ def _pause_or_note(annotator: Annotator, task: Task, *, by, reason: str) -> Paus
 
 @transaction.atomic
 def lift(found: Pause, *, by) -> None:
-    """Let an annotator go on; what counts against them from now on are the known answers from now on."""
+    """Let an annotator go on; only known answers from now on count against them."""
     Pause.objects.filter(pk=found.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
 
 class Voided(NamedTuple):
-    """What voiding did: answers that count no more, and units that went back to the queue."""
+    """What voiding did: answers that no longer count, and units that went back to the queue."""
 
     answers: int
     reopened: int
 
 
 def _said(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
-    """What voiding takes: answers, and skips, since units may be given up for them."""
+    """What voiding takes away: answers, and skips too, since a unit may have been given up because of them."""
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
     return own.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 
 
 def _rests_on(unit: Unit, judgment: Judgment) -> bool:
-    """Whether a unit is to be asked anew without a judgment: an answer, or a skip of the round that was given up."""
+    """Whether a unit must be asked again without this judgment: it is an answer, or a skip in the round that was given
+    up.
+    """
     if judgment.kind == Judgment.ANSWER:
         return True
     if unit.stage not in (stages.ADJUDICATION, stages.DISCARDED) or judgment.lease.round != unit.round:
         return False
     last = unit.transitions.last()
-    return last.event == "exhausted" and last.judgment_id is not None  # not by a manager, for want of readers
+    return last.event == "exhausted" and last.judgment_id is not None  # and not by a manager for lack of readers
 
 
 def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
@@ -134,12 +137,12 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
 def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
     """Void all that an annotator answered and skipped in a task, pause them, and reopen every unit that rests on it.
 
-    The judgments are kept and marked, and they are never given the same units again. Run twice, the second time finds
+    The judgments are kept and marked, and the annotator is never given the same units again. A second run finds
     nothing.
     """
     reason = _checked(reason)
     annotator.one_at_a_time()
-    # In one order; nobody else holds one unit while waiting for another. None is added, as the annotator is locked.
+    # Locked in one order; nobody else holds one unit while waiting for another. None is added: the annotator is locked.
     units = Unit.objects.filter(pk__in=_said(annotator, task).values("unit")).order_by("pk")
     found = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
     own = [judgment for judgment in _said(annotator, task).select_related("lease") if judgment.unit_id in found]
@@ -153,6 +156,7 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
         if _rests_on(unit, judgment):
             reopen(unit, by)
         reopened += before != stages.QUEUED == unit.stage
-    # Last, since it closes what they have open without the units' locks, for which others may wait who want the leases.
+    # This comes last: it closes what they have open without the units' locks, and others who wait for those want the
+    # leases.
     _pause_or_note(annotator, task, by=by, reason=reason)
     return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in own), reopened)

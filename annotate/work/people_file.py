@@ -3,24 +3,28 @@
 import csv
 import io
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 
-from annotate.work.languages import HOW, is_language
+from annotate.work.languages import is_language, unknown_code
 from corpora.core.languages import LANGUAGES
 
 COLUMNS = ("username", "name", "languages")
+ADJUDICATES = "adjudicates"  # a column that may be missing
+NAMELESS = "one without a name, between or after commas"
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+LEVELS = tuple("012345")
 ANSWERS = {"": False, "no": False, "yes": True}
 LONGEST = 150  # characters of a name, as many as Django keeps
 
 
 @dataclass(frozen=True)
 class Row:
-    """levels: language -> 0 to 5. adjudicates: None where the table does not say; then an adjudicator stays one."""
+    """levels: language -> 0 to 5. adjudicates: None if the table does not say; then an adjudicator stays one."""
 
     username: str
     name: str
@@ -33,7 +37,7 @@ class BadTable(ValueError):
 
 
 def read_table(text: str) -> list[Row]:
-    """Rows of a CSV with the columns username, name, languages, the last like "de:5 en:4" (no level: 5, native).
+    """Rows of a CSV with the columns username, name, languages, the last like "de:5 en:4".
 
     A column adjudicates, yes or no, may be there besides. Raises BadTable with every fault at once.
     """
@@ -42,8 +46,13 @@ def read_table(text: str) -> list[Row]:
     rows, faults, usernames = [], [], set()
     try:
         if any(column not in (reader.fieldnames or ()) for column in COLUMNS):
-            named = ", ".join(reader.fieldnames or ()) or "none"
-            raise BadTable(f"The first line must name the columns {', '.join(COLUMNS)}; it names {named}.")
+            raise BadTable(_missing(reader.fieldnames or ()))
+        if unknown := [column for column in reader.fieldnames if column not in (*COLUMNS, ADJUDICATES)]:
+            named = ", ".join(repr(column) if column else NAMELESS for column in unknown)
+            raise BadTable(
+                f"Columns that are not known here: {named}. There are {', '.join(COLUMNS)} and "
+                f"{ADJUDICATES}; rename them, or take them out."
+            )
         for cells in reader:
             row, wrong = _read_row(cells, usernames)
             rows.append(row)
@@ -56,6 +65,15 @@ def read_table(text: str) -> list[Row]:
     if faults:
         raise BadTable(*faults)
     return rows
+
+
+def _missing(named: Sequence[str]) -> str:
+    """Of a first line that lacks a column; spreadsheets of many countries separate by semicolons."""
+    told = f"The first line must name the columns {', '.join(COLUMNS)}; it names {', '.join(named) or 'none'}."
+    for separator, words in OTHER_SEPARATORS.items():
+        if any(column.strip() in COLUMNS for cell in named if separator in cell for column in cell.split(separator)):
+            return f"{told} The columns seem to be separated by {words}: save the table with commas between them."
+    return told
 
 
 def _read_row(cells: dict, taken: Collection[str]) -> tuple[Row, list[str]]:
@@ -72,12 +90,12 @@ def _read_row(cells: dict, taken: Collection[str]) -> tuple[Row, list[str]]:
         faults.append("there are more cells than columns; separate languages by spaces, or quote them.")
     levels, wrong = _read_levels(cells["languages"] or "")
     faults += wrong
-    answer = cells.get("adjudicates")
+    answer = cells.get(ADJUDICATES)
     adjudicates = None if answer is None else ANSWERS.get(answer.strip().lower())
     if answer is not None and adjudicates is None:
         faults.append(f"adjudicates is {answer!r}; write yes or no.")
     elif not levels and not faults and not adjudicates:
-        faults.append("no language is named; write them as in de:5 en:4.")
+        faults.append("no language is named; write them like this: de:5 en:4.")
     return Row(username, name, levels, adjudicates), faults
 
 
@@ -95,13 +113,13 @@ def _read_levels(text: str) -> tuple[dict[str, int], list[str]]:
     for word in filter(None, re.split(r"[\s;,]+", text)):
         code, _, level = word.partition(":")
         if not is_language(code):
-            faults.append(f"{code!r} {HOW}.")
+            faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:
             faults.append(f"{code!r} stands for several labels; name those that the person reads: {', '.join(finer)}.")
-        elif level not in ("", "0", "1", "2", "3", "4", "5"):
-            faults.append(f"{word!r} has no level from 0 to 5.")
+        elif level not in LEVELS:
+            faults.append(f"{word!r} has no level from 0 to 5; write it like {code}:5, where 5 is native.")
         elif code in levels:
             faults.append(f"{code!r} is named twice.")
         else:
-            levels[code] = int(level or 5)
+            levels[code] = int(level)
     return levels, faults

@@ -26,7 +26,7 @@ NO_ANNOTATOR = "Your account is not an annotator's. The manager can make it one.
 class Permit:
     """levels: language -> how well the annotator reads it, best-read first. majors: language -> the major version of
     the guidelines that holds there; passed: the languages in which the annotator has passed the test under it. Both
-    are empty where nobody is tested.
+    are empty if nobody is tested.
     """
 
     annotator: Annotator
@@ -51,7 +51,7 @@ class Permit:
 
     @cached_property
     def queues(self) -> dict[str, list[str]]:
-        """Those of them in which the annotator may work: qualified, where a test is asked for, and not paused."""
+        """The queues in which the annotator may work: they are qualified, if a test is required, and not paused."""
         if self.is_paused:
             return {}
         if not self.task.test_items:
@@ -60,7 +60,7 @@ class Permit:
         return {queue: languages for queue, languages in self.read_queues.items() if queue in able}
 
     def now(self, is_paused: bool) -> "Permit":
-        """The same after an act by which the annotator may have been paused."""
+        """The permit after an act that may have paused the annotator."""
         return self if is_paused == self.is_paused else replace(self, is_paused=is_paused)
 
     def check_not_paused(self) -> None:
@@ -69,7 +69,7 @@ class Permit:
 
 
 def permit_of(annotator: Annotator, task: Task) -> Permit:
-    """Read only: what is done with it happens elsewhere, under `acting`."""
+    """A permit for reading; an operation takes its own from `acting`."""
     (permit,) = permits(annotator, [task])
     return permit
 
@@ -77,14 +77,14 @@ def permit_of(annotator: Annotator, task: Task) -> Permit:
 def permits(annotator: Annotator, tasks: Iterable[Task], levels: dict[str, int] | None = None) -> list[Permit]:
     """What an annotator may do in each of the tasks, in as many statements as for one.
 
-    tasks: those of Tasks.for_work know themselves whether the annotator is paused. levels: the languages that they
-    read, where the caller has them.
+    tasks: those from Tasks.for_work already say whether the annotator is paused. levels: the languages that the
+    annotator reads, if the caller has them.
     """
     listed = list(tasks)
     if levels is None:
         levels = dict(annotator.languages.order_by("-level", "language").values_list("language", "level"))
     rows: dict[str, LanguageRoute] = {}
-    # Records in no language go where posts in none go.
+    # Records in no language wait in the same queue as posts in no language.
     if any(task.kind.is_routed or UND in task.languages for task in listed):
         rows = {route.language: route for route in LanguageRoute.objects.all()}
     if all(hasattr(task, "is_paused") for task in listed):
@@ -114,7 +114,7 @@ def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str
     columns = ("task_id", "language", "major")
     held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
     versions = Guidelines.objects.filter(task__in=tested).order_by().values_list(*columns, Value(0))
-    # One statement, of what every answer asks for.
+    # One statement, since every answer needs this.
     rows = list(versions.union(held.values_list(*columns, Value(1)), all=True))
     majors = holding(tested, [row[:3] for row in rows if not row[3]])
     passed: dict[int, set[str]] = {task.pk: set() for task in tested}
@@ -128,8 +128,8 @@ def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str
 def acting(annotator: Annotator, task: str) -> Iterator[Permit]:
     """One transaction in which an annotator acts in a task, named by its name, with the permit for it.
 
-    Of two requests of one person the second waits here: two tabs show the same unit, and no answer slips past a pause
-    or a voiding. NotFound where there is no such task.
+    If one person sends two requests, the second waits here: two tabs show the same unit, and no answer slips past a
+    pause or a voiding. NotFound if there is no such task.
     """
     with transaction.atomic():
         yield _permit(annotator, _locked(annotator__pk=annotator.pk)[1], task)
@@ -137,7 +137,7 @@ def acting(annotator: Annotator, task: str) -> Iterator[Permit]:
 
 @contextmanager
 def acting_as(user, task: str) -> Iterator[Permit]:
-    """The same for whoever is logged in, whose Annotator row has not been read. NotAllowed for who has none."""
+    """The same for the user who is logged in, whose Annotator row has not been read. NotAllowed if they have none."""
     with transaction.atomic():
         annotator, levels = _locked(annotator__user=user)
         if annotator is None:
@@ -157,7 +157,7 @@ def _permit(annotator: Annotator, levels: dict[str, int], task: str) -> Permit:
 def _locked(**who) -> tuple[Annotator | None, dict[str, int]]:
     """Lock the annotator, and read them and their languages in the same statement.
 
-    no_key: or else an answer, which names the annotator and has its unit locked, would wait as well.
+    no_key: otherwise an answer, which refers to the annotator and holds its unit's lock, would wait as well.
     """
     rows = AnnotatorLanguage.objects.filter(**who).order_by("-level", "language").select_related("annotator")
     found = list(rows.select_for_update(of=("annotator",), no_key=True))

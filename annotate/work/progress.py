@@ -38,7 +38,7 @@ class Progress:
 
 
 def own_progress(permit: Permit, tally: Tally | None = None, on_screen: Unit | None = None) -> Progress:
-    """tally, on_screen: what they have done and the unit that they have open, where the caller has read them."""
+    """tally, on_screen: what the annotator has done and the unit that they have open, if the caller has read them."""
     if tally is None and (permit.task.gold_share or on_screen is None):
         (found,) = progress_in([permit])
         return found
@@ -50,7 +50,7 @@ def own_progress(permit: Permit, tally: Tally | None = None, on_screen: Unit | N
 
 
 def _day_and_waiting(permit: Permit) -> tuple[Tally, Counter[tuple[str, bool]]]:
-    """What the annotator has done today and what waits for them, where there are no gold answers, in one statement."""
+    """What the annotator has done today and what waits for them, in one statement; for tasks without gold answers."""
     done = today(permit.annotator, permit.task).order_by().select_related(None)
     day = done.values_list(Value(0), "kind", Value(False)).annotate(Count("pk"))
     left = _waiting([permit]).values_list("task", "language", "honeypot", "number")
@@ -64,7 +64,7 @@ def _day_and_waiting(permit: Permit) -> tuple[Tally, Counter[tuple[str, bool]]]:
 
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
-    """The same in several tasks, in as many statements as in one."""
+    """The same for several tasks, in as many statements as for one."""
     if not permits:
         return []
     annotator = permits[0].annotator
@@ -137,7 +137,7 @@ def why_empty(permit: Permit) -> str:
         )
     queued = task.units.work().queued()
     if queued.filter(language__in=list(permit.queues)).exists():
-        return "You have been through all that waits in your languages. Others still have answers to give there."
+        return "You have judged everything that waits in your languages. Other people still have answers to give there."
     if queued.exists():
         return (
             "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
@@ -174,7 +174,7 @@ def undecidable(task: Task) -> int:
 class QueueRow:
     """One queue of a task. readers are names, sorted.
 
-    waiting includes what is leased, and what too few people may still judge, which lacking counts.
+    waiting includes units that are leased, and those that too few people may still judge; lacking counts the latter.
     """
 
     queue: str

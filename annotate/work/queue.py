@@ -24,9 +24,9 @@ _HEADS = "\n".join(
     for line in (Path(__file__).parent / "sql" / "heads.sql").read_text(encoding="utf-8").splitlines()
     if not line.lstrip().startswith("--")
 )
-# More than are likely to be locked by others at one moment.
+# More units than others are likely to have locked at one moment.
 HEADS = 32
-# As many posts as one looks over at a time.
+# As many posts as a person can look over at a time.
 SHEET = 20
 
 
@@ -40,12 +40,12 @@ def open_leases(annotator: Annotator, task: Task) -> QuerySet[Lease]:
 
 
 def open_lease(annotator: Annotator, task: Task) -> Lease | None:
-    """The one that is open by itself, on no sheet, if any; reads only."""
+    """The lease that is open by itself and not on a sheet, if any; reads only."""
     return _of(open_leases(annotator, task).filter(sheet=False).first(), task)
 
 
 def open_sheet(annotator: Annotator, task: Task) -> list[Lease]:
-    """Those of the sheet that is open, in the order of the draw; reads only."""
+    """The leases of the open sheet, in the order of the draw; reads only."""
     return [_of(lease, task) for lease in open_leases(annotator, task).filter(sheet=True).order_by("unit__position")]
 
 
@@ -56,7 +56,7 @@ def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
 
 
 def _of(lease: Lease | None, task: Task) -> Lease | None:
-    """With the task that the caller has, so that nobody asks for it again."""
+    """The lease with the task that the caller has, so that it is not read again."""
     if lease:
         lease.unit.task = task
     return lease
@@ -76,18 +76,20 @@ def in_own_queues(permit: Permit) -> QuerySet[Unit]:
 
 
 def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Unit]:
-    """Units that the annotator has not judged, whatever queue or stage they are in: of these, or all of the task."""
+    """Units that the annotator has not judged, whatever queue or stage they are in; among these units, or all of the
+    task.
+    """
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=permit.annotator)
     found = (permit.task.units.all() if units is None else units).filter(~Exists(judged))
     if permit.annotator.adjudicates:
-        # They could read there what others had answered.
+        # An adjudicator could read there what others had answered.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
         found = found.filter(~Exists(reopened))
     return found
 
 
 def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Those of them of which not every place is held by an answer or by a lease that still runs."""
+    """The units that have a place which neither an answer nor a running lease holds."""
     held = (
         Lease.objects.filter(unit=OuterRef("pk"), place__isnull=False)
         .filter(Q(closed_at__isnull=False) | Q(expires_at__gt=timezone.now()))
@@ -104,7 +106,7 @@ def _heads(permit: Permit, number: int = HEADS) -> tuple[str, list]:
 
     One arm for each queue, since the index gives the order within one only: the cost does not grow with what waits.
     """
-    # As the database's driver takes it, past the ORM.
+    # In the form that the database's driver takes, past the ORM.
     now, own = connection.ops.adapt_datetimefield_value(timezone.now()), permit.annotator
     parameters: list = []
     for queue in permit.queues:
@@ -114,9 +116,8 @@ def _heads(permit: Permit, number: int = HEADS) -> tuple[str, list]:
 
 
 def _locked_head(permit: Permit) -> Unit | None:
-    """The first of all the annotator's queues, in the order of the draw, that nobody has locked; locked.
-
-    Whose turn it is tells nothing of votes.
+    """Lock and return the first unit of all the annotator's queues, in the order of the draw, that nobody has locked;
+    None if there is none. That order tells nothing of votes.
     """
     sql, parameters = _heads(permit)
     ids = RawSQL(f"SELECT id FROM ({sql}) AS heads", parameters)  # noqa: S608, S611 - made of heads.sql alone
@@ -138,10 +139,10 @@ def _head_ids(permit: Permit, number: int = HEADS) -> list[tuple[int, str]]:
 
 
 def take(annotator: Annotator, task: Task) -> Lease | None:
-    """Lease the next unit to the annotator, or give back the one they already hold; None if there is none.
+    """Lease the next unit to the annotator, or return the lease they already hold; None if there is nothing to lease.
 
-    Each try is a transaction of its own: who waits for a unit while holding another that was tried in vain would in
-    the end wait for somebody who waits for them.
+    Each try is a separate transaction: somebody who waited for a unit while holding another that was tried in vain
+    could end up waiting for somebody who waits for them.
     """
     while True:
         with acting(annotator, task.name) as permit:
@@ -151,7 +152,7 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
             heads = _head_ids(permit, 1) if permit.task.is_open else []
         if not heads:
             return None
-        # All of them are being judged or handed out this moment: wait for the first, it may have another place.
+        # All of them are being judged or handed out at this moment: wait for the first, which may have another place.
         with acting(annotator, task.name) as permit:
             unit = Unit.objects.select_related("item").select_for_update(of=("self",)).filter(pk=heads[0][0]).first()
             if unit and unit.stage == stages.QUEUED and unit.language in permit.queues:
@@ -163,8 +164,8 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
 def hand_out(permit: Permit, held: Iterable[Lease] | None = None, tally: Tally | None = None) -> Lease | None:
     """The same without waiting for anybody, in the transaction in which the annotator acts.
 
-    None too where all that could be handed out is locked by others at this moment. held: the leases that the annotator
-    has open in the task, where the caller has read them; tally: likewise.
+    It is also None if others have locked everything that could be handed out. held: the leases that the annotator has
+    open in the task, and tally: what they have done in it, if the caller has read these.
     """
     annotator, task = permit.annotator, permit.task
     if held is None:
@@ -176,20 +177,20 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None, tally: Tally |
             return _of(lease, task)
     unit = _next(permit, tally) if task.is_open and permit.queues else None
     lease = lease_locked(unit, permit) if unit else None
-    # What they held before has expired, or went on without them.
+    # The units that they held before have expired, or moved on without them.
     close(held, [lease] if lease else [], "expired")
     return lease
 
 
 def _next(permit: Permit, tally: Tally | None) -> Unit | None:
-    """The unit that is to be given next, locked; None where there is none, or others have locked all."""
+    """Lock and return the unit to give next; None if there is none, or others have locked all."""
     task = permit.task
     if not task.gold_share:
         return _locked_head(permit)
     heads = _head_ids(permit)
     if not heads:
         return None
-    # The same statements whether or not it is the turn of a gold answer: no time tells one from work.
+    # The statements are the same whether or not a gold answer is due, so that no timing tells one from work.
     language = heads[0][1]
     pots = unjudged(permit).filter(honeypot=True, language=language).order_by().values_list("item_id", "pk")
     hidden = honeypots.in_order(permit, dict(pots))
@@ -202,7 +203,7 @@ def _next(permit: Permit, tally: Tally | None) -> Unit | None:
     }
     if units:
         return next(iter(units.values()))
-    # Somebody else has it locked this moment: whatever nobody has, of the others.
+    # Somebody else has locked it at this moment, so any other that nobody has locked is taken.
     for pk in (*due[1:], *(pk for pk, _ in heads)):
         locked = Unit.objects.filter(pk=pk).select_for_update(of=("self",), skip_locked=True)
         if unit := locked.select_related("item").first():
@@ -211,7 +212,7 @@ def _next(permit: Permit, tally: Tally | None) -> Unit | None:
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
-    """Lease up to `size` units that ask about one language, or give back the sheet that is open already."""
+    """Lease up to `size` units that ask about one language, or return the sheet that is open already."""
     with acting(annotator, task.name) as permit:
         return hand_out_sheet(permit, size)
 
@@ -219,13 +220,13 @@ def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Leas
 def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     """The same in the transaction in which the annotator acts.
 
-    All of them in one transaction, so that another tab is given the whole sheet. It may hold many units, since it
-    waits for none: what somebody else has locked is theirs.
+    All of them are leased in one transaction, so that another tab gets the whole sheet. It may lock many units because
+    it waits for none: it leaves out those that somebody else has locked.
     """
     annotator, task = permit.annotator, permit.task
     if leases := open_sheet(annotator, task):
         return leases
-    # Enough for several people who begin a sheet at one moment.
+    # Enough for several people who begin a sheet at the same moment.
     heads = [pk for pk, _ in _head_ids(permit, 8 * size)] if task.is_open else []
     units = with_free_place(Unit.objects.filter(pk__in=heads)).order_by("position")
     taken: list[Lease] = []
@@ -239,10 +240,10 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
 
 
 def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | None:
-    """Lease a unit whose row the caller has just locked; None if its last place went meanwhile.
+    """Lease a unit whose row the caller has just locked; None if its last place was taken meanwhile.
 
-    Counted in a statement of its own: under READ COMMITTED the statement that locked the row may have counted before
-    another transaction, for which it waited, took the place.
+    Places are counted in a separate statement: under READ COMMITTED the statement that locked the row may have counted
+    before another transaction, for which it waited, took the place.
     """
     unit.task = permit.task
     leases = list(unit.leases.select_related("judgment"))
@@ -252,11 +253,13 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
         if own and lease.outcome == "answered" and _stands(lease):
             return None
         if own and lease.closed_at is None and lease.expires_at > now:
-            # Theirs already, in the other mode: on a sheet, or one by one. In this one it is handed out anew.
+            # They hold it already in the other mode (on a sheet, or one by one); in this mode it is handed out anew.
             _give_back([lease], "released")
     place = free_place(unit, leases)
     if place is None:
         return None
+    # Read after the earlier leases were closed, so that this one does not begin before they end.
+    opened = timezone.now()
     return Lease.objects.create(
         unit=unit,
         annotator=permit.annotator,
@@ -264,8 +267,8 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
         round=unit.round,
         queue=unit.language,
         sheet=sheet,
-        opened_at=now,
-        expires_at=now + timedelta(minutes=permit.task.lease_minutes),
+        opened_at=opened,
+        expires_at=opened + timedelta(minutes=permit.task.lease_minutes),
     )
 
 
@@ -277,7 +280,7 @@ def _stands(lease: Lease) -> bool:
 def free_place(unit: Unit, leases: Iterable[Lease]) -> int | None:
     """The lowest place that nobody holds; leases that have run out are closed on the way.
 
-    leases: all of the unit, as they are now; the unit is locked.
+    leases: all leases of the unit, as they are now; the caller has locked the unit.
     """
     now = timezone.now()
     _give_back([lease for lease in leases if lease.closed_at is None and lease.expires_at <= now], "expired")
@@ -305,10 +308,11 @@ def close_others(kept: Iterable[Lease], annotator: Annotator, task: Task, outcom
 
 
 def close(leases: Iterable[Lease], kept: Iterable[Lease], outcome: str) -> None:
-    """Close these open leases of one annotator, but those to be kept.
+    """Close these open leases of one annotator, except those to be kept.
 
-    The last step, and without waiting, since these rows are changed without their units' locks: two who come back
-    and are given each other's units would wait for one another. Who has such a row locked is about to close it.
+    This is the last step and waits for nobody, since these rows are changed without their units' locks: two people who
+    come back and are given each other's units would wait for one another. A transaction that has locked such a row is
+    about to close it.
     """
     stay = {lease.pk for lease in kept}
     others = [lease.pk for lease in leases if lease.pk not in stay]

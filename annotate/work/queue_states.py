@@ -1,6 +1,6 @@
-"""Why a task's queues stand as they do, one sentence each, and who of those who may work finds nothing to do.
+"""Why a task's queues stand as they do, one sentence each, and which people who may work find nothing to do.
 
-Reads only. What an annotator is told of it is in progress.why_empty.
+It only reads. What an annotator is told about an empty queue is in progress.why_empty.
 """
 
 from collections import Counter, defaultdict
@@ -14,6 +14,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.reports.tables import many
 from annotate.work.routes import Routes, readers_of
 
 # States in which a queue gets no further unless a manager does something.
@@ -25,7 +26,9 @@ AT_WORK = timedelta(hours=1)
 
 @dataclass
 class _Queue:
-    """Units that wait in one queue, and the people: who read it, who of them have passed its test, who may work."""
+    """The units that wait in one queue, and its people: its readers, those of them who passed its test, those who may
+    work.
+    """
 
     redundancy: dict[int, int] = field(default_factory=dict)
     readers: set[int] = field(default_factory=set)
@@ -56,13 +59,14 @@ def queue_states(task: Task) -> dict:
     ROW: queue, name, waiting (units), leased (of these, open with somebody now), missing (answers), lacking (units
     that fewer people may still judge than answers are missing), readers, passed, able (numbers of people), adjudication
     (units that came from it and wait for an adjudicator), last (time of the last judgment), state, stuck, said.
-    PERSON: who may work and is left nothing now: annotator, name, queues, last, at_work (within the last hour), said.
+    PERSON: somebody who may work but has nothing left now: annotator, name, queues, last, at_work (within the last
+    hour), said.
     """
     return queue_states_of([task])[task.pk]
 
 
 def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict]:
-    """The same of several tasks, by their keys, in as many statements as of one."""
+    """The same for several tasks, by their keys, in as many statements as for one."""
     listed = list(tasks)
     tables = _tables(listed)
     return {task.pk: _states(task, tables) for task in listed}
@@ -151,7 +155,7 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
 
 
 def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
-    """Who may not be asked for each waiting unit any more, and how many answers it has."""
+    """The people who may no longer be asked about each waiting unit, and how many answers it has."""
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()
     live = Judgment.objects.binding().of_work().filter(unit__task__in=tasks, unit__stage=stages.QUEUED)
@@ -162,7 +166,7 @@ def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
 
 
 def _lasts(tasks: list[Task]) -> dict[int, dict[tuple[int, str], datetime]]:
-    """When each person last judged something of each queue; the queue in which the unit is now."""
+    """When each person last judged a unit of each queue; the queue is the one in which the unit is now."""
     found = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
     rows = found.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
     lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
@@ -189,7 +193,7 @@ def _count_free(queue, found: _Queue, held, judged, answers, free) -> int:
 
 
 def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
-    """unjudged: somebody who may work has not judged some unit; something: and it has a free place."""
+    """unjudged: somebody who may work has not judged some unit; something: such a unit has a free place."""
     if not counts["waiting"]:
         return DONE
     if not task.is_open:
@@ -208,13 +212,13 @@ def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
 
 
 def _said(task: Task, name: str, state: str, counts: dict) -> str:
-    units = _units(counts["waiting"])
+    units, answers = many(counts["waiting"], "unit"), many(counts["missing"], "answer")
     people = "1 person" if counts["able"] == 1 else f"{counts['able']:,} people"
     if state == DONE:
         left = counts["adjudication"]
-        return f"Done, but for {_units(left)} with an adjudicator." if left else "Done."
+        return f"Done, but for {many(left, 'unit')} with an adjudicator." if left else "Done."
     if state == CLOSED and not task.kind.answered_here:
-        return f"{units} {_lack(counts['waiting'])} answers. They are made elsewhere, and imported."
+        return f"{units} {_lack(counts['waiting'])} answers. The answers are given elsewhere and imported."
     if state == CLOSED:
         return f"The task is closed, so nobody is given the {units} that {_wait(counts)}. Open it again in the admin."
     if state == UNREAD:
@@ -229,26 +233,18 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
         return f"Everybody who {able} is paused ({counts['passed']:,}). Let somebody go on, or find others."
     if state == JUDGED:
         return (
-            f"{_units(counts['waiting'])} {_lack(counts['waiting'])} {_answers(counts['missing'])}, and each of the "
-            f"{people} who may work has judged {'it' if counts['waiting'] == 1 else 'them'} already. Another is needed."
+            f"{units} {_lack(counts['waiting'])} {answers}, and each of the {people} who may work has judged "
+            f"{'it' if counts['waiting'] == 1 else 'them'} already. Another person is needed."
         )
     if state == LEASED:
         return f"What is left ({units}) is open with somebody now, for {task.lease_minutes} minutes at most."
     if state == LACKING:
         of = "All" if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the"
         return (
-            f"{of} {units} need answers of more people than are left who may give one ({counts['able']:,} may work "
+            f"{of} {units} need answers from more people than are still able to give one ({counts['able']:,} may work "
             "here). Find others."
         )
-    return f"{people.capitalize()} may work on {units}; {_answers(counts['missing'])} are missing."
-
-
-def _units(number: int) -> str:
-    return "1 unit" if number == 1 else f"{number:,} units"
-
-
-def _answers(number: int) -> str:
-    return "1 answer" if number == 1 else f"{number:,} answers"
+    return f"{people.capitalize()} may work on {units}; {answers} are missing."
 
 
 def _wait(counts: dict) -> str:
@@ -264,7 +260,7 @@ def _read(number: int) -> str:
 
 
 def _idle(task: Task, queues: dict[str, _Queue], free, judged, lasts, names) -> list[dict]:
-    """Who may work and is left nothing that they could be given now; those at work within the last hour first."""
+    """The people who may work but can be given nothing now; those at work within the last hour come first."""
     own: dict[int, list[str]] = defaultdict(list)
     for queue in sorted(queues):
         for person in queues[queue].able:
@@ -291,7 +287,7 @@ def _idle(task: Task, queues: dict[str, _Queue], free, judged, lasts, names) -> 
 
 
 def _why_idle(waiting: list[str], unjudged: list[str]) -> str:
-    """waiting: their queues in which units wait; unjudged: of these, where some are not judged by them."""
+    """waiting: their queues in which units wait; unjudged: those of them with units that they have not judged."""
     if not waiting:
         return "Nothing waits in their languages."
     if unjudged:

@@ -26,8 +26,8 @@ class Routes:
         return [cls(rows, task) for task in tasks]
 
     def queue_of(self, language: str) -> str:
-        """A code without a route that stands for finer labels goes where the first of them goes; and those that the
-        task's file adds under a code share a queue, since detectors tell none of them from the others.
+        """A code without a route that stands for finer labels goes where the first of them goes; and languages that
+        the task's file adds under one code share a queue, since detectors cannot tell them apart.
         """
         if route := self.rows.get(language):
             return route.queue
@@ -41,7 +41,7 @@ class Routes:
         return self.queue_of(first) if first != language else self.rows[under].queue if under in self.rows else under
 
     def queue_in(self, language: str) -> str:
-        """Where what is in a language waits in the task."""
+        """The queue of the task in which the texts of a language wait."""
         return self.task.kind.queue(language, self)
 
     def read_by(self, language: str) -> list[str]:
@@ -53,7 +53,7 @@ class Routes:
         return [language for language in self.task.read_in if self.queue_in(language) == queue]
 
     def with_extras(self, candidates: Iterable[str]) -> list[str]:
-        """Each candidate followed by those that are to be tried after it, each once."""
+        """Each candidate, followed by the languages to try after it; none is repeated."""
         widened: dict[str, None] = {}
         for code in candidates:
             route = self.rows.get(code)
@@ -67,8 +67,8 @@ class Routes:
 
 @dataclass(frozen=True)
 class Readers:
-    """Of one task, queue -> ids of active annotators. reads: who read one of its languages well enough; passed: of
-    these, who are qualified, where a test is asked for; able: of these, who are not paused, and so may work.
+    """One task's queues -> ids of active annotators. reads: those who read one of its languages well enough; passed:
+    those of them who are qualified, if a test is required; able: those of them who are not paused, and so may work.
     """
 
     reads: dict[str, set[int]]
@@ -77,7 +77,7 @@ class Readers:
 
 
 def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
-    """By the key of the task; of several tasks in as many statements as of one."""
+    """By the task's key; several tasks take as many statements as one."""
     tasks = [routes.task for routes in all_routes]
     levels = _levels(tasks)
     paused: dict[int, set[int]] = defaultdict(set)

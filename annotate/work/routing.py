@@ -19,10 +19,10 @@ from annotate.work.routes import Routes
 def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment]) -> None:
     """Route a unit on after an answer or a skip: to its label, its next round, an adjudicator, or nowhere yet.
 
-    said: all that stands of what annotators said of it, with their leases, this judgment among it.
+    said: all standing judgments of the unit by annotators, with their leases; this judgment is among them.
     """
     if unit.honeypot:
-        return  # the next person is asked for it too
+        return  # the next person is asked about it too
     task, by = unit.task, judgment.annotator.user
     answers = [each.label for each in said if each.kind == Judgment.ANSWER]
     if len(answers) >= unit.redundancy:
@@ -37,7 +37,7 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment]) -> 
     if skips < task.skip_limit and _enough_readers(unit, readers, len(answers)):
         return
     if task.overlap_share and len(answers) >= task.redundancy:
-        # The second opinion of the overlap is not to be had: the first stands alone.
+        # Nobody can give the overlap's second opinion, so the first stands alone.
         unit.redundancy = len(answers)
         decide(unit, answers, by=by, judgment=judgment)
     elif (queue := _next_queue(unit, routes, readers)) and unit.round < task.rounds:
@@ -67,7 +67,7 @@ def decide(unit: Unit, answers: list[str], *, by=None, judgment: Judgment | None
 
 
 def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=None) -> None:
-    """The same of many units at once, whose rows the caller has locked. judgments: unit -> its answers, in order."""
+    """The same for many units at once; the caller has locked their rows. judgments: unit -> its answers, in order."""
     transitions = []
     for unit in units:
         answers = judgments[unit.pk]
@@ -81,7 +81,7 @@ def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=No
 
 
 def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
-    """What a unit's answers come to: event, stage and label; or how many are to be asked for now."""
+    """What a unit's answers come to: event, stage and label; or how many answers it needs now."""
     task = unit.task
     label = outcome(
         answers,
@@ -95,18 +95,20 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
     if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
         return "doubted", stages.ADJUDICATION, ""
     if label is None:
-        # Of what was hidden among the work nobody needs the label.
+        # Nobody needs the label of a unit that was hidden among the work.
         return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""
     return "answered", stages.LABELLED, label
 
 
 def adaptive(task: Task) -> bool:
-    """Whether how many people are asked of a unit depends on what the first ones say."""
+    """Whether the number of people asked about a unit depends on what the first ones say."""
     return bool(task.stop_early or task.extra_answers)
 
 
 def ask_again(unit: Unit) -> None:
-    """Set the redundancy of a unit that has lost answers: those who were asked since these differed are not needed."""
+    """Set the redundancy of a unit that has lost answers: people who were asked only because these differed are not
+    needed.
+    """
     if unit.honeypot or not adaptive(unit.task):
         return
     answers = unit.judgments.live().answers().count()
@@ -117,9 +119,9 @@ def ask_again(unit: Unit) -> None:
 
 
 def left_decides(unit: Unit, answers: list[str]) -> bool:
-    """Whether the answers that are left to a unit when others were voided decide it, so that nobody is asked anew.
+    """Whether the answers left to a unit after others were voided decide it, so that nobody is asked again.
 
-    Where people are asked one by one, those who agree may suffice; of what was imported nobody else can be asked.
+    If people are asked one by one, those who agree may suffice; nobody else can be asked about imported units.
     """
     task = unit.task
     if not task.kind.answered_here:
@@ -129,9 +131,9 @@ def left_decides(unit: Unit, answers: list[str]) -> bool:
 
 
 def reopen(unit: Unit, by=None) -> None:
-    """Ask anew after answers were voided: the unit goes back to the queue it was in last, if it is not there.
+    """Ask again after answers were voided: the unit goes back to the queue it was in last, unless it is there already.
 
-    What an adjudicator decided stands, since it does not rest on the answers. The caller has the unit locked.
+    What an adjudicator decided stands, since it does not rest on the answers. The caller has locked the unit.
     """
     live = unit.judgments.live()
     if unit.honeypot or live.decisions().exists():
@@ -150,7 +152,7 @@ def reopen(unit: Unit, by=None) -> None:
 
 
 def _skips_of_round(unit: Unit, said: Iterable[Judgment]) -> int:
-    """The skips that count towards the task's limit: of the round the unit is in, since it was last asked anew."""
+    """The skips that count towards the task's limit: those of the unit's round, since it was last asked again."""
     skips = [each for each in said if each.kind == Judgment.SKIP and each.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skips else None
     return sum(reopened is None or each.answered_at > reopened.at for each in skips)
@@ -168,7 +170,7 @@ def _judged_by(unit: Unit) -> set[int]:
 
 
 def _enough_readers(unit: Unit, readers: dict[str, set[int]], answers: int) -> bool:
-    """Whether the unit's queue has readers who may still judge it, as many as answers are missing."""
+    """Whether the unit's queue has at least as many readers who may still judge it as answers are missing."""
     return len(readers.get(unit.language, set()) - _judged_by(unit)) >= unit.redundancy - answers
 
 
@@ -200,16 +202,16 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
 
 @transaction.atomic
 def reroute(task: Task, by=None) -> dict[str, int]:
-    """Send units on whose queue has too few readers left; their round is not used up by it.
+    """Send on the units whose queue has too few readers left; this does not use up their round.
 
-    Returns how many went to "queues" and to "adjudication"; decoys of which nobody can be asked are dropped. Run by a
-    manager, since a queue may be without readers only until the next person is invited. Records are refused: they
-    have one language, and too few people who have passed its test yet are no reason to give them up.
+    Returns how many went to "queues" and to "adjudication"; decoys that nobody can be asked about are dropped. A
+    manager runs it, since a queue may lack readers only until the next person is invited. Records are refused: they
+    have one language, and the lack of people who have passed its test yet is no reason to give them up.
     """
     if task.kind.waits:
         raise WrongStage(
-            "Records are not sent on: they wait for people who read their language and pass the test. Invite some, or "
-            "let readers in without it."
+            "Records are not sent on: they wait for people who read their language and pass the test. Invite readers, "
+            "or let some in without the test."
         )
     routes = Routes.load(task)
     readers = routes.readers()

@@ -25,14 +25,24 @@ from annotate.work.routes import Routes
 DAY = timedelta(days=1)
 # Up to this long, the time since the beginning is cut into hours, then into days, then into weeks.
 HOURLY, DAILY = 3 * DAY, 120 * DAY
+PAUSE = ("right", "asked", "at")
 QUARTILES = (0.25, 0.5, 0.75)
-# A known answer is doubtful from so many answers on, of which at most this share agrees with it.
+# A known answer is doubtful if it has at least so many answers and at most this share of them agrees with it.
 DOUBTED_FROM, DOUBTED_AT = 3, 1 / 3
 
 
 def newly_paused() -> int:
     """How many pauses of the rule no manager has looked at: neither lifted nor given a reason."""
     return _new().count()
+
+
+def unseen_pauses() -> list[dict]:
+    """The pauses that newly_paused counts, the newest first: task, name (of the annotator), right, asked, at."""
+    found = _new().select_related("task", "annotator__user").order_by("-at", "-pk")
+    return [
+        {"task": pause.task.name, "name": str(pause.annotator), **{key: getattr(pause, key) for key in PAUSE}}
+        for pause in found
+    ]
 
 
 def _new():
@@ -166,7 +176,7 @@ def _hours(first: datetime, counts: Counter[int], number: int, here) -> list[dic
 def times(task: Task) -> dict:
     """Active seconds an answer, idling cut off: {"languages": [ROW, ...], "annotators": [ROW, ...], "all": ROW}.
 
-    ROW: language or annotator, count, quartiles (three numbers); where no time was measured there is no row.
+    ROW: language or annotator, count, quartiles (three numbers); if no time was measured there is no row.
     """
     live = _counted(task).filter(active_seconds__isnull=False).order_by()
     rows = live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds")
@@ -204,7 +214,7 @@ def people(task: Task) -> list[dict]:
 
 
 def work_of(task: Task, annotator: Annotator) -> dict | None:
-    """The same row of one annotator, without where they may work; None of who has judged and tried nothing."""
+    """The same row for one annotator, without where they may work; None if they have judged and tried nothing."""
     return next(iter(_work(task, annotator)), None)
 
 
@@ -286,9 +296,9 @@ def person(task: Task, annotator: Annotator) -> dict:
 
 
 def pauses(task: Task, of: Annotator | None = None) -> list[dict]:
-    """Everybody who was ever paused, newest first; running: whether they still are; new: nobody has seen to it.
+    """Everybody who was ever paused, newest first; running: whether they still are; new: no manager has looked at it.
 
-    of: the pauses of this annotator alone.
+    of: only this annotator's pauses.
     """
     found = task.pauses.filter(**_own(of)).select_related("annotator__user", "by", "lifted_by").order_by("-at", "-pk")
     return [

@@ -19,8 +19,8 @@ _EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 @dataclass
 class Tally:
-    """judged: language -> how many honeypots (True) and others they have judged and not taken back, where there are to
-    be honeypots. known: (what they said to a honeypot, what is right), since their last pause was lifted -> how often.
+    """judged: language -> how many honeypots (True) and others they have judged and not taken back, if their task has
+    honeypots. known: (what they said to a honeypot, what is right), since their last pause was lifted -> how often.
     today: answers and skips that stand, by kind, since midnight in the installation's time zone.
     """
 
@@ -30,7 +30,7 @@ class Tally:
 
 
 def midnight() -> datetime:
-    """The last one in the installation's time zone."""
+    """The last midnight in the installation's time zone."""
     return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
 
 
@@ -40,7 +40,7 @@ def tally_of(permit: Permit) -> Tally:
 
 
 def tallies(permits: Sequence[Permit]) -> list[Tally]:
-    """What one person has done in the tasks of these permits of theirs, in one statement."""
+    """What one person has done in the tasks of their permits, in one statement."""
     found = {permit.task.pk: Tally() for permit in permits}
     if not permits:
         return []
@@ -55,7 +55,7 @@ def tallies(permits: Sequence[Permit]) -> list[Tally]:
     rows = (
         Judgment.objects.binding()
         .filter(annotator=permits[0].annotator, unit__task__in=list(found), lease__isnull=False)
-        # Of other tasks only the day is told.
+        # For other tasks, only the day's figures are shown.
         .filter(Q(unit__task__in=with_gold) | today)
         .order_by()
         .annotate(

@@ -1,12 +1,14 @@
-"""Published formats of exported sets, one module each. A kind of question names those of its sets (`Kind.formats`).
+"""Published formats of exported sets, one module each. A kind of question names the formats of its sets
+(`Kind.formats`).
 
 A format is a module with
 
-    needs(export)                 the columns of a row that it reads, those of them that the row has
-    write(folder, rows, export)   writes its files from the rows in the set, and returns what is told of them: `format`,
-                                  a name; `files`, the name of each with its rows; and what else its readers need
+    needs(export)                 the columns of a row that it reads, if the row has them
+    write(folder, rows, export)   writes its files from the rows in the set, and returns what the manifest says of
+                                  them: a name as `format`, the files with their rows as `files`, and whatever
+                                  else readers need
 
-export: of export.py, with the task, its kind, and what the kind tells the format.
+export: one of export.py, with the task, its kind, and what the kind tells the format.
 """
 
 from types import ModuleType

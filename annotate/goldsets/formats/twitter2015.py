@@ -15,7 +15,7 @@ def needs(export: "Export") -> tuple[str, ...]:
 
 
 def write(folder: Path, rows: Iterable[Mapping[str, str]], export: "Export") -> dict:
-    """Write the file of a set, and say which it is."""
+    """Write the file of a set, and return what it is."""
     name = file_name(export.design, mark=export.mark)
     written = write_pairs(folder / name, ((row["label"], row["id"]) for row in rows))
     return {"format": "Twitter 2015", "files": {name: written}}

@@ -2,8 +2,8 @@
 
 A kind of question that publishes them names one of FORMS.
 
-Cells are parted by tabs, rows by newlines, and nothing is quoted, so whatever a reader could take for either is a space
-inside a cell. The label is the last cell; the test files have none, and theirs are in a file beside it.
+Tabs separate cells, newlines separate rows, and nothing is quoted, so any character that a reader could take for either
+becomes a space inside a cell. The label is the last cell; test files have none, and their labels are in a file beside.
 """
 
 import csv
@@ -19,22 +19,23 @@ from annotate.kinds.published import FORMATS as PUBLISHED
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
 
-# What str.splitlines() and readers of lines break at, besides the tab.
+# The characters at which str.splitlines() and line readers break, besides the tab.
 _BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _BOM = "\ufeff"
-# What Python's csv module, with which the published readers read, takes in a cell.
+# The longest cell that Python's csv module takes, with which the published readers read.
 LONGEST = 131_072
 
 
 class XglueError(Exception):
-    """Files that cannot be written or are not of this format; one sentence that says why."""
+    """Files cannot be written, or are not of this format; one sentence says why."""
 
 
 @dataclass(frozen=True)
 class Form:
     """One of XGLUE's tasks. inputs: the fields of a line; target: the field in a file of its own, line by line.
 
-    only: the label of the rows that are there at all; together: the field whose equal values stand in one stretch.
+    only: the label that a row must have to be included; together: the field whose equal values stand next to each
+    other.
     """
 
     inputs: Sequence[str]
@@ -43,7 +44,7 @@ class Form:
     together: str = ""
 
 
-# Name in the files -> its form. A question that people confirmed to be answered by its passage is one to be generated.
+# Name in the files -> its form. A question is one to generate if people confirmed that its passage answers it.
 LAYOUTS = PUBLISHED["xglue"]
 FORMS = {
     "qadsm": Form(LAYOUTS["qadsm"].fields),
@@ -51,7 +52,7 @@ FORMS = {
     "wpr": Form(LAYOUTS["wpr"].fields, together="query"),
     "qg": Form(("passage",), target="question", only=LAYOUTS["qam"].code),
 }
-# Of a kind that publishes the first, the second is derived.
+# From a kind that publishes the first, the second is derived.
 DERIVED = {"qam": ("qg",)}
 
 
@@ -65,7 +66,7 @@ def cell(value: str) -> str:
 
 
 def file_name(name: str, language: str, split: str, *, part: str = "", mark: str = "", labels: bool = False) -> str:
-    """xglue.qadsm.en.train, xglue.qg.en.src.train, xglue.wpr.de.test.labels; mark: of what is not finished."""
+    """xglue.qadsm.en.train, xglue.qg.en.src.train, xglue.wpr.de.test.labels; mark: that of unfinished files."""
     return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
 
 
@@ -74,12 +75,14 @@ def needs(export: "Export") -> tuple[str, ...]:
 
 
 def write(folder: Path, rows: Iterable[Mapping[str, str]], export: "Export") -> dict:
-    """Write the files of a set, and say which they are and of what. refused: why there are none, in a sentence."""
+    """Write the files of a set, and return their names and contents. refused: a sentence that says why there
+    are none.
+    """
     name = export.kind.formats["xglue"]
     told = {"format": "XGLUE", "tasks": list(forms_of(name)), "files": {}, "refused": ""}
     if not export.with_text:
         told["refused"] = (
-            "XGLUE's files are the texts of the records, which the licence keeps here, so they are not written."
+            "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
         )
         return told
     try:
@@ -92,8 +95,8 @@ def write(folder: Path, rows: Iterable[Mapping[str, str]], export: "Export") -> 
 def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, mark: str = "") -> dict[str, int]:
     """File -> its rows, for one of FORMS and what is derived from it. Splits without rows have no file.
 
-    rows: with language, split, label and each field. XglueError, before anything is written, for a cell that is too
-    long for the readers.
+    rows: with language, split, label and each field. A cell that is too long for the readers raises XglueError
+    before anything is written.
     """
     files: dict[str, list[list[str]]] = {}
     listed = list(rows)
@@ -108,7 +111,7 @@ def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]],
                     f"take {LONGEST:,} at most."
                 )
     for file, lines in files.items():
-        # A reader takes the first character for a mark of the encoding if it is one: then that of the cell is second.
+        # A reader takes the first character for an encoding mark if it looks like one, so the cell's own comes second.
         start = _BOM if lines[0][0].startswith(_BOM) else ""
         with (folder / file).open("w", encoding="utf-8", newline="\n") as out:
             out.write(start)
@@ -117,7 +120,9 @@ def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]],
 
 
 def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """The rows that the form has, in their order; those that stand together where the first of them stands."""
+    """The rows that the form includes, in their order; rows that belong together stand where the first of
+    them stands.
+    """
     kept = [row for row in rows if not form.only or row["label"] == form.only]
     if not form.together:
         return kept
@@ -145,7 +150,7 @@ def _cells(name: str, rows: Iterable[Mapping[str, str]], mark: str) -> Iterator[
 def read(path: Path, columns: int) -> list[list[str]]:
     """The rows of a file, as the published readers read it: tab, no quoting, utf-8-sig.
 
-    XglueError where it is not UTF-8, or a row has not as many cells.
+    XglueError if it is not UTF-8, or a row has another number of cells.
     """
     rows = []
     try:
@@ -153,7 +158,7 @@ def read(path: Path, columns: int) -> list[list[str]]:
             for number, cells in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
                 found = cells or [""]
                 if len(found) != columns:
-                    raise XglueError(f"{path}, line {number:,} is of {len(found)} cells, not of {columns}.")
+                    raise XglueError(f"{path}, line {number:,} has {len(found)} cells, not {columns}.")
                 rows.append(found)
     except OSError as error:
         raise XglueError(f"{path} cannot be read: {error.strerror}.") from error

@@ -1,13 +1,13 @@
 """Forms of answers: what an answer is, one pure module each. The engine moves answers about and never looks inside.
 
-An answer is stored, compared and exported as its canonical text. A form is a module with
+Answers are stored, compared and exported as their canonical text. A form is a module with
 
     AGGREGATIONS             how several answers become one: name -> function of core/aggregation.py
-    read(sent)               the canonical text of what a page or a program sent, a list of texts, empty where nothing
-                             was; ValueError, a sentence, where it is no such answer
-    check(text, codes)       ValueError, a sentence, where a canonical text is none that may be given
-    name(text, called)       what it is called for people; called: code -> name
-    agrees(said, known)      whether it is right where the answer is known (a gold answer, a test, a decoy)
+    read(sent)               the canonical text of what a page or a program sent, a list of texts, empty if nothing
+                             was; ValueError, a sentence, if it is not such an answer
+    check(text, codes)       ValueError, a sentence, if this canonical text may not be given
+    name(text, called)       its name for people; called: code -> name
+    agrees(said, known)      whether it is right, if the answer is known (a gold answer, a test, a decoy)
     facets(text)             what statistics count one by one: the one label, or each of several
     values(codes, said)      the canonical texts that agreement tells apart, in order; said: those that were given
     distances(values)        how far two of these differ, for alpha: name -> function of core/agreement.py; `nominal`

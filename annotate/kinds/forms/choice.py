@@ -1,4 +1,4 @@
-"""One of some answers. Its canonical text is its code."""
+"""One answer out of several. Its canonical text is its code."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
@@ -9,16 +9,16 @@ AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
 
 
 def read(sent: Sequence[str]) -> str:
-    """The code that was sent, empty where none was. ValueError where several were."""
+    """The code that was sent, empty if none was. ValueError if several were sent."""
     given = [text for text in sent if text]
     if len(given) > 1:
-        raise ValueError(f"Several answers were sent ({', '.join(given)}), and one can be given. Choose one.")
+        raise ValueError(f"Several answers were sent ({', '.join(given)}), but only one can be given. Choose one.")
     return given[0] if given else ""
 
 
 def check(text: str, codes: Collection[str]) -> None:
     if text not in codes:
-        raise ValueError(f"{text!r} is no answer here; it is one of {', '.join(codes)}.")
+        raise ValueError(f"{text!r} is not an answer here; it is one of {', '.join(codes)}.")
 
 
 def name(text: str, called: Callable[[str], str]) -> str:

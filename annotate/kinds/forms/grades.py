@@ -1,4 +1,4 @@
-"""One of some grades, best first: a choice of which a median is one, and in which near misses are nearer."""
+"""One of several grades, best first: a choice that has a median, and in which near misses are nearer."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,0 +1,68 @@
+"""What work waits in a task and who is there for it, as a manager asks before people are: by queue, and of the audit.
+
+Asked when a task is opened or enlarged; why a queue stands still later is queue_states.py's matter. Reads only.
+"""
+
+from typing import Any
+
+from django.db.models import Count, Max, Q
+
+from annotate.models import Annotator, Task
+from annotate.quality.audits import audit_counts
+from annotate.work.queue_states import queue_states
+
+
+def expected(task: Task) -> dict[str, Any]:
+    """{"queues": [ROW, ...] the fullest first, "units", "answers": those of all rows, "unread": [queue, ...],
+    "adjudicators", "audit"}.
+
+    ROW: queue, name, units, answers (that they ask for at least), agreed (units on which the detectors agree and which
+    people read all the same, for the audit or since it failed), known (units whose answer is known), needs (people for
+    one unit, at most), several (units that ask for more than one), readers (who read the queue's languages well
+    enough), qualified (of these, who may begin without a test) and able (of these, who are not paused). audit: posts on
+    which the detectors agree, chosen (of these, for people to check), recheck (of these, for an adjudicator besides)
+    and the first two by language; None where there is none.
+    """
+    queued = task.units.work().queued().order_by().values("language")
+    counted = queued.annotate(
+        agreed=Count("pk", filter=~Q(agreed_label="")),
+        known=Count("pk", filter=~Q(known_answer="")),
+        needs=Max("redundancy"),
+        several=Count("pk", filter=Q(redundancy__gt=1)),
+    )
+    of = {row.pop("language"): row for row in counted}
+    rows = [
+        {
+            "queue": row["queue"],
+            "name": row["name"],
+            "units": row["waiting"],
+            "answers": row["missing"],
+            **of[row["queue"]],
+            "readers": row["readers"],
+            "qualified": row["passed"],
+            "able": row["able"],
+        }
+        for row in queue_states(task)["queues"]
+        if row["waiting"]
+    ]
+    rows.sort(key=lambda row: (-row["units"], row["queue"]))
+    return {
+        "queues": rows,
+        "units": sum(row["units"] for row in rows),
+        "answers": sum(row["answers"] for row in rows),
+        "unread": [row["queue"] for row in rows if not row["readers"]],
+        "adjudicators": Annotator.objects.filter(adjudicates=True, user__is_active=True).count(),
+        "audit": _audit(task),
+    }
+
+
+def _audit(task: Task) -> dict[str, Any] | None:
+    found = audit_counts(task) if "audit" in task.kind.protections else {}
+    if not found:
+        return None
+    return {
+        "posts": sum(posts for posts, _ in found.values()),
+        "chosen": sum(chosen for _, chosen in found.values()),
+        "recheck": task.units.filter(recheck=True).count(),
+        "languages": {label: {"posts": posts, "chosen": chosen} for label, (posts, chosen) in sorted(found.items())},
+    }

@@ -1,0 +1,164 @@
+"""What stands, over all tasks: how far each is and what to do next, what waits for whom, what was drawn for what.
+
+Read for all tasks in as many statements as for one. A task by itself is the matter of statistics.py and
+queue_states.py. Reads only.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.kinds.labels import label_name
+from annotate.models import Annotator, Task
+from annotate.quality.audits import contested_waiting
+from annotate.reports import sentences
+from annotate.reports.tables import many
+from annotate.work import statistics
+from annotate.work.queue_states import DONE, UNREAD, queue_states_of
+from corpora.models import Draw
+
+NAMED = 5  # queues that are named in a sentence
+
+
+@dataclass(frozen=True)
+class Standing:
+    """tasks: rows; waits: rows. Both in the order of statistics.overview: open tasks first, the newest first.
+
+    A row of tasks: what statistics.overview has, and besides corpora, missing (answers; None of a closed task), stuck
+    (queues), contested (languages that failed their audit -> units that people have yet to read for that), next (what
+    to do, in a sentence). A row of waits: task, queue, name, waiting (units), missing (answers), able (people who may
+    work), stuck, said; of an adjudicator's units queue is empty, and able are the adjudicators.
+    """
+
+    tasks: list[dict[str, Any]]
+    waits: list[dict[str, Any]]
+
+
+def standing() -> Standing:
+    tasks = {task.name: task for task in Task.objects.all()}
+    # In a closed task nobody is given anything, so how its queues stand is not asked.
+    states = queue_states_of(task for task in tasks.values() if task.is_open)
+    corpora: dict[str, list[str]] = defaultdict(list)
+    drawn = Task.objects.order_by("draws__corpus__name").values_list("name", "draws__corpus__name").distinct()
+    for name, corpus in drawn:
+        corpora[name] += [corpus] if corpus else []
+    adjudicators = Annotator.objects.filter(adjudicates=True, user__is_active=True).count()
+    contested = contested_waiting()
+    rows, waits = [], []
+    # A task that was opened since the first statement has its turn the next time.
+    for row in (each for each in statistics.overview() if each["name"] in tasks):
+        task = tasks[row["name"]]
+        queues = states[task.pk]["queues"] if task.is_open else []
+        whole = {
+            **row,
+            "corpora": corpora[task.name],
+            "missing": sum(queue["missing"] for queue in queues) if task.is_open else None,
+            "stuck": sum(queue["stuck"] for queue in queues),
+            "contested": contested.get(task.pk, {}),
+        }
+        rows.append(whole | {"next": _next(task, whole, queues, adjudicators)})
+        waits += _waits(task, whole, queues, adjudicators)
+    return Standing(rows, waits)
+
+
+def _waits(task: Task, row: dict, queues: list[dict], adjudicators: int) -> list[dict]:
+    kept = ("queue", "name", "waiting", "missing", "able", "stuck", "said")
+    found = [{key: queue[key] for key in kept} for queue in queues if queue["state"] != DONE]
+    if row["adjudication"]:
+        said = "Adjudicators have them." if adjudicators else "There is no adjudicator: make somebody one."
+        waiting = {"waiting": row["adjudication"], "missing": row["adjudication"], "able": adjudicators}
+        found.append({"queue": "", "name": "", **waiting, "stuck": not adjudicators, "said": said})
+    return [{"task": task.name, **each} for each in found]
+
+
+# --- what to do next
+
+
+def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
+    """The first thing that a manager should see to, or how to go on."""
+    left = row["units"] - row["done"]
+    if not left:
+        return _publish(task)
+    if row["newly_paused"]:
+        return f"{_people(row['newly_paused'])} paused, and no manager has looked at it: see the task's page People."
+    if not task.is_open:
+        return _closed(task, left)
+    if row["stuck"]:
+        return _stuck(task, [queue for queue in queues if queue["stuck"]])
+    if row["adjudication"] and not adjudicators:
+        return f"{_wait(row['adjudication'])} for an adjudicator, and there is none: make somebody one."
+    if row["queued"]:
+        return " ".join(filter(None, (_missing(row["missing"]), sentences.contested(row["contested"]))))
+    return f"{_wait(row['adjudication'])} for an adjudicator."
+
+
+def _missing(number: int) -> str:
+    return f"People may go on: {'1 answer is' if number == 1 else f'{number:,} answers are'} missing."
+
+
+def _publish(task: Task) -> str:
+    look = "audit" if {"audit", "decoys"} & set(task.kind.protections) else "agreement"
+    publish = f"`assay export_gold {task.name} --out FOLDER`"
+    return f"All is done. Look at `assay {look} {task.name}`, then publish it: {publish}."
+
+
+def _closed(task: Task, left: int) -> str:
+    if not task.kind.answered_here:
+        return f"Judgments of {_units(left)} are missing, and made elsewhere: import more, or publish what there is."
+    return f"{_units(left)} without a label: `assay reopen {task.name}` has people go on."
+
+
+def _stuck(task: Task, stuck: list[dict]) -> str:
+    names = ", ".join(label_name(queue["queue"]) for queue in stuck[:NAMED])
+    more = f" and {len(stuck) - NAMED:,} more" if len(stuck) > NAMED else ""
+    units = sum(queue["waiting"] for queue in stuck)
+    told = f"{_wait(units)} in queues that stand still ({names}{more})"
+    if task.kind.waits or any(queue["state"] != UNREAD for queue in stuck):
+        return f"{told}; the task's page says why, and what helps."
+    invite = "invite readers with `assay add_annotators FILE`"
+    return f"{told}, since nobody reads them: {invite}, or send them on with `assay reroute {task.name}`."
+
+
+def _units(number: int) -> str:
+    return many(number, "unit")
+
+
+def _wait(number: int) -> str:
+    return f"{_units(number)} {'waits' if number == 1 else 'wait'}"
+
+
+def _people(number: int) -> str:
+    return "1 person was" if number == 1 else f"{number:,} people were"
+
+
+# --- draws
+
+
+def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
+    """The newest first; of one corpus, of one task, or all. A row: draw, corpus, design, language, predictor, seed,
+    asked, drawn, frame, chance, tasks, extended (whether a larger one has taken its place), created_at.
+    """
+    found = Draw.objects.select_related("corpus").prefetch_related("tasks").order_by("-pk")
+    if corpus:
+        found = found.filter(corpus__name=corpus)
+    if task:
+        found = found.filter(tasks__name=task)
+    larger = set(Draw.objects.exclude(extends=None).values_list("extends", flat=True))
+    return [
+        {
+            "draw": draw.pk,
+            "corpus": draw.corpus.name,
+            "design": draw.design,
+            "language": draw.language,
+            "predictor": draw.predictor,
+            "seed": draw.seed,
+            "asked": draw.asked,
+            "drawn": draw.size,
+            "frame": draw.frame_size,
+            "chance": draw.chance,
+            "tasks": sorted(each.name for each in draw.tasks.all()),
+            "extended": draw.pk in larger,
+            "created_at": draw.created_at,
+        }
+        for draw in found
+    ]
