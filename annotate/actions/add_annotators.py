@@ -1,18 +1,29 @@
 """add_annotators: people from a table, each new one with a link that sets a password."""
 
+from collections.abc import Mapping
+
 from django.conf import settings
 from django.urls import reverse
 
 from annotate.actions.action import Action, ActionError, Outcome
-from annotate.actions.options import FILE, LANGUAGES
-from annotate.core.option import Option
-from annotate.work.accounts import INVITE_DAYS, add_annotators
+from annotate.actions.options import FILE, LANGUAGES, address
+from annotate.core.option import Option, flag
+from annotate.models import Annotator
+from annotate.reports.tables import many
+from annotate.work.accounts import INVITE_DAYS, add_annotators, invite, without_password
 from annotate.work.people_file import BadTable, read_table
 from corpora.added_languages import add_languages
 
 OPTIONS = (
     FILE,
-    Option("site", shown="URL", help="what the links begin with, in place of ASSAY_SITE"),
+    Option("site", address, shown="URL", help="the address with which the links begin, in place of ASSAY_SITE"),
+    Option(
+        "again",
+        flag,
+        False,
+        help="print new links, too, for those of the file who have set no password yet; links that they have stop "
+        "working",
+    ),
     LANGUAGES,
 )
 
@@ -21,15 +32,48 @@ def run(values, progress) -> Outcome:
     if values["languages"]:
         add_languages(values["languages"])
     made = add_annotators(_rows(values["file"]))
-    site = (values["site"] or settings.SITE).rstrip("/")
-    links = {annotator.user.username: f"{site}{reverse('invite', args=[token])}" for annotator, token in made if token}
-    updated = [annotator.user.username for annotator, token in made if not token]
-    counts = (
-        f"{len(links):,} annotators made, {len(updated):,} updated. Each link sets a password once, within "
-        f"{INVITE_DAYS} days, and is shown only here."
+    tokens = {annotator.user.username: token for annotator, token in made if token}
+    known = [annotator for annotator, token in made if not token]
+    waiting = without_password(known)
+    new = len(tokens)
+    if values["again"]:
+        tokens |= {annotator.user.username: invite(annotator) for annotator in waiting}
+    site = values["site"] or settings.SITE
+    links = {name: f"{site}{reverse('invite', args=[token])}" for name, token in tokens.items()}
+    updated = [annotator.user.username for annotator in known]
+    said = [f"{many(new, 'annotator')} made, {len(updated):,} updated.", *(_of_links(values["site"]) if links else [])]
+    data = {"links": links, "updated": updated}
+    return Outcome(
+        [*(f"{name}\t{link}" for name, link in links.items()), " ".join(said)], _known(known, waiting, links), data
     )
-    warned = [f"Updated, as the file has them now (names, languages): {', '.join(updated)}."] if updated else []
-    return Outcome([*(f"{name}\t{link}" for name, link in links.items()), counts], warned, {"links": links})
+
+
+def _of_links(site: str | None) -> list[str]:
+    told = [
+        f"Each link sets a password once, within {INVITE_DAYS} days, and is shown only here; --again makes new ones."
+    ]
+    if settings.SITE_ASSUMED and not site:
+        told.append(f"If people reach the site elsewhere than at {settings.SITE}, run it with --again --site URL.")
+    return told
+
+
+def _known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
+    """What became of those who had an account, and how those among them who have no password yet (waiting) come in."""
+    if not known:
+        return []
+    told = [f"Updated, as the file has them now (names, languages): {_names(known)}."]
+    if without := [each for each in waiting if each.user.username not in links]:
+        told.append(f"No password set yet: {_names(without)}; --again prints new links for them.")
+    if others := [each for each in known if each.user.has_usable_password()]:
+        told.append(
+            f"With a password of their own, which stays: {_names(others)}. Whoever has lost it gets a new link in the "
+            "admin, under Annotators."
+        )
+    return told
+
+
+def _names(annotators: list[Annotator]) -> str:
+    return ", ".join(each.user.username for each in annotators)
 
 
 def _rows(file):

@@ -7,7 +7,7 @@ from annotate.actions.action import Action, Outcome, task_named
 from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
 from annotate.actions.options import TASK, column
 from annotate.core.option import Option, flag
-from annotate.models import Annotator
+from annotate.models import Annotator, Task
 from annotate.quality import agreement
 from annotate.quality.agreement import UnknownLabel
 from annotate.reports import agreement as told
@@ -15,12 +15,25 @@ from annotate.reports.terminal import as_lines
 from corpora.readers import named_columns
 
 SHOWN = 20
+TRUTH, COUNTING = "True labels", "How agreement is counted"
 OPTIONS = (
     TASK,
-    Option("gold", Path, shown="FILE", help="true labels: columns task and label"),
-    column(GOLD_COLUMNS),
-    Option("repeats", flag, False, help="count the repeats that import_judgments --keep-repeats has kept"),
-    Option("ordinal", flag, False, help="the labels are grades in order, though the kind does not say so"),
+    Option("gold", Path, shown="FILE", help="true labels: columns task and label", group=TRUTH),
+    column(GOLD_COLUMNS, group=TRUTH),
+    Option(
+        "repeats",
+        flag,
+        False,
+        help="also count the repeats that import_judgments --keep-repeats has kept",
+        group=COUNTING,
+    ),
+    Option(
+        "ordinal",
+        flag,
+        False,
+        help="the labels are ordered grades, although the kind does not say so",
+        group=COUNTING,
+    ),
 )
 
 
@@ -30,9 +43,17 @@ def run(values, progress) -> Outcome:
     truth = read_truth(gold, named_columns(values["column"], GOLD_COLUMNS)) if gold else None
     report = agreement.report(task, gold=truth, repeats=values["repeats"], ordinal=values["ordinal"])
     if not report["all"]["judgments"]:
-        nothing = f"Task {task.name}: no answer counts yet; of posts, only those that two people have read."
-        return Outcome([nothing], data=report)
+        return Outcome([f"Task {task.name}: {_nothing(task)}"], data=report)
     return Outcome(_written(report), data=report)
+
+
+def _nothing(task: Task) -> str:
+    if task.redundancy == 1 and not task.overlap_share:
+        return (
+            "one person reads each unit, so there is no agreement to measure. Open a task with --overlap-share 10% "
+            "to have a second person read some of them, or with --redundancy 2 to have one read all."
+        )
+    return "no answer counts yet; a unit counts only if two people have read it."
 
 
 def _written(report: dict[str, Any]) -> list[str]:
@@ -53,10 +74,10 @@ def _written(report: dict[str, Any]) -> list[str]:
 ACTION = Action(
     "agreement",
     "Show how far the annotators of a task agree: Krippendorff's alpha, observed agreement, each annotator against the "
-    "rest, by language and in all, with 95% intervals; and, with true labels, how often the majority and Dawid and "
+    "rest, by language and in all, with 95% intervals; and, if true labels are given, how often the majority and "
+    "Dawid and "
     "Skene's model are right.",
     OPTIONS,
     run,
     (JudgmentFileError, UnknownLabel),
-    tells_data=True,
 )

@@ -1,4 +1,4 @@
-"""audit: what people found of machines' agreement, or answered to decoys; and the agreement that failed, contested."""
+"""audit: what people found of machines' agreement, or answered to decoys; and how to contest agreement that failed."""
 
 from annotate.actions.action import Action, ActionError, Outcome, task_named
 from annotate.actions.options import TASK
@@ -9,7 +9,7 @@ from annotate.reports import audits_and_decoys as told
 from annotate.reports.terminal import as_lines
 from annotate.work import contesting
 
-CONTEST = Option("contest", flag, False, help="have people label the languages that are over the task's limit")
+CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
 
 
 def run(values, progress) -> Outcome:
@@ -19,7 +19,7 @@ def run(values, progress) -> Outcome:
         if not audited:
             raise ActionError(f"{task.name} asks about one language at a time: there is no agreement to contest.")
         sent = contesting.contest_all(task)
-        return Outcome([told.contested(sent)], data=sent)
+        return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
     return _audited(task) if audited else _decoys(task)
 
 
@@ -28,21 +28,17 @@ def _audited(task: Task) -> Outcome:
     words = told.audit_words(audit)
     if not words:
         nothing = f"Task {task.name}: no post on which the detectors agree was chosen for people to check."
-        return Outcome([nothing], data=audit)
-    limit = told.whole_percent(audit["limit"])
-    if over := told.over_limit(audit):
-        end = f"Over the limit of {limit}: {' '.join(over)}; `audit {task.name} --contest` has people label them."
-    else:
-        end = f"No language of which posts are left unread, and whose audit is done, is over the limit of {limit}."
-    return Outcome([as_lines(told.audit_table(audit)), "", *words, end], data=audit)
+        return Outcome([nothing], data={"task": task.name, **audit})
+    ends = told.limit_words(audit, task.name)
+    return Outcome([as_lines(told.audit_table(audit)), "", *words, *ends], data={"task": task.name, **audit})
 
 
 def _decoys(task: Task) -> Outcome:
     report = decoys.report(task)
     words = told.decoy_words(report)
     if not words:
-        return Outcome([f"Task {task.name}: no decoys are hidden in it."], data=report)
-    return Outcome([as_lines(told.decoy_table(report)), "", *words], data=report)
+        return Outcome([f"Task {task.name}: no decoys are hidden in it."], data={"task": task.name, **report})
+    return Outcome([as_lines(told.decoy_table(report)), "", *words], data={"task": task.name, **report})
 
 
 ACTION = Action(

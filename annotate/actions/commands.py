@@ -1,79 +1,111 @@
-"""Commands made of actions: the options as arguments, a bar while somebody looks, the outcome in print."""
+"""Commands made of actions: the options as arguments, a bar on a terminal, the outcome in print."""
 
 import json
-import shlex
+import sys
 from argparse import ArgumentParser, _ArgumentGroup
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
+from django.core.serializers.json import DjangoJSONEncoder
 from tqdm import tqdm
 
-from annotate.actions.action import Action, ActionError, Progress, Values
-from annotate.core.option import Option, flag, written
+from annotate.actions.action import Action, ActionError, Progress
+from annotate.actions.calling import NEEDED, Command
+from annotate.actions.database import prepare_new
+from annotate.core.option import Option, codes, days, flag, fraction, share, whole_number, words
 
-PROGRAM = "python manage.py"
-
-
-def command_line(action: Action, given: Values) -> str:
-    """The shell command that does the same. ActionError where it cannot be done."""
-    values = action.read(given)
-    told = [(option, values[option.name]) for option in action.options if values[option.name] != option.default]
-    arguments = [text for option, value in told if option.argument for text in _texts(option, value)]
-    options = [word for option, value in told if not option.argument for word in _spelled(option, value)]
-    return f"{PROGRAM} {shlex.join([action.name, *arguments, *options])}"
+PROGRAM = "assay"
+# How an option's value is read -> what stands for it in the help.
+SHOWN = {whole_number: "N", share: "SHARE", fraction: "SHARE", codes: "CODES", days: "DAYS", words: "WORDS"}
 
 
-def _texts(option: Option, value: Any) -> list[str]:
-    return [written(each) for each in (value if option.several else [value])]
-
-
-def _spelled(option: Option, value: Any) -> list[str]:
-    if option.read is flag:
-        return [option.spelled if value else f"--{option.opposite[0]}"]
-    words = []
-    for text in _texts(option, value):
-        # What begins with a hyphen would be taken for another option.
-        words += [f"{option.spelled}={text}"] if text.startswith("-") else [option.spelled, text]
-    return words
-
-
-class ActionCommand(BaseCommand):
-    """The base of a command; what it does is its action's matter."""
+class ActionCommand(Command):
+    """The base of a command; its action does the work."""
 
     action: Action
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         self.help = self.action.does
-        # Django's own --version gives way to a predictor's.
-        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
+        first = [_first_line(option) for option in self.action.options if option.required or option.argument]
+        usage = " ".join(["%(prog)s", *first, "[options]"])
+        return super().create_parser(prog_name, subcommand, usage=usage, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        groups: dict[str, ArgumentParser | _ArgumentGroup] = {"": parser}
-        for option in self.action.options:
-            if option.group not in groups:
-                groups[option.group] = parser.add_argument_group(option.group)
-            _add(groups[option.group], option)
-        if self.action.tells_data:
-            parser.add_argument("--json", action="store_true", help="print all of it as JSON, not as tables")
+        # An argument that may be left out stands among the options.
+        groups = {NEEDED: parser._positionals, "": parser._optionals}
+        for option in sorted(self.action.options, key=lambda option: not option.required):
+            heading = NEEDED if option.required else option.group
+            if heading not in groups:
+                groups[heading] = parser.add_argument_group(heading)
+            _add(groups[heading], option)
+        if self.action.asks:
+            parser.add_argument("--yes", action="store_true", help="do it without asking first")
+        parser.add_argument("--json", action="store_true", help="print all of it as one JSON document, not in words")
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        if self._called_from_command_line and not self.action.on_files:
+            prepare_new()
+        return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
         given = {option.name: options[option.name] for option in self.action.options}
+        as_json = bool(options.get("json"))
         try:
-            with _Bar(self) as progress:
+            if self.action.asks and not options.get("yes") and (foretold := self.action.foretell(given)):
+                self._ask(foretold)
+            # Where JSON is wanted nothing else is to stand in the output.
+            with _Bar(self, self.stderr if as_json else self.stdout) as progress:
                 outcome = self.action.perform(given, progress)
         except ActionError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(str(error), returncode=error.status) from error
         for sentence in outcome.warned:
             self.stderr.write(sentence)
-        if options.get("json"):
-            self.stdout.write(json.dumps(outcome.data, indent=2, ensure_ascii=False))
-            return
-        for sentence in outcome.said:
+        if as_json:
+            self.stdout.write(json.dumps(outcome.data, indent=2, ensure_ascii=False, cls=_Encoder))
+        for sentence in () if as_json else outcome.said:
             self.stdout.write(sentence)
+        if outcome.status:
+            raise CommandError("", returncode=outcome.status)  # all of it is said
+
+    def _ask(self, foretold: list[str]) -> None:
+        """Ask whoever sits at the terminal whether to go on; CommandError if the answer is no, or there is no
+        terminal.
+        """
+        if not sys.stdin.isatty():
+            raise CommandError(
+                f"{' '.join(foretold)} {self.action.name} asks first, and there is no terminal to ask on. Add --yes "
+                "if you mean it."
+            )
+        for sentence in foretold:
+            self.stderr.write(sentence)
+        self.stderr.write("Go on? Type yes: ", ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandError("Nothing was changed.")
+
+
+class _Encoder(DjangoJSONEncoder):
+    """Times and fractions as Django writes them, and paths as they are spelled."""
+
+    def default(self, o: Any) -> Any:
+        return str(o) if isinstance(o, Path) else super().default(o)
+
+
+def value_of(option: Option) -> str:
+    """What stands for a value of it."""
+    choices = f"{{{','.join(option.choices)}}}" if option.choices else ""
+    return option.shown or choices or SHOWN.get(option.read, option.name.upper())
+
+
+def _first_line(option: Option) -> str:
+    """How what is required, or is said by its place, stands in the first line of the help."""
+    value = f"{value_of(option)} ..." if option.argument and option.several else value_of(option)
+    return f"{option.spelled} {value}" if not option.argument else value if option.required else f"[{value}]"
 
 
 def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
-    """An option as argparse wants it, which only takes the text apart: the action reads it, for pages too."""
+    """An option as argparse wants it. argparse only takes the text apart: the action reads it, for pages too."""
     told = option.told().replace("%", "%%")
     if option.read is flag:
         either = parser.add_mutually_exclusive_group() if option.opposite else parser
@@ -82,8 +114,7 @@ def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
             name, other = option.opposite
             either.add_argument(f"--{name}", dest=option.name, action="store_const", const=False, help=other)
         return
-    choices = f"{{{','.join(option.choices)}}}" if option.choices else None
-    how: dict[str, Any] = {"help": told, "metavar": option.shown or choices}
+    how: dict[str, Any] = {"help": told, "metavar": value_of(option)}
     if option.argument:
         nargs = "+" if option.several else None if option.required else "?"
         parser.add_argument(option.name, nargs=nargs, **how)
@@ -95,11 +126,12 @@ def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
 
 
 class _Bar(Progress):
-    """A bar on a terminal; in a file or a pipe it would be noise."""
+    """A bar on a terminal, while there is work; in a file or a pipe it would be noise, and beside a refusal too."""
 
-    def __init__(self, command: ActionCommand) -> None:
-        self._out, self._err, self._name = command.stdout, command.stderr, command.action.name
+    def __init__(self, command: ActionCommand, out: OutputWrapper) -> None:
+        self._out, self._err, self._name = out, command.stderr, command.action.name
         self._bar = tqdm(disable=True)
+        self._shown: dict[str, Any] = {}
 
     def __enter__(self) -> "_Bar":
         return self
@@ -108,11 +140,13 @@ class _Bar(Progress):
         self._bar.close()
 
     def begin(self, total: int | None, unit: str) -> None:
-        is_seen = self._err.isatty()
-        shown = {"desc": self._name, "file": self._err, "leave": False, "disable": not is_seen}
-        self._bar = tqdm(total=total, unit=unit, unit_scale=True, **shown)
+        if self._err.isatty():
+            self._shown = {"total": total, "unit": unit, "unit_scale": True}
 
     def advance(self, count: int = 0) -> None:
+        if self._shown:
+            self._bar = tqdm(**self._shown, desc=self._name, file=self._err, leave=False)
+            self._shown = {}
         self._bar.update(count)
 
     def say(self, sentence: str) -> None:

@@ -7,8 +7,8 @@ from annotate.actions.action import Action, Outcome
 from annotate.actions.options import FORMAT, MAP, column
 from annotate.core.option import Option, flag
 from annotate.evaluation.evaluate import MEASURES, evaluate, write_report
-from annotate.evaluation.matching import EvaluationError, corpus_of, of_corpus, of_file, read_sets
-from annotate.evaluation.xglue_grading import grade
+from annotate.evaluation.matching import EvaluationError, check_for_files, corpus_of, of_corpus, of_file, read_sets
+from annotate.evaluation.xglue_grading import check_of_records, grade
 from annotate.evaluation.xglue_predictions import read_record_sets
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import read_ids
@@ -17,42 +17,62 @@ from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.readers import named_columns
 
+PREDICTOR, OTHER, SETS, MEASURED = (
+    "Whose labels are measured",
+    "Another predictor to compare it with",
+    "The gold sets",
+    "What is measured",
+)
 # What says how posts are measured.
 OF_POSTS = (
-    Option("predictor", argument=True, help="langid, cld2, fasttext, majority, or an imported one such as mine@2"),
-    Option("corpus", default="", help="whose predictor it is, where the gold sets were imported"),
-    Option("file", Path, shown="FILE", help="measure this file of predictions (id, label), joined by id"),
-    Option("against", shown="PREDICTOR", help="compare with this one, post by post"),
-    Option("against_file", Path, shown="FILE", help="compare with this file of predictions"),
+    Option(
+        "predictor",
+        argument=True,
+        help="langid, cld2, fasttext, majority, or an imported one such as mine@2",
+        group=PREDICTOR,
+    ),
+    Option("corpus", default="", help="the corpus of the predictor, if the gold sets were imported", group=PREDICTOR),
+    Option(
+        "file",
+        Path,
+        shown="FILE",
+        help="measure this file of predictions (id, label), joined by id",
+        group=PREDICTOR,
+    ),
+    Option("against", shown="PREDICTOR", help="compare with this one, post by post", group=OTHER),
+    Option("against_file", Path, shown="FILE", help="compare with this file of predictions", group=OTHER),
     MAP,
     column(FIELDS, "label=lang"),
     FORMAT,
-    Option("vanished", Path, shown="FILE", help="ids of posts that are gone, one a line"),
-    Option("allow_erased", flag, False, help="go on where rows were erased from a set"),
+    Option("vanished", Path, shown="FILE", help="ids of posts that are gone, one a line", group=SETS),
+    Option("allow_erased", flag, False, help="go on even if rows were erased from a set", group=SETS),
     Option(
         "measure",
         choices=MEASURES,
         default=(),
         several=True,
-        help="this, and what else is named so, and nothing else; by default all that the sets allow",
+        help="measure only this; may be repeated; by default all that the sets allow",
+        group=MEASURED,
     ),
     Option(
         "balanced_precision",
         flag,
         False,
-        help="also precision on the recall-oriented sets, as if all languages were equally common",
+        help="also measure precision on the recall-oriented sets, as if all languages were equally common",
+        group=MEASURED,
     ),
 )
 OF_ALL = (
     Option("gold", Path, required=True, several=True, shown="FOLDER", help="a gold set; may be repeated"),
-    Option("unfinished", flag, False, help="measure on a set that is not done"),
+    Option("unfinished", flag, False, help="measure on a set that is not finished", group=SETS),
     Option("out", Path, shown="FOLDER", help="write report.json, .md and .html there"),
 )
 PREDICTIONS = Option(
     "predictions",
     Path,
     shown="FOLDER",
-    help="for sets of records: TASK/LANGUAGE.prediction, such as QADSM/en.prediction, a line for each test row",
+    help="for sets of records: TASK/LANGUAGE.prediction, such as QADSM/en.prediction, with a line for each test row",
+    group=PREDICTOR,
 )
 
 
@@ -65,7 +85,8 @@ def run(values, progress) -> Outcome:
 
 
 def _of_posts(values) -> dict[str, Any]:
-    _check_files(values)
+    read_so = [f"--{option}" for option in ("map", "column", "format") if values[option]]
+    check_for_files(read_so, files=bool(values["file"] or values["against_file"]))
     sets = read_sets(values["gold"], allow_erased=values["allow_erased"], unfinished=values["unfinished"])
     return evaluate(
         _subject(sets, values, values["predictor"], values["file"]),
@@ -78,21 +99,8 @@ def _of_posts(values) -> dict[str, Any]:
 
 
 def _of_records(values) -> dict[str, Any]:
-    if given := [option.spelled for option in OF_POSTS if values[option.name]]:
-        raise EvaluationError(
-            f"{given[0]} is for sets of posts; with --predictions give the sets of records with --gold, and nothing "
-            "else."
-        )
+    check_of_records([option.spelled for option in OF_POSTS if values[option.name]])
     return grade(values["predictions"], read_record_sets(values["gold"], unfinished=values["unfinished"]))
-
-
-def _check_files(values) -> None:
-    given = [f"--{option}" for option in ("map", "column", "format") if values[option]]
-    if given and not (values["file"] or values["against_file"]):
-        raise EvaluationError(
-            f"{' and '.join(given)}: for files of predictions, and none is given; what an imported predictor's labels "
-            "mean was said with import_predictions."
-        )
 
 
 def _against(sets, values):
@@ -122,5 +130,5 @@ ACTION = Action(
     (*OF_POSTS, PREDICTIONS, *OF_ALL),
     run,
     (EvaluationError, GoldSetError, RecordError),
-    tells_data=True,
+    on_files=True,
 )

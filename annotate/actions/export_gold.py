@@ -3,22 +3,33 @@
 from pathlib import Path
 
 from annotate.actions.action import Action, Outcome, task_named
+from annotate.actions.opened import lacking
 from annotate.actions.options import TASK
 from annotate.core.option import Option
 from annotate.goldsets.writing import SPLITS, ExportError, export
+from annotate.quality.audits import contested_waiting
 from annotate.reports import sentences
+from annotate.reports.tables import many
 from annotate.work import progress as progressing
 
+OF_RECORDS = "The splits of records"
 OPTIONS = (
     TASK,
-    Option("out", Path, required=True, help="folder to write; an earlier export is replaced"),
+    Option(
+        "out",
+        Path,
+        required=True,
+        shown="FOLDER",
+        help="the folder to write; an earlier export is replaced, but no finished set by an unfinished one",
+    ),
     Option(
         "splits",
         default="",
         shown="SHARES",
-        help=f"of records, {SPLITS} by default; train is in English only, and elsewhere dev and test share all",
+        help=f"for records, {SPLITS} by default; train is in English only, and other languages have dev and test",
+        group=OF_RECORDS,
     ),
-    Option("seed", default="", help="of the splits; by default that of the draw"),
+    Option("seed", default="", help="the seed of the splits; by default the draw's", group=OF_RECORDS),
 )
 
 
@@ -29,13 +40,14 @@ def run(values, progress) -> Outcome:
     warned = [sentences.undecidable(progressing.undecidable(task))]
     if not manifest["finished"]:
         waiting = f"Unfinished: {counts['unfinished']:,} {noun} still wait for people. The files are named accordingly."
-        warned.insert(0, waiting)
+        contested = sentences.contested(contested_waiting().get(task.pk, {}))
+        warned = [waiting, contested, *lacking(task), *warned]
     if not manifest["corpus"]["text_may_leave"]:
         warned.append("The licence keeps the text here: the files hold ids and labels only.")
     warned += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
     warned.append((manifest.get("published") or {}).get("refused", ""))
-    labels = len(counts["by_label"])
-    written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}, in {labels} labels."
+    labels = many(len(counts["by_label"]), "label")
+    written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}, in {labels}."
     return Outcome([written], [sentence for sentence in warned if sentence], manifest)
 
 

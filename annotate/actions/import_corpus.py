@@ -1,42 +1,63 @@
 """import_corpus: files of posts, or of records of several fields, into a corpus."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from annotate.actions.action import Action, Outcome
-from annotate.actions.options import CORPUS, FORMAT, LANGUAGES, column, size_of
+from annotate.actions.options import CORPUS, FORMAT, LANGUAGES, MAX_REJECTS, THE_FILE, column, size_of
 from annotate.core.option import Option, flag, whole_number, words
+from annotate.reports.tables import many
 from corpora.added_languages import add_languages
 from corpora.core.licences import FREE_LICENCES
 from corpora.core.records import columns_of
 from corpora.import_corpus import Outcome as Imported
 from corpora.import_corpus import import_files
-from corpora.manifest import read_manifest
+from corpora.manifest import manifest_of, read_manifest
 from corpora.readers import MAX_LINE, named_columns
+
+RECORDS, LEAVING = "Records of several fields", "Where the texts come from, and whether they may leave"
 
 OPTIONS = (
     CORPUS,
-    Option("files", Path, required=True, argument=True, several=True, shown="FILE"),
-    Option("licence", required=True, help="of the texts, for example CC-BY-4.0"),
+    Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="the files to read"),
+    Option("licence", required=True, help="the licence of the texts, for example CC-BY-4.0"),
     Option(
         "text_may_leave",
         flag,
-        help=f"exports may hold the text (so by default under {', '.join(FREE_LICENCES)} of any version)",
+        help=f"exports may hold the text (the default under {', '.join(FREE_LICENCES)} of any version)",
         opposite=("text-stays", "exports hold ids only; any other licence needs one of these two at the first import"),
+        group=LEAVING,
     ),
-    Option("source", default="", help="where the posts come from, for the data card"),
+    Option("source", default="", help="where the posts come from, for the data card", group=LEAVING),
     Option(
         "fields",
         words,
         default=(),
         help='the fields of a record in the order in which people see them, for example "query title description"; a '
         "file needs a column for each, an id and a language",
+        group=RECORDS,
     ),
-    Option("language", default="", shown="CODE", help="of all records in the files, where no column says it"),
+    Option(
+        "language",
+        default="",
+        shown="CODE",
+        help="the language of all records in the files, if no column says it",
+        group=RECORDS,
+    ),
     column((*columns_of(()), "or of records language and their own"), "text=body"),
     LANGUAGES,
     FORMAT,
-    Option("longest_line", whole_number, MAX_LINE, least=1, shown="BYTES", help="longer lines are rejected"),
+    Option(
+        "longest_line",
+        whole_number,
+        MAX_LINE,
+        least=1,
+        shown="BYTES",
+        help="longer lines are rejected",
+        group=THE_FILE,
+    ),
+    MAX_REJECTS,
 )
 
 
@@ -54,13 +75,14 @@ def run(values, progress) -> Outcome:
         **told,
         columns=named_columns(values["column"], columns),
         max_line=values["longest_line"],
+        max_rejects=values["max_rejects"],
         progress=progress.advance,
         fields=fields,
     )
     done = []
     for outcome in outcomes:
         done.append(outcome)
-        # At once: it stays, even where the next file is refused.
+        # Said at once: this file stays, even if the next one is refused.
         progress.say(_told(outcome))
     return _summed(name, done, "record" if "language" in columns else "post")
 
@@ -69,23 +91,29 @@ def _told(outcome: Imported) -> str:
     source = outcome.source
     if outcome.already:
         return f"{source.name}: already imported."
-    told = f"{source.name}: {source.accepted:,} accepted, {_counted(source.duplicates, 'duplicate')}"
+    told = f"{source.name}: {source.accepted:,} accepted, {many(source.duplicates, 'duplicate')}"
     listed = f", listed in {outcome.rejects}" if source.rejects else ""
     return f"{told}, {source.rejects:,} rejected{listed}."
 
 
-def _summed(corpus: str, outcomes: Iterable[Imported], noun: str) -> Outcome:
+def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     new = [outcome.source for outcome in outcomes if not outcome.already]
     counts = {count: sum(getattr(source, count) for source in new) for count in ("accepted", "duplicates", "rejects")}
     told = (
-        f"Corpus {corpus}: {_counted(counts['accepted'], noun)} from {_counted(len(new), 'new file')}; "
-        f"{_counted(counts['duplicates'], 'duplicate')} dropped, {_counted(counts['rejects'], 'row')} rejected."
+        f"Corpus {corpus}: {many(counts['accepted'], noun)} from {many(len(new), 'new file')}; "
+        f"{many(counts['duplicates'], 'duplicate')} dropped, {many(counts['rejects'], 'row')} rejected."
     )
-    return Outcome([told], data=counts)
+    if not new:
+        told = f"Corpus {corpus}: nothing is new; it has {many(manifest_of(corpus).rows, noun)}."
+    files = [_file(outcome) for outcome in outcomes]
+    return Outcome([told], data={"corpus": corpus, **counts, "files": files})
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def _file(outcome: Imported) -> dict[str, Any]:
+    """What became of one file; rejects_file: where its rejected rows are listed, if it had any."""
+    source = outcome.source
+    told = {name: getattr(source, name) for name in ("name", "sha256", "rows", "accepted", "duplicates", "rejects")}
+    return told | {"already": outcome.already, "rejects_file": outcome.rejects if source.rejects else None}
 
 
 ACTION = Action(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.actions.action import Action, Outcome
-from annotate.actions.options import FILE
+from annotate.actions.options import FILE, MAX_REJECTS
 from annotate.core.option import Option
 from annotate.goldsets.importing import REJECTS, TWO_LABELS, import_gold, unlisted
 from annotate.goldsets.manifest import GoldSetError
@@ -14,18 +14,20 @@ from corpora.core.languages import UND
 
 MANY = 100  # posts: the article counts the languages that have as many
 SHOWN = 10  # spellings that are told; manifest.json has them all
+CARD = "What the card says"
 OPTIONS = (
     FILE,
-    Option("out", Path, required=True, help="folder to write; an earlier import is replaced"),
+    Option("out", Path, required=True, shown="FOLDER", help="the folder to write; an earlier import is replaced"),
     Option("design", choices=tuple(BY_ROW), required=True, help="how the posts were sampled"),
-    Option("name", required=True, help="of the gold set, for reports"),
-    Option("source", default="", help="where the file comes from, for the card"),
-    Option("licence", default="", help="of the file, for example CC0-1.0"),
+    Option("name", required=True, help="the name of the gold set, for reports"),
+    Option("source", default="", help="where the file comes from, for the card", group=CARD),
+    Option("licence", default="", help="the licence of the file, for example CC0-1.0", group=CARD),
+    MAX_REJECTS,
 )
 
 
 def run(values, progress) -> Outcome:
-    told = {name: values[name] for name in ("design", "name", "source", "licence")}
+    told = {name: values[name] for name in ("design", "name", "source", "licence", "max_rejects")}
     manifest = import_gold(values["file"], values["out"], **told)
     counts, out = manifest["counts"], values["out"]
     labels = counts["by_label"]
@@ -67,4 +69,5 @@ ACTION = Action(
     OPTIONS,
     run,
     (GoldSetError,),
+    on_files=True,
 )

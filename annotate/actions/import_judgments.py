@@ -1,7 +1,7 @@
 """import_judgments: judgments that were made elsewhere, from a file into a task. A file is taken as a whole or not at
 all; run again, it adds nothing.
 
-What they become is the matter of work/importing.py and imported_task.py, and of quality/agreement.py.
+work/importing.py, work/imported_task.py and quality/agreement.py decide what becomes of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,12 @@ from annotate.actions.judgment_files import (
     of_labels,
     read_judgments,
 )
-from annotate.actions.options import FILE, FORMAT, LANGUAGES, column, size_of
+from annotate.actions.options import FILE, FORMAT, LANGUAGES, MAX_REJECTS, column, size_of
 from annotate.core import stages
 from annotate.core.option import Option, flag, words
 from annotate.models import Task
 from annotate.quality.agreement import values_of
+from annotate.reports.tables import many
 from annotate.work.imported_task import imported_task
 from annotate.work.importing import Imported, Rejects, Row, add_judgments
 from annotate.work.languages import learn_languages
@@ -35,20 +36,30 @@ from annotate.work.new_task import TaskError
 from corpora.added_languages import add_languages
 from corpora.folders import digest_of
 from corpora.readers import check_file, format_of, named_columns
+from corpora.rejecting import Rejected, check_rejects
 
+JUDGMENTS = "What becomes of the judgments"
 OPTIONS = (
-    Option("task", required=True, argument=True, help="its name; one that there is, or that of a new one"),
+    Option("task", required=True, argument=True, help="the name of a task that exists, or of a new one"),
     FILE,
     Option(
         "labels",
         words,
         default=(),
-        help='of a new task, grades best first, as in "0 1"; by default those in the file',
+        help='the labels of a new task, grades best first, such as "0 1"; by default those in the file',
+        group=JUDGMENTS,
     ),
     column(COLUMNS, "task=item"),
-    Option("keep_repeats", flag, False, help="keep a worker's further answers on an item, for analysis only"),
+    Option(
+        "keep_repeats",
+        flag,
+        False,
+        help="keep a worker's further answers on an item, for analysis only",
+        group=JUDGMENTS,
+    ),
     LANGUAGES,
     FORMAT,
+    MAX_REJECTS,
 )
 
 
@@ -60,20 +71,24 @@ def import_judgments(
     columns: Mapping[str, str] | None = None,
     keep_repeats: bool = False,
     format: str | None = None,
+    max_rejects: float = 1.0,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Put the judgments of a file with the units of a task; make a closed task of them where there is none.
+    """Attach the judgments of a file to the units of a task; if there is none, make a closed task of them.
 
     labels: of a new task, grades best first; those in the file where none are given. keep_repeats: keep a worker's
-    further answers on an item, for analysis only; otherwise they are rejected. progress hears of bytes read.
-    JudgmentFileError or TaskError, or CorpusError of a file that cannot be read.
+    further answers on an item, for analysis only; otherwise they are rejected. max_rejects: the share of the rows that
+    may be rejected, not counting such further answers. progress is told of bytes read. JudgmentFileError or TaskError,
+    or CorpusError if a file cannot be read, or too many of its rows are rejected.
     """
     check_file(path, format)
     learn_languages()
     task = Task.objects.filter(name=name).first()
     _check(name, task, labels)
     rejects: Rejects = {}
-    rows = list(read_judgments(path, columns or {}, format or format_of(path) or "", rejects, progress))
+    written = format or format_of(path) or ""
+    rows = list(read_judgments(path, columns or {}, written, rejects, progress))
+    total = len(rows) + len(rejects)
     known = list(labels) or (values_of(task) if task else in_order({row.label for row in rows}))
     rows = of_labels(rows, known, rejects)
     listed = settings.DATA_DIR / "judgments" / name / f"{digest_of(path)[:16]}.rejects.jsonl"
@@ -82,11 +97,13 @@ def import_judgments(
         imported = Imported(made or None, is_new=task is None, rejects=rejects)
         if rows:
             left = [row for row in rows if row.line not in rejects]
-            # The bytes have all been told; from here it can only be cancelled.
+            # All bytes have been reported; from here on it can only be cancelled.
             add_judgments(imported, left, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
         list_rejects(rejects, path, listed)
         if not (imported.judgments or imported.repeats or imported.already):
-            raise JudgmentFileError(nothing_accepted(path, rejects, listed))
+            raise nothing_accepted(path, written, rejects, listed)
+        if faults := {line: why for line, why in rejects.items() if line not in imported.further}:
+            check_rejects(Rejected(path, written, len(faults), total, min(faults.items()), listed), max_rejects)
     imported.rejects_file = listed if rejects else None
     return imported
 
@@ -101,7 +118,7 @@ def _check(name: str, task: Task | None, labels: Sequence[str]) -> None:
             f"{task.name} has the labels {' '.join(values_of(task))}; leave --labels out, or choose another name."
         )
     if len(set(labels)) < len(labels):
-        raise JudgmentFileError("A label stands twice in --labels; name each once.")
+        raise JudgmentFileError("--labels names a label twice; name each once.")
     if long := [label for label in labels if len(label) > LONGEST["label"]]:
         raise JudgmentFileError(f"The label {long[0][:20]}… has more than {LONGEST['label']} characters; shorten it.")
 
@@ -111,7 +128,7 @@ def _new_task(name: str, path: Path, rows: list[Row], labels: list[str], rejects
     items: dict[str, str] = {}
     for row in rows:
         if items.setdefault(row.task, row.language) != row.language:
-            rejects[row.line] = f"{row.task} was in {items[row.task] or 'no language'} in a row before."
+            rejects[row.line] = f"{row.task} was in {items[row.task] or 'no language'} in an earlier row."
     return imported_task(name, items, labels, source=path.name, digest=digest_of(path))
 
 
@@ -125,11 +142,13 @@ def run(values, progress) -> Outcome:
         labels=values["labels"],
         columns=named_columns(values["column"], COLUMNS),
         keep_repeats=values["keep_repeats"],
+        max_rejects=values["max_rejects"],
         format=values["format"],
         progress=progress.advance,
     )
     counts = {name: getattr(imported, name) for name in ("judgments", "annotators", "units", "repeats", "already")}
-    return Outcome([_told(imported)], data=counts | {"rejects": len(imported.rejects)})
+    data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
+    return Outcome([_told(imported)], data=data | {"rejects_file": imported.rejects_file})
 
 
 def _told(imported: Imported) -> str:
@@ -144,9 +163,11 @@ def _told(imported: Imported) -> str:
         "to be adjudicated": imported.stages[stages.ADJUDICATION],
     }
     decided = ", ".join(f"{count:,} {what}" for what, count in went.items() if count) or "none of them decided"
+    new = " is new" if imported.is_new else ""
+    people = many(imported.annotators, "annotator")
     return (
-        f"Task {imported.task.name}: {imported.judgments:,} judgments of {imported.annotators:,} annotators on "
-        f"{imported.units:,} units imported ({decided}), {kept}; {rejected}{listed}."
+        f"Task {imported.task.name}{new}: {many(imported.judgments, 'judgment')} of {people} on "
+        f"{many(imported.units, 'unit')} imported ({decided}), {kept}; {rejected}{listed}."
     )
 
 

@@ -13,8 +13,8 @@ from corpora.readers import named_columns
 OPTIONS = (
     CORPUS,
     FILE,
-    Option("name", required=True, help="of the classifier, for example mine"),
-    Option("version", required=True, help="of the classifier, for example 2"),
+    Option("name", required=True, help="the classifier's name, for example mine"),
+    Option("version", required=True, help="the classifier's version, for example 2"),
     MAP,
     column(FIELDS, "label=lang"),
     LANGUAGES,
@@ -37,11 +37,15 @@ def run(values, progress) -> Outcome:
         format=values["format"],
         progress=progress.advance,
     )
-    warned = []
+    warned = imported.told.sentences()
     if imported.strangers:
         strangers = listed(imported.first_strangers, imported.strangers, "id")
-        warned = [f"Note: left out, since corpus {corpus} has no such posts: {strangers}."]
-    return Outcome([_told(corpus, imported)], warned, {"posts": imported.predictions.rows})
+        warned += [f"Note: left out, since corpus {corpus} has no such posts: {strangers}."]
+    known = imported.predictions
+    data = {"corpus": corpus, "predictor": f"{known.name}@{known.version}", "posts": known.rows}
+    return Outcome(
+        [_told(corpus, imported)], warned, data | {"left_out": imported.strangers, "already": imported.already}
+    )
 
 
 def _told(corpus: str, imported: Imported) -> str:

@@ -1,6 +1,6 @@
 """Files of judgments and of true labels: which rows can be taken, and where those that cannot are listed.
 
-What becomes of the rows is the matter of import_judgments.py, and of quality/agreement.py.
+import_judgments.py and quality/agreement.py decide what becomes of the rows.
 """
 
 import os
@@ -9,8 +9,9 @@ from pathlib import Path
 
 from annotate.work.importing import Rejects, Row
 from corpora.core.languages import LANGUAGES
-from corpora.core.records import MAX_ID
+from corpora.core.records import MAX_ID, odd_id
 from corpora.readers import MAX_LINE, Columns, Fault, check_file, format_of, read_rows
+from corpora.rejecting import TooManyRejected, encoding_hint
 from corpora.staging import RejectLog
 
 COLUMNS = ("task", "worker", "label", "language")
@@ -22,13 +23,13 @@ Progress = Callable[[int], object]
 
 
 class JudgmentFileError(Exception):
-    """A file that cannot be used; says why and what to do. Nothing was changed."""
+    """A file cannot be used; the sentence says why and what to do. Nothing was changed."""
 
 
 def read_judgments(
     path: Path, columns: Mapping[str, str], format: str, rejects: Rejects, progress: Progress
 ) -> Iterator[Row]:
-    """The rows that are judgments; the others are put with the rejects."""
+    """The rows that are judgments; the others are added to the rejects."""
     wanted = Columns({column: column for column in COLUMNS} | dict(columns), NEEDED)
     for line, raw in read_rows(path, format, wanted, MAX_LINE, progress):
         if isinstance(raw, Fault):
@@ -38,7 +39,7 @@ def read_judgments(
             values = {column: _value(raw, column) for column in NEEDED}
             language = _value(raw, "language") if raw.get("language") else ""
             if language and language not in LANGUAGES:
-                raise ValueError(f"The language {language!r} is no code known here, such as de, zh-CN or hi-Latn.")
+                raise ValueError(f"The language {language!r} is not a code known here, such as de, zh-CN or hi-Latn.")
         except ValueError as error:
             rejects[line] = str(error)
         else:
@@ -75,19 +76,21 @@ def _value(raw: Mapping[str, object], column: str) -> str:
         raise ValueError(f"The {column} has {len(text):,} characters; {LONGEST[column]} are the most.")
     if not text.isprintable():
         raise ValueError(f"The {column} holds a tab, a newline or another character that cannot be seen.")
+    if column == "task" and (fault := odd_id(text)):
+        raise ValueError(f"The {column} {fault}.")
     return text
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
-    """Numbers by their size, and words after them."""
+    """Sorts numbers by their size, and words after them."""
     return sorted(labels, key=lambda label: (0, int(label), label) if label.isdecimal() else (1, 0, label))
 
 
 def of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> list[Row]:
-    """The rows whose label is one of these; the others are put with the rejects."""
+    """The rows whose label is one of these; the others are added to the rejects."""
     known = set(labels)
     rejects |= {
-        row.line: f"The label {row.label!r} is none of the task's: {' '.join(labels)}."
+        row.line: f"The label {row.label!r} is not one of the task's: {' '.join(labels)}."
         for row in rows
         if row.label not in known
     }
@@ -95,7 +98,7 @@ def of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> list[
 
 
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
-    """Write the list of rejects, or take away that of an earlier run."""
+    """Write the list of rejects, or remove that of an earlier run."""
     if not rejects:
         listed.unlink(missing_ok=True)
         return
@@ -108,13 +111,16 @@ def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
     os.replace(draft, listed)
 
 
-def nothing_accepted(path: Path, rejects: Rejects, listed: Path) -> str:
+def nothing_accepted(path: Path, format: str, rejects: Rejects, listed: Path) -> Exception:
     if not rejects:
-        return f"{path} holds no rows."
+        return JudgmentFileError(f"{path} holds no rows.")
     line, reason = min(rejects.items())
     many = (
         f"all of its {len(rejects):,} rows were rejected, the first"
         if len(rejects) > 1
         else "its only row was rejected,"
     )
-    return f"Nothing was accepted of {path}: {many} at line {line:,}: {reason} What was rejected is listed in {listed}."
+    return TooManyRejected(
+        f"Nothing was accepted of {path}: {many} at line {line:,}: {reason} {encoding_hint(path, format)}What was "
+        f"rejected is listed in {listed}."
+    )

@@ -1,18 +1,20 @@
 """open_task: draw from a corpus, and ask a kind of question of what was drawn; or enlarge a task.
 
-What is said of it afterwards stands in opened.py.
+What is said of the task afterwards is in opened.py.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from django.db import transaction
+
 from annotate.actions import opened
 from annotate.actions.action import Action, ActionError, Outcome, Values
 from annotate.actions.options import column
 from annotate.core.option import Option, codes, flag, whole_number
-from annotate.kinds import KINDS, Kind
-from annotate.kinds.designs import ALL, DESIGNS, DRAW_OPTIONS, Design
+from annotate.kinds import KINDS, Kind, declared
+from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
 from annotate.models import Task
@@ -20,7 +22,7 @@ from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.quality.gold_answers import GoldAnswerError, read_gold
 from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
-from annotate.work.opening import Opened, extend_task, open_task
+from annotate.work.opening import Opened, Progress, Then, extend_task, open_task
 from corpora.core.languages import LANGUAGES
 from corpora.models import Corpus
 from corpora.readers import named_columns
@@ -32,43 +34,61 @@ SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values(
 def drawn_by(option: Option) -> Option:
     """As it is given: what is left out is the design's own matter, and the default only said."""
     designs = ", ".join(design.name for design in DESIGNS.values() if option.name in design.options)
-    return replace(option, default=None, help=f"{designs}: {option.told()}", group="The draw")
+    return replace(option, default=None, help=f"{designs}: {option.told()}")
 
 
 def of_task(option: Option) -> Option:
     """As it is given: what is left out is the kind's own matter, and the defaults only said."""
+    kinds = {slug: (KINDS[slug].options, KINDS[slug].defaults) for slug in ASKED_HERE}
+    kinds["a kind of your own"] = (declared.OPTIONS, declared.DEFAULTS)
     differing = {
-        slug: KINDS[slug].defaults[option.name]
-        for slug in ASKED_HERE
-        if option.name in KINDS[slug].options
-        and KINDS[slug].defaults.get(option.name, option.default) != option.default
+        name: defaults[option.name]
+        for name, (options, defaults) in kinds.items()
+        if option.name in options and defaults.get(option.name, option.default) != option.default
     }
     return replace(option, default=None, help=option.told(differing))
 
 
+QUESTION, KNOWN = "What people are asked", "Answers that are known already"
 OPTIONS = (
     Option("name", required=True, argument=True, help="the task's name in addresses and commands"),
-    Option("corpus", help="which to draw from"),
+    Option("corpus", help="the corpus to draw from", group=DRAW),
     Option(
         "kind",
-        help=f"{', '.join(ASKED_HERE)}, or a file of one's own such as my_kind.toml; without it, the one that the "
+        help=f"{', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; without it, the one that the "
         "design is for",
+        group=QUESTION,
     ),
     Option(
         "design",
         choices=tuple(DESIGNS),
         help="how to draw; by default uniform, for: which language is it? recall, precision: is it in this one?",
+        group=DRAW,
     ),
     Option(
         "size",
         whole_number,
         least=1,
         help=f"how many to draw, in all or a language; without it {SIZES}, and of records all",
+        group=DRAW,
     ),
-    Option("seed", help="any word or number; the same seed draws the same"),
-    Option("extend", flag, False, help="add what the larger --size draws beyond the task's"),
-    Option("title", default="", help="what annotators see as the task's name"),
-    Option("labels", codes, default=(), help="uniform: codes to offer, in place of the 70 of the article"),
+    Option("seed", help="any word or number; the same seed draws the same units", group=DRAW),
+    Option("extend", flag, False, help="add the units that the larger --size draws beyond the task's", group=DRAW),
+    Option("title", default="", help="the name of the task that annotators see", group=QUESTION),
+    Option(
+        "labels",
+        codes,
+        default=(),
+        help="uniform: the codes to offer, in place of the 70 of the article",
+        group=QUESTION,
+    ),
+    Option(
+        "dry_run",
+        flag,
+        False,
+        help="only say what work it would give, and who is there for it; nothing is kept",
+        group=DRAW,
+    ),
     Option(
         "guidelines",
         Path,
@@ -77,6 +97,7 @@ OPTIONS = (
         in_a_row=True,
         shown="FILE",
         help="Markdown files, such as ads.fr.md for French, in place of the kind's own",
+        group=QUESTION,
     ),
     Option(
         "gold",
@@ -87,9 +108,10 @@ OPTIONS = (
         shown="FILE",
         help="records whose answer is known, with the columns id, label, purpose (practice, test or queue) and "
         "explanation; those without a purpose are left alone, by id of the record",
+        group=KNOWN,
     ),
-    column(GOLD_FIELDS, name="gold_column"),
-    Option("reuse", flag, False, help="recall, precision: take labels that people gave in other tasks"),
+    column(GOLD_FIELDS, name="gold_column", group=KNOWN),
+    Option("reuse", flag, False, help="recall, precision: take labels that people gave in other tasks", group=KNOWN),
     *map(drawn_by, DRAW_OPTIONS.values()),
     *map(of_task, TASK_OPTIONS.values()),
 )
@@ -97,14 +119,22 @@ OPTIONS = (
 
 def run(values, progress) -> Outcome:
     progress.begin(None, "unit")
-    made = extend(values, progress.advance) if values["extend"] else open_new(values, progress.advance)
-    return opened.told(made, values["size"], extended=values["extend"])
+    told: list[Outcome] = []
+
+    def tell(made: Opened) -> None:
+        told.append(opened.told(made, values["size"], extended=values["extend"], dry_run=values["dry_run"]))
+        if values["dry_run"]:
+            # After everything was done as it would be, so that what is told is what would be.
+            transaction.set_rollback(True)
+
+    (extend if values["extend"] else open_new)(values, progress.advance, tell)
+    return told[0]
 
 
 # --- a new task
 
 
-def open_new(values: Values, progress) -> Opened:
+def open_new(values: Values, progress: Progress, then: Then) -> Opened:
     kind = kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     check_design(kind, design, values)
@@ -126,11 +156,12 @@ def open_new(values: Values, progress) -> Opened:
         reuse=values["reuse"],
         options={name: values[name] for name in TASK_OPTIONS if values[name] is not None},
         progress=progress,
+        then=then,
     )
 
 
 def kind_named(given: str | None, design: str | None) -> Kind:
-    """The kind of a name or of a file; without one, the first of those that come with Assay that has the design."""
+    """The kind of this name or file; without one, Assay's first own kind that has the design."""
     if given is None:
         return next(kind for kind in KINDS.values() if not design or design in kind.designs)
     if given in ASKED_HERE:
@@ -140,7 +171,7 @@ def kind_named(given: str | None, design: str | None) -> Kind:
         kind = read_kind(Path(given))
         if kind.answered_here:
             return kind
-        raise ActionError(f"{given} has no [[layout]], so nobody can be asked; add one, and [[answers]].")
+        raise ActionError(f"{given} has no [[layout]], so nobody can be asked; add a layout and [[answers]].")
     raise ActionError(
         f"There is no kind {given!r}; there is: {', '.join(ASKED_HERE)}, or the path of a file that ends in .toml."
     )
@@ -150,12 +181,12 @@ def corpus_named(name: str) -> Corpus:
     corpus = Corpus.objects.filter(name=name).first()
     if corpus is None:
         there = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
-        raise ActionError(f"There is no corpus {name!r}; there is: {there}. See import_corpus.")
+        raise ActionError(f"There is no corpus {name!r}; there is: {there}. See `assay import_corpus --help`.")
     return corpus
 
 
 def read_guidelines(paths: Iterable[Path]) -> dict[str, str] | None:
-    """Language -> Markdown; the language stands in the file's name, and where none does it is English."""
+    """Language -> Markdown; the language stands in the file's name, and is English if none does."""
     texts = {}
     for path in paths:
         code = path.stem.rpartition(".")[2]
@@ -169,7 +200,7 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str] | None:
 
 
 def check_design(kind: Kind, design: Design, values: Values) -> None:
-    """ActionError for a design that the kind has not, for what is missing, and for what neither of them has."""
+    """ActionError for a design that the kind lacks, for missing options, and for options that neither of them has."""
     if design.name not in kind.designs:
         raise ActionError(
             f"{kind.slug} tasks are not drawn by the {design.spelled} design; choose --design of "
@@ -181,14 +212,17 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
     if values["size"] is None and design.size is None and not design.sizeless:
         raise ActionError(f"--size is needed to open a task by the {design.spelled} design.")
     if strange := not_allowed(kind, design, values):
+        offered = (
+            " The languages to offer are named with --labels." if "--languages" in strange and kind.is_routed else ""
+        )
         raise ActionError(
             f"{', '.join(strange)}: not an option of {kind.slug} tasks drawn by the {design.spelled} design. Leave it "
-            "out."
+            f"out.{offered}"
         )
 
 
 def not_allowed(kind: Kind, design: Design, values: Values) -> list[str]:
-    """The options that were given though the kind or the design has them not, as they are spelled."""
+    """The options, as they are spelled, that were given although neither the kind nor the design has them."""
     allowed = {
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},
@@ -206,7 +240,7 @@ def is_given(option: Option, values: Values) -> bool:
 # --- a larger one
 
 
-def extend(values: Values, progress) -> Opened:
+def extend(values: Values, progress: Progress, then: Then) -> Opened:
     name, size = values["name"], values["size"]
     task = Task.objects.filter(name=name).first()
     if task is None:
@@ -218,15 +252,16 @@ def extend(values: Values, progress) -> Opened:
     for option, was in fixed.items():
         if values[option] and values[option] != was:
             raise ActionError(f"The task was drawn with --{option} {was}; extending it cannot change that.")
-    may_be = ("name", "size", "extend", *fixed)
+    may_be = ("name", "size", "extend", "dry_run", *fixed)
     if given := [option.spelled for option in OPTIONS if option.name not in may_be and is_given(option, values)]:
         raise ActionError(f"{', '.join(given)}: extending keeps what the task was opened with. Leave it out.")
-    return extend_task(task, size, progress)
+    return extend_task(task, size, progress, then)
 
 
 ACTION = Action(
     "open_task",
-    "Draw from a corpus, ask a kind of question of what was drawn, and send to people what machines do not settle.",
+    "Draw from a corpus, ask a kind of question of what was drawn, and send to people what machines do not settle. A "
+    "new task needs --corpus, --seed and, if it is drawn by the uniform design, --size.",
     OPTIONS,
     run,
     (TaskError, GoldAnswerError, KindError),

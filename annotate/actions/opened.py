@@ -1,6 +1,7 @@
-"""What is said of a task that was opened or enlarged: what became of its units, and what is to be seen to."""
+"""What is said of a task that was opened or enlarged: what became of its units, and what needs attention."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.db.models import Count
 
@@ -8,29 +9,53 @@ from annotate.actions.action import Outcome
 from annotate.core import stages
 from annotate.models import Task
 from annotate.quality import honeypots
-from annotate.reports import audits_and_decoys
+from annotate.reports import audits_and_decoys, expected_work
+from annotate.reports.tables import many
+from annotate.reports.terminal import as_lines
+from annotate.work.expected import expected
 from annotate.work.opening import Opened
 from annotate.work.progress import queue_table
 
+NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
 ROUNDED = 0.03  # 0.33 is one of three
 
 
-def told(opened: Opened, size: int | None, *, extended: bool) -> Outcome:
-    """size: what was asked for, if that was said."""
+def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> Outcome:
+    """size: the number that was asked for, if any. dry_run: nothing is kept, and the expected work is told."""
     task = opened.task
     tell = next((tell for protection, tell in BY_PROTECTION.items() if protection in task.kind.protections), _declared)
     outcome = tell(opened, size, extended)
-    data = {"task": task.name, "stages": dict(opened.stages)}
-    return Outcome(outcome.said, [*_lacking(task), *outcome.warned], data)
+    work = expected(task)
+    said = [*_foretold(task, work), *outcome.said, NOT_KEPT] if dry_run else outcome.said
+    data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
+    closed = [] if task.is_open else [f"Task {task.name} is closed: nobody is asked until `assay reopen {task.name}`."]
+    # The table of a dry run says who lacks readers.
+    return Outcome(said, [*([] if dry_run else lacking(task)), *outcome.warned, *closed], data)
 
 
-def _lacking(task: Task) -> list[str]:
+def _counted(opened: Opened) -> dict[str, Any]:
+    """What came of it, in JSON's terms."""
+    draws = [
+        {"language": sample.language, "asked": sample.asked, "drawn": len(sample.rows), "frame": sample.frame_size}
+        for sample in opened.samples
+    ]
+    by_language = {"decoys": opened.decoys, "reused": opened.reused, "contested": opened.contested}
+    return {"draws": draws, "stages": dict(opened.stages), **{name: dict(of) for name, of in by_language.items()}}
+
+
+def _foretold(task: Task, work: dict[str, Any]) -> list[str]:
+    table = expected_work.work_table(work, tested=bool(task.test_items))
+    return [*([as_lines(table), ""] if work["queues"] else []), *expected_work.words(work)]
+
+
+def lacking(task: Task) -> list[str]:
+    """A warning that names the queues with too few people who may work, and what helps; none if there are enough."""
     lacking = [row for row in queue_table(task) if row.lacking]
     if not lacking:
         return []
     queues = ", ".join(f"{row.queue} ({row.lacking:,})" for row in lacking)
     tested = "; they take the test first" if task.test_items else ""
-    then = tested if task.kind.waits else "; or send the units on with `reroute`"
+    then = tested if task.kind.waits else f"; or send the units on with `assay reroute {task.name}`"
     return [f"Warning: units in these queues lack readers: {queues}. Invite some{then}."]
 
 
@@ -39,15 +64,30 @@ def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
     warned = []
     if size and total < size and not extended:
         warned.append(f"Note: the corpus holds only {total:,} posts, and the task has all of them.")
+    if extended and opened.samples[0].size < opened.samples[0].asked:
+        warned.append(
+            f"Note: the task has all {opened.samples[0].frame_size:,} posts now that the corpus held when it was drawn."
+        )
     audited = opened.task.units.filter(audited=True).count()
     said = [
         f"Task {opened.task.name}: {total:,} posts {'added' if extended else 'drawn'}; "
         f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
         f"{counts[stages.COPIED]:,} copies of others; {audited:,} posts audit the agreement."
     ]
+    if counting := opened.task.units.exclude(agreed_label="").count():
+        said.append(_agreement(opened.task, counting, audited))
     if opened.contested:
         said.append(f"Over the audit's limit. {audits_and_decoys.contested(opened.contested)}")
     return Outcome(said, warned)
+
+
+def _agreement(task: Task, counting: int, audited: int) -> str:
+    """How the detectors' agreement, as prelabel counts it, becomes that of the task. counting, audited: posts."""
+    read = f" People read {audited:,} of these all the same, as the audit, and are not told which." if audited else ""
+    return (
+        f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than "
+        f"{many(task.least_letters, 'letter')}, nor in the languages of --never-agree.{read}"
+    )
 
 
 def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:
@@ -61,7 +101,7 @@ def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:
 
 
 def _short(opened: Opened) -> list[str]:
-    """Of languages for which there is less than was asked for."""
+    """Notes on languages for which there is less than was asked for."""
     short = [sample for sample in opened.samples if len(sample.rows) < sample.asked]
     notes = []
     if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
@@ -72,7 +112,7 @@ def _short(opened: Opened) -> list[str]:
 
 
 def _bare(opened: Opened) -> list[str]:
-    """Of languages without decoys. Where every label is reused nobody is asked, and nothing needs a decoy."""
+    """Notes on languages without decoys. If every label is reused, nobody is asked, and no decoy is needed."""
     queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
     asked = set(queued.values_list("asked", flat=True).distinct())
     bare = [code for code in opened.task.labels if code in asked and not opened.decoys[code]]
@@ -80,7 +120,7 @@ def _bare(opened: Opened) -> list[str]:
         return []
     return [
         f"Note: no decoys for {' '.join(bare)}: they are posts that people have found not to be in the language in "
-        "another task, though they resemble it, and there are none. Label a uniform task first."
+        "another task, although they resemble it, and no such posts exist. Label a uniform task first."
     ]
 
 
@@ -97,20 +137,21 @@ def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
 
 
 def _hidden(task: Task) -> list[str]:
-    """Of hidden gold answers that are fewer, or tell less, than one may think."""
+    """Notes on hidden gold answers that are fewer, or tell less, than one may think."""
     notes = []
     if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:
-        notes.append(f"Note: --gold-share {task.gold_share:g} is {1 / size:.3g}: one of each {size} units.")
+        notes.append(f"Note: --gold-share {task.gold_share:g} is {1 / size:.3g}: one in {size} units.")
     for language, number in honeypots.out_of_reach(task).items():
         notes.append(
-            f"Note: who labels everything in {language} meets {number:,} hidden gold answers, and the rule pauses from "
-            f"the {task.pause_least}th on: it can pause nobody there. Set --gold-share higher or --pause-least lower."
+            f"Note: somebody who labels all of {language} meets {many(number, 'hidden gold answer')}, and the rule "
+            f"pauses from the {task.pause_least}th on: it can pause nobody there. Set --gold-share higher or "
+            "--pause-least lower."
         )
     for language, (pool, units) in honeypots.too_few(task).items():
         notes.append(
-            f"Warning: the {pool:,} gold answers hidden in {language} run out for who is given more than {units:,} "
-            "units there, and nobody watches them from then on. Add some of the purpose queue, or set --gold-share "
-            "lower."
+            f"Warning: the {many(pool, 'gold answer')} hidden in {language} "
+            f"{'runs' if pool == 1 else 'run'} out for people given more than {units:,} units "
+            "there, and from then on nothing watches them. Add some with the purpose queue, or set --gold-share lower."
         )
     return notes
 

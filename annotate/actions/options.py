@@ -1,21 +1,38 @@
-"""Options that several deeds have."""
+"""What the options and the sentences of several actions have in common."""
 
 from collections.abc import Collection
 from pathlib import Path
 
-from annotate.core.option import Option
+from django.conf import settings
+
+from annotate.core.option import Option, OptionError, share
 from corpora.readers import FORMATS
+from corpora.rejecting import MOST
+
+THE_FILE = "How the file is read"
 
 TASK = Option("task", required=True, argument=True, help="the task's name")
 CORPUS = Option("corpus", required=True, argument=True, help="the corpus's name")
-FILE = Option("file", Path, required=True, argument=True, shown="FILE")
-FORMAT = Option("format", choices=tuple(FORMATS), help="where the name of a file does not tell it")
+FILE = Option("file", Path, required=True, argument=True, shown="FILE", help="the file to read")
+FORMAT = Option(
+    "format", choices=tuple(FORMATS), help="the format, if the name of a file does not tell it", group=THE_FILE
+)
 LANGUAGES = Option(
     "languages",
     Path,
     shown="FILE",
     help="a TOML file with a table [languages.CODE] for each language that is not known here: its name and, if you "
     "like, autonym, script and under; a kind's file does",
+    group=THE_FILE,
+)
+MAX_REJECTS = Option(
+    "max_rejects",
+    share,
+    MOST,
+    most=1,
+    shown="SHARE",
+    help="how many of a file's rows may be rejected, as in 1% or 0.01; with more, nothing of it is taken, and the exit "
+    "status is 3",
 )
 MAP = Option(
     "map",
@@ -24,16 +41,29 @@ MAP = Option(
     shown="LABEL=LABELS",
     help="what a label of a file means here: nb=no renames it, zh=zh-CN,zh-TW keeps it as a class that stands for "
     "several",
+    group=THE_FILE,
 )
 
 
-def column(fields: Collection[str], example: str = "", *, name: str = "column") -> Option:
-    """Which column of a file is which field."""
+def column(fields: Collection[str], example: str = "", *, name: str = "column", group: str = THE_FILE) -> Option:
+    """The option that says which column of a file is which field."""
     shown = f", for example {example}" if example else ""
     told = f"which column of a file is which field ({', '.join(fields)}){shown}"
-    return Option(name, default=(), several=True, shown="FIELD=COLUMN", help=told)
+    return Option(name, default=(), several=True, shown="FIELD=COLUMN", help=told, group=group)
+
+
+def address(text: str) -> str:
+    """The address of a site, with which links begin; OptionError if it is none."""
+    if not text.startswith(("http://", "https://")):
+        raise OptionError(f"{text!r} is not the address of a site; begin it with http:// or https://.")
+    return text.rstrip("/")
+
+
+def assumed() -> str:
+    """What is to be said beside the address that commands print, where nobody has said it."""
+    return " (assumed; set ASSAY_SITE if people reach the site at another)" if settings.SITE_ASSUMED else ""
 
 
 def size_of(files: Collection[Path]) -> int:
-    """Bytes in all, for a bar; files that are not there count nothing, and are refused where they are read."""
+    """Bytes in all, for a bar; missing files count nothing, and are refused when they are read."""
     return sum(file.stat().st_size for file in files if file.is_file())

@@ -8,13 +8,13 @@ from corpora.prelabel import prelabel
 
 OPTIONS = (
     CORPUS,
-    Option("k", whole_number, 3, least=1, help="languages that a detector names at most"),
-    Option("processes", whole_number, least=1, help="that work at a time; one a core where none is given"),
+    Option("k", whole_number, 3, least=1, help="how many languages a detector names at most"),
+    Option("processes", whole_number, least=1, help="how many processes work at a time; by default one for each core"),
     Option(
         "again",
         flag,
         False,
-        help="do anew what other versions of the detectors or another k did; a draw made from the old votes can then "
+        help="replace votes made by other detector versions or another k; a draw made from the old votes can then "
         "no longer be extended",
     ),
 )
@@ -31,7 +31,7 @@ def run(values, progress) -> Outcome:
         f"Corpus {name}: {manifest.rows:,} {have} votes; on {agreed:,} ({agreed / manifest.rows:.1%}) "
         "all three detectors name the same language."
     )
-    return Outcome([told], data={"posts": manifest.rows, "agreed": agreed})
+    return Outcome([told], data={"corpus": name, "posts": manifest.rows, "agreed": agreed})
 
 
 ACTION = Action(

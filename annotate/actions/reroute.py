@@ -1,4 +1,4 @@
-"""reroute: units of queues that have too few readers left, sent on."""
+"""reroute: send on the units of queues that have too few readers left."""
 
 from annotate.actions.action import Action, Outcome, task_named
 from annotate.actions.options import TASK
@@ -10,8 +10,10 @@ from annotate.work import routing
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
     counts = routing.reroute(task)
-    stuck = sentences.undecidable(progressing.undecidable(task))
-    return Outcome([sentences.rerouted(counts)], [stuck] if stuck else [], counts)
+    undecidable = progressing.undecidable(task)
+    stuck = sentences.undecidable(undecidable)
+    data = {"task": task.name, **counts, "undecidable": undecidable}
+    return Outcome([sentences.rerouted(counts)], [stuck] if stuck else [], data)
 
 
 ACTION = Action("reroute", "Send on the units of queues that have too few readers left.", (TASK,), run)

@@ -47,7 +47,7 @@ MEASURES = ("observed", "nominal", "ordinal")
 
 
 def nowhere(key: int) -> str:
-    """The address where there are no pages, as on a terminal."""
+    """The address if there are no pages, as on a terminal."""
     return ""
 
 
@@ -63,9 +63,9 @@ def _measure(made: Section | None, digits: int) -> Cell:
 def agreement_table(
     report: Section, headings: Mapping[str, str], *, digits: int = 3, on_page: bool = False, asked: str = ""
 ) -> Table:
-    """A row a language, and one of all, where there are several. headings: figure -> its heading.
+    """A row for each language, and one for all if there are several. headings: figure -> its heading.
 
-    on_page: with the language in one column, and sorted as was asked.
+    on_page: with the language in one column, and sorted as requested.
     """
     told = [key for key in headings if key != "ordinal" or report["ordered"]]
     columns = [
@@ -83,13 +83,13 @@ def _language(row: dict) -> Cell:
 
 
 def _parts(report: Section) -> tuple[list[dict], list[dict]]:
-    """The section of each language, and of all where there are several or none is known."""
+    """The section of each language, and of all if there are several or none is known."""
     languages = [{**part, "language": code} for code, part in report["languages"].items()]
     return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]
 
 
 def accuracy_table(report: Section) -> Table:
-    """Where true labels were given: how often they are met."""
+    """If true labels were given: how often the answers agree with them."""
 
     def right(key: str, heading: str) -> Column:
         return Column(key, heading, NUMBER, lambda row: accuracy(row["gold"][key]))
@@ -112,7 +112,7 @@ def rest_table(
     digits: int = 3,
     asked: str = "",
 ) -> Table:
-    """Each annotator against the rest, who agrees least first. names: by primary key; a pseudonym of whoever has none.
+    """Each annotator against the rest, the one who agrees least first. names: by primary key; others have a pseudonym.
 
     rows: the report's against_rest, or the first of it.
     """
@@ -131,7 +131,7 @@ def rest_table(
 
 
 def difference_table(rows: Sequence[Section], *, address: Address = nowhere, asked: str = "") -> Table:
-    """The units of which Dawid and Skene's model says what no label with the most votes is, the surest first."""
+    """The units for which Dawid and Skene's model names a label that does not have the most votes, the surest first."""
 
     def said(key: str, heading: str) -> Column:
         return Column(key, heading, says=lambda row: Cell(" or ".join(row[key]), row[key]))
@@ -161,13 +161,13 @@ def words(report: Section) -> list[str]:
         f"{count(part['judgments'])} judgments of {count(part['annotators'])} annotators on {count(part['units'])} "
         f"units{repeats}, {count(part['units_of_two'])} of them judged by two or more: alpha is "
         f"{coefficient(part['nominal'], 4)}.",
-        f"Dawid and Skene's model differs from what has the most votes on {count(len(model['differs']))} units; on "
-        f"{count(model['tied'])} the votes tie.",
+        f"Dawid and Skene's model differs from the label with the most votes on {count(len(model['differs']))} units; "
+        f"on {count(model['tied'])} the votes tie.",
     ]
     if not model["converged"]:
-        told[1] += f" It has not converged in {count(model['rounds'])} rounds, so its figures are no maximum."
+        told[1] += f" It has not converged in {count(model['rounds'])} rounds, so its figures are not a maximum."
     if gold := part["gold"]:
-        unknown = f" {count(gold['unknown'])} true labels are of no unit here." if gold["unknown"] else ""
+        unknown = f" {count(gold['unknown'])} true labels belong to no unit here." if gold["unknown"] else ""
         told.append(
             f"Of {count(gold['units'])} units with a true label the majority, ties counted by their shares, has "
             f"{accuracy(gold['majority'])} right, and Dawid-Skene {accuracy(gold['dawid_skene'])}.{unknown}"

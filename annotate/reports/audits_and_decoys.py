@@ -1,6 +1,6 @@
 """What audits and decoys found, in words, tables and plots: for the admin's page, the command and the dataset card.
 
-The reports are those of quality/audits.py and decoys.py, as they stand in a manifest too. Nothing is counted here.
+The reports come from quality/audits.py and decoys.py, or from a manifest. Nothing is counted here.
 """
 
 from django.utils.safestring import SafeString
@@ -13,7 +13,7 @@ NONE = SafeString("")
 
 
 def audit_words(audit: dict) -> list[str]:
-    """Sentences on the audit in all; none where nobody was asked."""
+    """Sentences on the audit in all; none if nobody was asked."""
     rows = audit["languages"]
     agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
     chosen = read + sum(row["unresolved"] for row in rows)
@@ -32,7 +32,9 @@ def audit_words(audit: dict) -> list[str]:
 
 
 def audit_table(audit: dict) -> Table:
-    """A row a language: those over the limit first, then those with the most errors, then with the most posts."""
+    """A row for each language: those over the limit first, then those with the most errors, then with the
+    most posts.
+    """
     columns = (
         Column("language", "language", says=_marked),
         LANGUAGE[1],
@@ -74,19 +76,20 @@ def _in_order(audit: dict) -> list[dict]:
 def _audit_note(row: dict, limit: float) -> str:
     if row["over_limit"]:
         return f"more than {whole_percent(limit)} may be wrong"
-    if row["contested"]:
-        return "contested: people label all of it"
-    return "not done yet" if row["waiting"] else ""
+    if row["waiting"]:
+        return "not done yet"
+    discarded = f"discarded, and so neither right nor wrong: {count(row['unresolved'])}" if row["unresolved"] else ""
+    return "; ".join(filter(None, ("contested: people label all of it" if row["contested"] else "", discarded)))
 
 
 def audit_plot(audit: dict) -> SafeString:
-    """The error by language, of those in which somebody has read something; empty where there are none."""
+    """The error by language, for languages in which somebody has read a post; empty if there are none."""
     rows = [_plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
     return forest(rows, title="Where the detectors agree and are wrong", counted="read") if rows else NONE
 
 
 def whole_percent(share: float) -> str:
-    """A share that somebody has set, as it was set: 10%, 2.5%."""
+    """A share as a person has set it: 10%, 2.5%."""
     return f"{100 * share:g}%"
 
 
@@ -94,25 +97,46 @@ def over_limit(audit: dict) -> list[str]:
     return sorted(row["language"] for row in audit["languages"] if row["over_limit"])
 
 
+def limit_words(audit: dict, task: str) -> list[str]:
+    """Which languages are over the limit, and what became of them."""
+    limit, over = whole_percent(audit["limit"]), over_limit(audit)
+    contested = sorted(row["language"] for row in audit["languages"] if row["contested"])
+    read = sorted(row["language"] for row in audit["languages"] if row["all_read"])
+    words = []
+    if contested:
+        words.append(f"Contested, since more than {limit} may be wrong; people label all of it: {' '.join(contested)}.")
+    if read:
+        words.append(f"More than {limit} may be wrong, but nothing is left that people do not read: {' '.join(read)}.")
+    if over:
+        return [
+            *words,
+            f"Over the limit of {limit}: {' '.join(over)}; `assay audit {task} --contest` has people label them.",
+        ]
+    if len(contested) + len(read) == len(audit["languages"]):
+        return words
+    other = "No other language" if words else "No language"
+    return [*words, f"{other} that has unread posts and a finished audit is over the limit of {limit}."]
+
+
 def contested(sent: dict[str, int]) -> str:
-    """What auditing.contest_all did."""
+    """What work/contesting.contest_all did."""
     if not sent:
         return (
-            "No language of which posts are left unread, and whose audit is done, is over the limit, so nothing was "
-            "sent to people."
+            "No language that has unread posts and a finished audit is over the limit, so nothing was sent to people."
         )
     return f"Sent to people: {', '.join(f'{count(units)} of {label}' for label, units in sent.items())}."
 
 
 def decoy_words(decoys: dict) -> list[str]:
-    """Sentences on the decoys in all; none where there are none."""
+    """Sentences on the decoys in all; none if there are none."""
     rows = decoys["languages"]
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
     if not hidden:
         return []
     said = f"In {count(answers)} answers to them readers said Yes {count(yes)} times."
     return [
-        f"{count(hidden)} posts known not to be in the language were hidden among the others.",
+        f"{many(hidden, 'post')} known not to be in the language {'was' if hidden == 1 else 'were'} hidden among the "
+        "others.",
         said if answers else "No reader has answered one yet.",
     ]
 

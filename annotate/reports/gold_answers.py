@@ -1,4 +1,5 @@
-"""Gold answers and tests: how people do in them, and which may be wrong themselves. Tables for the manager's pages.
+"""Gold answers and tests: how well people do in them, and which gold answers may themselves be wrong. Tables for the
+manager's pages.
 
 The figures are those of work/statistics.py.
 """
@@ -22,7 +23,7 @@ from annotate.reports.tables import (
     timed,
 )
 
-SHOWN = 140  # letters of a record's text
+SHOWN = 140  # characters of a record's text
 
 
 def _text(row: dict) -> Cell:
@@ -53,7 +54,7 @@ def tested_table(rows: Iterable[dict], asked: str) -> Table:
 
 
 def trials_table(rows: Iterable[dict], asked: str, address: Callable[[int], str] | None = None) -> Table:
-    """A row a person and language. Without an address those of one person, who is not named."""
+    """A row for each person and language. Without an address, the rows of one person, who is not named."""
     heads = (
         *([person(address)] if address else []),
         ONE_LANGUAGE,

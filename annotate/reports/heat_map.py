@@ -12,8 +12,8 @@ from corpora.core.languages import UND
 
 Cell = tuple[str, str, float]  # gold label, predicted label, posts (estimated numbers of them are fractional)
 
-# The shades of errors: share of the gold label's posts, up to which; opacity; colour of a number on it. Steps and no
-# ramp: on these a number keeps a contrast of 4.5 in light and in dark.
+# The shades of errors: share of the gold label's posts, up to which; opacity; colour of a number on it. Steps, not
+# a ramp, because on these a number keeps a contrast of 4.5 in light and in dark.
 SHADES = (
     (0.001, 0.16, "currentColor"),
     (0.01, 0.3, "currentColor"),
@@ -21,12 +21,12 @@ SHADES = (
     (0.2, 0.85, ON_ACCENT),
     (float("inf"), 1, ON_ACCENT),
 )
-NUMBERED = 26  # labels at most where a heat map has its numbers in the cells
+NUMBERED = 26  # labels up to which a heat map has its numbers in the cells
 OTHERS = "others"
 
 
 def top_confusions(cells: Iterable[Cell], most: int) -> list[Cell]:
-    """The commonest errors, those with the most posts first."""
+    """The commonest errors; those with the most posts come first."""
     wrong = [(gold, predicted, weight) for gold, predicted, weight in cells if gold != predicted and weight > 0]
     return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:most]
 
@@ -43,10 +43,11 @@ def confused_labels(cells: Sequence[Cell], most: int) -> list[str]:
 def heat_map(
     labels: Sequence[str], cells: Iterable[Cell], *, title: str, description: str = "", predicted: str = "predicted"
 ) -> SafeString:
-    """Gold labels down, predicted ones across; what is not among `labels` goes to a row and a column "others".
+    """Gold labels down, predicted ones across; labels that are not among `labels` go to a row and a column "others".
 
     An error's shade is its share of its gold label's posts, in steps that are nearly logarithmic, so that rare errors
-    show; what is right has an outline and no shade. Few labels have their numbers in the cells, many in tooltips.
+    show; right answers have an outline and no shade. A map of few labels has numbers in its cells, one of many in
+    tooltips.
     """
     known, sums, totals = set(labels), Counter(), Counter()
     for pair in cells:

@@ -1,4 +1,4 @@
-"""Words and tables in GitHub's Markdown; whatever comes from a file is text there and no markup."""
+"""Words and tables in GitHub's Markdown; what comes from a file is shown as text, never as markup."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def _escaped_mark(found: re.Match) -> str:
 
 
 def parts(table: Table, written: Callable[[str], str] = marked_down) -> dict:
-    """What a template writes a table with. written: how words are, where they are known to have no markup."""
+    """What a template needs to write a table. written: how words without markup are written."""
     return {
         "heads": [written(column.heading) or " " for column in table.columns],
         "rules": ["---:" if column.kind == NUMBER else "---" for column in table.columns],

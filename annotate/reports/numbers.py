@@ -10,7 +10,7 @@ NOT_MEASURED = "–"
 
 
 def percent(share: float | None) -> str:
-    """97.1%. What is not quite all, or not quite nothing, is never rounded to it."""
+    """97.1%. A share that is not quite all or nothing is never rounded to all or nothing."""
     if share is None:
         return NOT_MEASURED
     written = f"{share:.1%}"
@@ -27,7 +27,7 @@ def span(low: float, high: float) -> str:
 
 
 def with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """97.1% [95.8, 98.2]; where there is no value, the interval says nothing either, and there may be none."""
+    """97.1% [95.8, 98.2]; without a value the interval says nothing either, and there may be none."""
     if value is None or low is None or high is None:
         return percent(value)
     return f"{percent(value)} {span(low, high)}"
@@ -47,7 +47,7 @@ def estimate(made: Mapping[str, Any] | None) -> str:
 
 
 def count(number: float | None) -> str:
-    """1,234 for what was counted, ≈1,234 for an effective count, which need not be whole."""
+    """1,234 for a count, ≈1,234 for an effective count, which need not be whole."""
     if number is None:
         return NOT_MEASURED
     # Sums of weights miss whole numbers by the last bits of a float.

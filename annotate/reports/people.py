@@ -39,7 +39,7 @@ GOLD = (
 def people_table(
     people: list[dict], times: dict, pauses: list[dict], address: Address, asked: str, *, tested: bool
 ) -> Table:
-    """tested: whether who may work has passed a test."""
+    """tested: whether people who may work have passed a test."""
     quartiles = {row["annotator"]: row["quartiles"] for row in times["annotators"]}
     running = {row["annotator"]: row for row in pauses if row["running"]}
     heads = (
@@ -61,7 +61,7 @@ def _time(quartiles: list[float] | None) -> Cell:
 
 
 def _left(left: dict[str, int]) -> Cell:
-    """The least first: whoever has none left in a language is not watched there any more."""
+    """The fewest first: a person who has none left in a language is no longer watched there."""
     fewest = sorted(left.items(), key=lambda row: (row[1], row[0]))
     return Cell(", ".join(f"{queue} {count:,}" for queue, count in fewest), min(left.values(), default=-1))
 
@@ -71,12 +71,12 @@ def _now(row: dict, pause: dict | None, tested: bool) -> Cell:
         return Cell("none: paused", "", note="new" if pause["new"] else "")
     if not row["active"]:
         return Cell("none: locked out", "")
-    why_none = "none: no test passed" if tested else "none: reads none of them"
+    why_none = "none: no test passed" if tested else "none: reads none of the languages"
     return Cell(", ".join(row["may"]) or why_none, ", ".join(row["may"]))
 
 
 def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
-    """Who is right in how many gold answers, the worst first, with the line below which the task pauses."""
+    """Each person's accuracy on gold answers, the worst first, with the line below which the task pauses people."""
     found = [row for row in people if row["known"]]
     found.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
     rows = [
@@ -108,7 +108,7 @@ def labels_table(rows: Iterable[dict], asked: str) -> Table:
 
 
 def paused_table(pauses: Iterable[dict], asked: str, address: Address | None = None) -> Table:
-    """Without an address the pauses of one person, who is not named."""
+    """Without an address, the pauses of one person, who is not named."""
     heads = (
         *([person(address)] if address else []),
         timed("at", "since"),
@@ -169,7 +169,7 @@ def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: dict, a
         return Column(f"of{told}", f"right in {told}%", NUMBER, lambda rule: cells[rule, accuracy])
 
     heads = (
-        Column("rule", "pause who is right in less than", says=below),
+        Column("rule", "pause people who are right in less than", says=below),
         Column("confidence", "how certain", NUMBER, lambda rule: Cell(f"{100 * rule.confidence:g}%", rule.confidence)),
         numbered("least", "from gold answer", lambda rule: rule.least),
         *map(right_in, ACCURACIES),

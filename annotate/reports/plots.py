@@ -3,8 +3,8 @@
 A plot needs neither script nor stylesheet, so it stands in a page under the strictest policy and in a file alone: its
 colours are presentation attributes that take the page's custom properties (--accent, --quiet, --line, --paper), light
 or dark, or their own where the page has none. Plots are laid out in percent of the width, so that letters keep their
-size on a phone; a narrow page hides what has the class `plot-wide`. Nothing is estimated here, and rows stand in the
-order in which they come.
+size on a phone; a narrow page hides elements with the class `plot-wide`. Nothing is estimated here, and rows keep
+their order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  
 COUNTS = 78  # percent of the width where the counts end
 PAIR = 34  # pixels of a row of two series
 
-# How far an axis may be zoomed to one of its ends, the most first, and how far apart the ticks are: all in percent.
+# How far an axis may be zoomed to one of its ends, the strongest first, and the distance of its ticks: all in percent.
 ZOOMED = (5, 10, 20, 30, 40, 50)
 TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25}
 MOST_CUT = 0.1  # of the intervals may leave a zoomed axis; an arrow then says so
@@ -56,7 +56,7 @@ LEFT = 7.0  # percent of the width that the axis of a plot over time takes
 class Mark(NamedTuple):
     """An estimate between 0 and 1 with its interval; count: what it rests on. value None: not measured.
 
-    Where both ends are the value, there is no interval to speak of.
+    If both ends equal the value, there is no interval.
     """
 
     value: float | None
@@ -78,10 +78,10 @@ class Row(NamedTuple):
 
 
 def axis_of(rows: Iterable[Row]) -> Axis:
-    """Zoomed to the upper or the lower end where every value lies there, and nearly every interval; else (0, 100)."""
+    """Zoomed to the upper or the lower end if every value lies there, and nearly every interval; else (0, 100)."""
     marks = [mark for row in rows for mark in row.marks if mark is not None and mark.value is not None]
     for width in ZOOMED if marks else ():
-        # A value at the very edge would look like one that is cut off.
+        # A value at the very edge would look cut off.
         inner, outer = 0.95 * width / 100, width / 100
         for axis, distances in (
             ((100 - width, 100), [(1 - mark.value, 1 - mark.low) for mark in marks]),
@@ -106,8 +106,8 @@ def forest(
 ) -> SafeString:
     """A dot and an interval for each mark, its numbers at the right.
 
-    series: the names of the marks where a row has two. axis: for several plots that are to share one; without it
-    `axis_of` chooses. An axis that is not the whole one says so. counted: what the marks' counts are. limit: a share
+    series: the names of the marks if a row has two. axis: one that several plots share; without it `axis_of` chooses.
+    An axis that is not complete says so. counted: what the marks' counts are. limit: a share
     that is drawn as a line through all rows, and what it is; it should lie on the axis. decimals: 0.54, not 54.0%.
     """
     axis = axis or axis_of(rows)
@@ -258,7 +258,9 @@ class Span(NamedTuple):
 
 
 def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, description: str = "") -> SafeString:
-    """A bar a row, as long as the row's sum, in its parts; all on one scale. Parts that no row has have no legend."""
+    """A bar for each row, as long as the row's sum, in its parts; all on one scale. Parts that no row has get
+    no legend.
+    """
     used = [place for place in range(len(parts)) if any(row.counts[place] for row in rows)]
     most = max((sum(row.counts) for row in rows), default=0) or 1
     drawn, head = [], 0
@@ -348,7 +350,7 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
     for place, moment in enumerate(moments):
         x = LEFT + place * width
         height = HEIGHT * moment.count / most if most else 0
-        # The whole height answers to the pointer, where there is no column too.
+        # The whole height answers to the pointer, even if there is no column.
         room = element("rect", x=f"{x:.4g}%", y=top, width=f"{width:.4g}%", height=HEIGHT, fill_opacity=0)
         measures = {"x": f"{x + width / 10:.4g}%", "y": bottom - height, "width": f"{0.8 * width:.4g}%"}
         bar = element("rect", **measures, height=height, fill=ACCENT)

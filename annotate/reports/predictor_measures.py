@@ -1,4 +1,4 @@
-"""The measures in a report on a predictor of languages: of each its words, its table and its plots."""
+"""The measures in a report on a predictor of languages: the words, table and plots of each."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +20,7 @@ from annotate.reports.sections import (
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, beside, many, numbered, numbers, table
 
 SIGNIFICANT = 0.05
+MOST = 0.5  # of the posts from which a set was drawn: if it has more of them, the report says so
 REMARK = Column("note", "note", NOTE, lambda row: row.get("note") or "")
 
 
@@ -31,9 +32,11 @@ def accuracy(report: dict) -> Section:
     ]
     columns = (Column("of", "posts"), *estimate_columns("estimate", "accuracy"), estimate_columns("naive", "naive")[0])
     words = (
-        "The share of all posts of the stream that the predictor labels right.",
-        "The naive estimate takes the detectors’ agreement for the truth. A predictor that voted there, or a relative "
-        "of one that did, is measured against itself: the naive number is here to show the gap, not to be quoted.",
+        "The share of posts that the predictor labels right, of all from which the set was drawn.",
+        of_frame(report),
+        "The naive estimate takes the detectors’ agreement for the truth, on all posts of the set; the column of posts "
+        "counts only those that people read. A predictor that voted there, or a relative of one that did, is measured "
+        "against itself: the naive number is here to show the gap, not to be quoted.",
     )
     return Section(
         "accuracy", "Accuracy", words, dense(table("2 rows", columns, rows)), plots=lambda: _accuracies(found)
@@ -51,8 +54,8 @@ def _accuracies(found: dict) -> list:
 def recall(report: dict) -> Section:
     found = report["recall"]
     words = (
-        "Of the posts in a language, the share that the predictor finds.",
-        _measured_on(found["source"]),
+        "The share of the posts in a language that the predictor finds.",
+        _measured_on(found["source"], report),
         _mean(found.get("macro")),
     )
     plots = partial(pictures, rows_of(found["languages"], "estimate"), "Recall by language")
@@ -64,8 +67,8 @@ def precision(report: dict) -> Section:
     found = report["precision"]
     columns = (*estimate_columns("with_und", "with und"), *estimate_columns("without_und", "without und"), REMARK)
     words = (
-        "Of the posts that the predictor labels with a language, the share that is in that language.",
-        _measured_on(found["source"]),
+        "The share of the posts that the predictor labels with a language that are in that language.",
+        _measured_on(found["source"], report),
         _mean(found.get("macro")),
     )
     rows = rows_of(found["languages"], "with_und", "without_und")
@@ -91,8 +94,8 @@ def recall_check(report: dict) -> Section:
         "The posts of a recall set come from authors whom a predictor had found to write the language, which might "
         "flatter it. Where the uniform set has posts of the language too, both recalls are tested for a difference; p "
         f"is corrected after Holm for {many(len(found), 'test')}.",
-        f"Languages that differ at the 5% level: {differing} of {len(found)}. That no difference was found is no proof "
-        "that there is none, least of all where posts are few.",
+        f"Languages that differ at the 5% level: {differing} of {len(found)}. If no difference was found, that does "
+        "not prove that there is none, least of all if there are few posts.",
     )
     rows = rows_of(found, "recall_set", "uniform_set")
     plots = partial(pictures, rows, "Recall on two kinds of sets", ("recall set", "uniform set"))
@@ -118,7 +121,7 @@ def unseen(report: dict) -> Section:
         "that this predictor labels so, the share that was never shown to a person is counted here, over the "
         f"{found['over']}.",
     )
-    loud = "On the posts that were never shown, precision is unknown, and no weighting brings it out."
+    loud = "On the posts that were never shown, precision is unknown, and no weighting can recover it."
     title, tables = "Labelled, and never shown to people", _languages(UNSEEN, found["languages"])
     return Section("unseen", title, words, tables, loud, plots=lambda: _shares(found["languages"]))
 
@@ -156,7 +159,7 @@ def balanced(report: dict) -> Section:
 
 
 def _by_language(section: Section, columns: Sequence[Column], languages: list[dict], *keys: str) -> Section:
-    """The section with a table; where nothing was measured under any of the keys, with a sentence instead."""
+    """The section with a table; if nothing was measured under any of the keys, with a sentence instead."""
     if lacking := unmeasured(languages, *keys):
         return replace(section, words=(*section.words, f"Nothing was measured: {', '.join(lacking)}."))
     return replace(section, tables=_languages((*LANGUAGE, *columns), languages))
@@ -166,23 +169,49 @@ def _languages(columns: Sequence[Column], rows: list[dict]) -> tuple[Table, ...]
     return dense(table(many(len(rows), "language"), columns, by_code(rows)))
 
 
-def _measured_on(source: str) -> str:
+def _measured_on(source: str, report: dict) -> str:
     joined = " and ".join(f"{part} set" for part in source.split(" and "))
-    return f"Measured on the {joined}{', a post of both counted once' if ' and ' in source else ''}."
+    words = f"Measured on the {joined}{', a post of both counted once' if ' and ' in source else ''}."
+    return " ".join(filter(None, (words, of_frame(report) if "uniform" in source else "")))
+
+
+def narrow_frame(report: dict) -> dict | None:
+    """The set that was drawn from so few posts that it holds most of them, if there is one."""
+    return next((gold for gold in report["gold"] if gold.get("frame") and gold["posts"] > MOST * gold["frame"]), None)
+
+
+def of_frame(report: dict) -> str:
+    """What must stand beside a figure if the set is most of its frame; empty if it is not."""
+    if not (gold := narrow_frame(report)):
+        return ""
+    frame = f"{gold['frame']:,} posts"
+    holds = f"is all of the {frame}" if gold["posts"] == gold["frame"] else f"holds {gold['posts']:,} of the {frame}"
+    return (
+        f"The set {gold['name']} {holds} from which it was drawn. So its intervals are about these {frame}, and say "
+        "nothing of others: as a figure for the stream from which the posts come, they are too narrow."
+    )
 
 
 def _mean(macro: dict | None) -> str:
+    """Empty if nothing was measured."""
+    means = [("The mean, each class counted alike, is", macro)]
+    if macro and (well := macro.get("well_measured")):
+        means.append((f"Over those with at least {well['least_posts']} posts it is", well))
+    return " ".join(f"{start} {' and '.join(words)}." for start, one in means if (words := _means(one)))
+
+
+def _means(macro: dict | None) -> list[str]:
+    return [f"{percent(mean)} {which} und (over {over})" for which, mean, over in means_of(macro)]
+
+
+def means_of(macro: dict | None) -> list[tuple[str, float, str]]:
+    """("with" or "without" und, the mean, what it is over) for each mean over one language at least."""
     if not macro:
-        return ""
-    words = f"Mean over {many(macro.get('languages') or 0, 'language')}, each counted alike: {_means(macro)}."
-    if well := macro.get("well_measured"):
-        words += (
-            f" Mean over the {many(well['languages'], 'language')} with at least {well['least_posts']} posts: "
-            f"{_means(well)}."
-        )
-    return words
-
-
-def _means(macro: dict) -> str:
-    means = f"{percent(macro.get('without_und'))} without und"
-    return means if macro.get("with_und") is None else f"{percent(macro['with_und'])} with und, {means}"
+        return []
+    classes, languages = macro["with_und_over"], macro["languages"]
+    both = f"{many(classes['languages'], 'language')}{' and und' if classes['classes'] > classes['languages'] else ''}"
+    found = [
+        ("with", macro["with_und"], both, classes["languages"]),
+        ("without", macro["without_und"], many(languages, "language"), languages),
+    ]
+    return [(which, mean, over) for which, mean, over, number in found if mean is not None and number]

@@ -44,17 +44,19 @@ def title(report: dict) -> str:
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
-    """What was measured, the number, and what the number is; the first things that anybody asks for."""
+    """What was measured, the number, and what the number means; the first things that people look for."""
     found = []
     if accuracy := report.get("accuracy"):
         without = estimate(accuracy.get("without_und"))
-        found.append(("Accuracy", estimate(accuracy.get("with_und")), f"with und; {without} without"))
+        only = (
+            f"; about these {count(narrow['frame'])} posts alone" if (narrow := measures.narrow_frame(report)) else ""
+        )
+        found.append(("Accuracy", estimate(accuracy.get("with_und")), f"with und; {without} without{only}"))
     for key in ("recall", "precision"):
-        macro = (report.get(key) or {}).get("macro")
-        if macro:
-            found.append((key.capitalize(), *_headline(macro)))
-            if well := macro.get("well_measured"):
-                found.append((f"{key.capitalize()}, {well['least_posts']}+ posts", *_headline(well)))
+        macro = (report.get(key) or {}).get("macro") or {}
+        found += _headline(key.capitalize(), macro)
+        if well := macro.get("well_measured"):
+            found += _headline(f"{key.capitalize()}, {well['least_posts']}+ posts", well)
     if report.get("comparison"):
         overall = report["comparison"]["overall"]
         number = f"{count(overall['only_first'])} to {count(overall['only_second'])}"
@@ -73,20 +75,26 @@ def _who_is_right(report: dict) -> str:
     )
 
 
-def _headline(macro: dict) -> tuple[str, str]:
-    mean = f"mean over {many(macro.get('languages') or 0, 'language')}"
-    without = percent(macro.get("without_und"))
-    # Without a uniform set, nothing is known of posts that are undefined.
-    if macro.get("with_und") is None:
-        return without, f"without und, {mean}"
-    return percent(macro["with_und"]), f"with und, {mean}; {without} without"
+def _headline(name: str, macro: dict) -> list[tuple[str, str, str]]:
+    """One line, or none if no language was measured; without a uniform set, nothing is known of undefined posts."""
+    if not (means := measures.means_of(macro)):
+        return []
+    (which, mean, over), *others = means
+    words = [
+        f"{which} und, mean over {over}",
+        *(f"{percent(mean)} {which}, over {over}" for which, mean, over in others),
+    ]
+    return [(name, percent(mean), "; ".join(words))]
 
 
 HOW_TO_READ = (
     "A number with two in brackets, x% [a, b], is an estimate with its 95% interval (Jeffreys). On a uniform set, "
     "estimates are made by stratum: posts that people labelled count as they are; posts on which the detectors "
-    "merely agreed count through the ones among them that people audited. The interval then rests on an effective "
-    "count, which may be far lower than the number of posts and need not be whole (≈).",
+    "merely agreed count through the ones among them that people audited.",
+    "“Counts as” is the number of posts of a plain random sample, drawn from endlessly many, that would tell as much; "
+    "the interval rests on it, and it need not be whole (≈). It may be far lower than the number of posts, where few "
+    "audited ones stand for many. It may be far higher, where the set holds most of the posts from which it was drawn: "
+    "little is then left to chance, but only for these posts.",
     "With und: posts that people called undefined count too, and a predictor is right on them only where it says und. "
     "Without und: these posts are left out.",
 )
@@ -143,34 +151,36 @@ def _gone(gone: dict[str, dict]) -> Table:
     return table(f"what is gone, by {many(len(rows), 'label')}", GONE, rows)
 
 
-def _pair_columns(adjusted: bool) -> list[Column]:
-    """adjusted: whether p is corrected for the number of languages, which decides then."""
+def _pair_columns(names: tuple[str, str], adjusted: bool) -> list[Column]:
+    """names: of A and B. adjusted: whether p is corrected for the number of languages; then the corrected p decides."""
     p = "p_holm" if adjusted else "p"
     return [
         *numbers({"items": "posts", "only_first": "only A right", "only_second": "only B right"}),
         Column("p", "p", NUMBER, lambda pair: p_value(pair["p"])),
         *([Column("p_holm", "Holm p", NUMBER, lambda pair: p_value(pair["p_holm"]))] if adjusted else []),
-        Column("better", "better", says=lambda pair: _better(pair, pair[p])),
+        Column("better", "better", says=lambda pair: _better(pair, pair[p], names)),
     ]
 
 
-def _better(pair: dict, p: float | None) -> str:
+def _better(pair: dict, p: float | None, names: tuple[str, str]) -> str:
     if p is None or p >= SIGNIFICANT:
         return ""
-    return "A" if pair["only_first"] > pair["only_second"] else "B"
+    return names[0] if pair["only_first"] > pair["only_second"] else names[1]
 
 
 def _comparison(report: dict) -> Section:
     found = report["comparison"]
-    first, second = report["predictor"]["spelled"], found["other"]["spelled"]
+    first, second = names = report["predictor"]["spelled"], found["other"]["spelled"]
     by_language = by_code(found["languages"])
     tables = (
-        table("all languages", _pair_columns(adjusted=False), [found["overall"]]),
-        *dense(table(many(len(by_language), "language"), (*LANGUAGE, *_pair_columns(adjusted=True)), by_language)),
+        table("all languages", _pair_columns(names, adjusted=False), [found["overall"]]),
+        *dense(
+            table(many(len(by_language), "language"), (*LANGUAGE, *_pair_columns(names, adjusted=True)), by_language)
+        ),
     )
     words = (
         f"A is {first}, B is {second}, on the same posts of the uniform and recall sets.",
-        "Posts on which both are right, or both wrong, say nothing of which is better. p is McNemar’s, exact and "
+        "Posts on which both are right, or both wrong, do not tell which is better. p is McNemar’s, exact and "
         f"two-sided; by language it is corrected after Holm. The better one is named where p is below {SIGNIFICANT}.",
         *_classes(found.get("together") or {}),
     )

@@ -75,7 +75,7 @@ def _new(row: dict) -> str:
 
 
 def progress_table(progress: dict, asked: str) -> Table:
-    """Stages that no unit is at have no column."""
+    """Stages without units have no column."""
     at = {stage: words for stage, words in (*PARTS, (stages.COPIED, "copies")) if progress["all"][stage]}
     heads = (
         Column("language", "language", SHORT, _language),
@@ -104,7 +104,7 @@ def progress_plot(progress: dict) -> SafeString:
 
 
 def remaining(missing: int, today: int) -> str:
-    """How long what is missing takes, if people go on as in the last 24 hours."""
+    """How long the missing answers will take, if people go on as in the last 24 hours."""
     if not missing or not today:
         return ""
     days = missing / today
@@ -113,11 +113,11 @@ def remaining(missing: int, today: int) -> str:
     return f"about {days:,.0f} day{'' if round(days) == 1 else 's'} at the pace of the last 24 hours"
 
 
-# --- its queues, and who is left nothing
+# --- its queues, and annotators without work
 
 
 def queues_table(states: dict, asked: str, *, tested: bool) -> Table:
-    """tested: whether who may work has passed a test."""
+    """tested: whether people who may work have passed a test."""
     heads = (
         Column("queue", "queue", says=lambda row: language(row["queue"])),
         Column("said", "how it stands", SENTENCE, _standing),
@@ -140,7 +140,7 @@ def idle_table(states: dict, address: Callable[[int], str], asked: str) -> Table
         Column("last", "last judged", SHORT, _last),
         Column("said", "why", SENTENCE),
     )
-    return table("Annotators who are left nothing", heads, states["idle"], slug="idle", asked=asked)
+    return table("Annotators without work", heads, states["idle"], slug="idle", asked=asked)
 
 
 def _last(row: dict) -> Cell:

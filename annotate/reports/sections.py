@@ -9,14 +9,17 @@ from django.utils.safestring import SafeString
 from annotate.reports.plots import Mark, Row, axis_of, forest
 from annotate.reports.tables import NOTE, NUMBER, Column, Table, beside, numbered, share
 
-# Rows of one picture at most, so that it fits on a printed page. What is longer goes on in the next, on the same axis.
+# Rows of one picture at most, so that it fits on a printed page. Longer lists go on in the next picture, on the same
+# axis.
 SINGLES, PAIRS = 40, 24
 UNMEASURED: Mapping[str, Any] = {"value": None, "low": 0.0, "high": 1.0}
 
 
 @dataclass(frozen=True)
 class Section:
-    """words: sentences for who publishes the numbers. loud: what nobody may overlook. plots: makes the pictures."""
+    """words: sentences for people who publish the numbers. loud: what nobody may overlook. plots: makes the
+    pictures.
+    """
 
     slug: str
     title: str
@@ -30,7 +33,7 @@ class Section:
 
 
 def estimate_columns(key: str, heading: str) -> tuple[Column, ...]:
-    """An estimate of a row, which may be None, the posts that it rests on, and its effective count."""
+    """A row's estimate, which may be None, the posts on which it rests, and its effective count."""
 
     def found(row: dict) -> Mapping[str, Any]:
         return row.get(key) or UNMEASURED
@@ -43,7 +46,7 @@ def estimate_columns(key: str, heading: str) -> tuple[Column, ...]:
 
 
 def dense(table: Table) -> tuple[Table, ...]:
-    """The table without the columns that say the same in no row: no notes, no effective counts; none without rows."""
+    """The table without its empty columns, such as notes or effective counts; no table without rows."""
     empty = set()
     for n, column in enumerate(table.columns):
         noteless = column.kind == NOTE and not any(row[n].shown for row in table.rows)
@@ -58,7 +61,7 @@ def by_code(rows: list[dict]) -> list[dict]:
 
 
 def unmeasured(rows: list[dict], *keys: str) -> list[str]:
-    """The languages, where nothing was measured in any of them: a table would have no number."""
+    """The languages, if nothing was measured in any of them: a table would have no number."""
     if any((row.get(key) or UNMEASURED)["value"] is not None for row in rows for key in keys):
         return []
     named = [(row["language"], beside(row["language"], row.get("name", ""))) for row in by_code(rows)]
@@ -69,7 +72,7 @@ def unmeasured(rows: list[dict], *keys: str) -> list[str]:
 
 
 def mark_of(found: Mapping[str, Any] | None, counted: float | None = None) -> Mark | None:
-    """counted: what it rests on, where the estimate itself does not say. A dot alone where there is no interval."""
+    """counted: what the estimate rests on, if it does not say so itself. Without an interval, only a dot is drawn."""
     if not found:
         return None
     counted = found.get("count") if counted is None else counted
@@ -79,7 +82,7 @@ def mark_of(found: Mapping[str, Any] | None, counted: float | None = None) -> Ma
 
 
 def rows_of(languages: list[dict], *keys: str) -> list[Row]:
-    """A row a language with a mark for each key, the highest first."""
+    """A row for each language with a mark for each key, the highest first."""
     rows = [
         Row(row["language"], beside(row["language"], row.get("name", "")), tuple(mark_of(row.get(key)) for key in keys))
         for row in languages
@@ -88,7 +91,7 @@ def rows_of(languages: list[dict], *keys: str) -> list[Row]:
 
 
 def by_value(rows: list[Row]) -> list[Row]:
-    """The highest first, what was not measured at the end."""
+    """The highest first; rows that were not measured come last."""
 
     def order(row: Row) -> tuple:
         values = [mark.value for mark in row.marks if mark is not None and mark.value is not None]
@@ -114,12 +117,12 @@ def pictures(
 
 
 def _measured(rows: list[Row]) -> bool:
-    """Whether there is anything to draw; what was not measured comes last, and may fill a picture."""
+    """Whether there is anything to draw: rows that were not measured come last, and may fill a picture."""
     return any(mark is not None and mark.value is not None for row in rows for mark in row.marks)
 
 
 def _split(rows: list[Row], most: int) -> list[list[Row]]:
-    """As even parts as can be."""
+    """Parts of nearly equal size."""
     parts = -(-len(rows) // most)
     size = -(-len(rows) // parts) if parts else 1
     return [rows[start : start + size] for start in range(0, len(rows), size)]

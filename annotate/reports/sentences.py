@@ -1,4 +1,9 @@
-"""What deeds did, and what is to be done, in a sentence: for pages and commands alike."""
+"""Sentences on what actions did and what remains to be done, for both pages and commands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotate.reports.tables import many
 
 
 def rerouted(counts: dict[str, int]) -> str:
@@ -8,7 +13,7 @@ def rerouted(counts: dict[str, int]) -> str:
 
 
 def undecidable(count: int) -> str:
-    """What to do about the units that progress.undecidable counts; empty where there are none."""
+    """What to do about the units that progress.undecidable counts; empty if there are none."""
     if not count:
         return ""
     posts = (
@@ -17,3 +22,31 @@ def undecidable(count: int) -> str:
         else f"{count:,} posts wait for an adjudicator who has not read them"
     )
     return f"{posts}; make another person an adjudicator."
+
+
+def contested(waiting: Mapping[str, int]) -> str:
+    """Why people are asked about posts on which the detectors agree: label -> units that wait for that reason."""
+    if not waiting:
+        return ""
+    number = sum(waiting.values())
+    wait = "waits" if number == 1 else "wait"
+    return f"The audit failed for {' '.join(sorted(waiting))}, so people label these too: {number:,} of them {wait}."
+
+
+def closed(done: Mapping[str, Any]) -> str:
+    """What closing.close did."""
+    open_now = many(done["in_hand"], "unit")
+    held = f" What people have open now ({open_now}) may still be answered." if done["in_hand"] else ""
+    now = "is closed now: nobody is given its units" if done["changed"] else "was closed already"
+    return f"Task {done['task']} {now}. {_left(done)}{held}"
+
+
+def reopened(done: Mapping[str, Any]) -> str:
+    """What closing.reopen did."""
+    now = "is open again: people are given its units" if done["changed"] else "was open already"
+    return f"Task {done['task']} {now}. {_left(done)}"
+
+
+def _left(done: Mapping[str, Any]) -> str:
+    left = done["unfinished"]
+    return f"Without a label yet: {many(left, 'unit')}." if left else "All of its units are done."

@@ -38,7 +38,7 @@ def element(tag: str, *children: SafeString, **attributes) -> SafeString:
 
 
 def escaped(words: str) -> SafeString:
-    """The characters that XML has no way to write become one that says so."""
+    """Characters that XML cannot represent become the replacement character."""
     return escape(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", words))
 
 
@@ -78,9 +78,9 @@ def row_head(label: str, name: str, top: int, height: int, *, room: int, letters
 
 
 def code_text(label: str, y: float, wide: int, narrow: int) -> SafeString:
-    """A row's code or a person's name, of which both ends are kept where it has more letters than there is room for.
+    """A row's code or a person's name; if it is too long for its room, both ends are kept.
 
-    What is for narrow pages alone (class plot-narrow) shows only where a style sheet says so.
+    Elements for narrow pages only (class plot-narrow) show only if a style sheet says so.
     """
     if len(label) <= narrow:
         return text(label, 0, y, font_weight=600)

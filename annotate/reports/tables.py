@@ -1,4 +1,4 @@
-"""Tables: columns declared once, each with what it says of a row; a page, a card and a terminal take the same table.
+"""Tables: columns are declared once, each with what it says of a row; pages, cards and terminals take the same table.
 
 A table with a slug is sorted by a link in each heading, without a script: ?sort=people.-answers. How a table is written
 for a terminal is in terminal.py, for Markdown in markdown.py, for a page in templates/annotate/_table.html.
@@ -18,12 +18,12 @@ from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 # page `short` is not broken into lines, and `sentence` has room for its lines.
 TEXT, NAME, NUMBER, DIGEST, NOTE, SHORT, SENTENCE = "text", "name", "number", "digest", "note", "short", "sentence"
 LONG = 30  # rows
-Row = Any  # what a table is made of: mostly a dict of a report
+Row = Any  # what a table is made from, mostly a dict of a report
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, and what it is sorted by; None comes last, whichever way.
+    """What is shown, and the value by which it is sorted; None comes last in both directions.
 
     url: where it leads. note: smaller, behind it. mark: a class that sets the cell off, or the row, if it is the first.
     """
@@ -46,7 +46,7 @@ class Column:
 
     @property
     def down(self) -> bool:
-        """Whether a first press puts the highest on top."""
+        """Whether the first click puts the highest on top."""
         return self.kind == NUMBER
 
     def cell(self, row: Row) -> Cell:
@@ -66,7 +66,7 @@ class Heading:
 class Table:
     """caption: what the rows are, as in "60 languages". total: what stands below them all, however they are sorted.
 
-    slug: the table's name in an address; empty where it is not sorted. asked: what stands there after sort=, of any
+    slug: the table's name in an address; empty if it is not sorted. asked: what stands there after sort=, of any
     table of the page.
     """
 
@@ -105,11 +105,11 @@ class Table:
 
     @property
     def is_long(self) -> bool:
-        """Whether it scrolls in a room of its own, so that the page goes on below it."""
+        """Whether it scrolls in its own box, so that the page goes on below it."""
         return bool(self.slug) and len(self.rows) > LONG
 
     def _order(self) -> tuple[int | None, bool]:
-        """The column by which it is sorted, if it is, and whether the highest come first."""
+        """The column by which it is sorted, if any, and whether the highest come first."""
         slug, _, by = self.asked.partition(".")
         key, down = by.removeprefix("-"), by.startswith("-")
         known = self.slug and slug == self.slug
@@ -159,7 +159,7 @@ def language(code: str) -> Cell:
 
 
 def beside(code: str, name: str = "") -> str:
-    """The name that stands beside a code in a column of its own; empty where it would say the code again."""
+    """The name that stands beside a code in its own column; empty if it would repeat the code."""
     name = name or label_name(code)
     return "" if name == code else name
 

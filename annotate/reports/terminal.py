@@ -1,5 +1,8 @@
-"""Words and tables for a terminal, at most 100 columns wide, without what a terminal would take for a command."""
+"""Words and tables for a terminal, at most 100 columns wide, without characters that a terminal would take for a
+command.
+"""
 
+import re
 import textwrap
 from unicodedata import east_asian_width
 
@@ -7,6 +10,7 @@ from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Column, Table
 
 WIDTH = 100  # of a terminal, in columns
 GAP = "  "
+TIED = "\0"  # a space that no line may end at, while lines are made
 SHORT_DIGEST = 12
 LEAST = 12  # columns of a terminal that a shortened cell keeps
 
@@ -18,9 +22,12 @@ def printable(words: str) -> str:
 
 
 def wrapped(words: str, first: str = "", rest: str = "") -> str:
+    """Over several lines, but a command between backquotes, which somebody may copy, stays on one."""
     # textwrap counts letters, and some take two columns.
     width = WIDTH if _wide(words) == len(words) else WIDTH // 2
-    return textwrap.fill(words, width, initial_indent=first, subsequent_indent=rest)
+    whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", TIED), words)
+    filled = textwrap.fill(whole, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    return filled.replace(TIED, " ")
 
 
 def underlined(words: str, line: str) -> str:
@@ -28,7 +35,7 @@ def underlined(words: str, line: str) -> str:
 
 
 def as_lines(table: Table) -> str:
-    """The table, its notes below it. Where it is too wide, names are left out and words are cut; numbers never are."""
+    """The table, its notes below it. If it is too wide, names are left out and words are cut, but never numbers."""
     cells = [[printable(cell.shown) for cell in row] for row in table.rows]
     notes = _notes(table.columns, cells)
     for n, column in enumerate(table.columns):
@@ -77,7 +84,7 @@ def _padded(words: str, width: int, kind: str) -> str:
 
 
 def _notes(columns: tuple[Column, ...], cells: list[list[str]]) -> list[str]:
-    """Each note once, behind the languages that it is about."""
+    """Each note once, after the languages that it is about."""
     found: dict[str, list[str]] = {}
     for n, column in enumerate(columns):
         for row in cells if column.kind == NOTE else ():

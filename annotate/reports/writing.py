@@ -1,6 +1,6 @@
 """A report of `evaluate` written down: for a terminal, in Markdown, and as one HTML file that fetches nothing.
 
-What it says is in predictor_report.py, or in xglue_report.py where XGLUE's predictions were measured; here is how it
+predictor_report.py, or xglue_report.py for XGLUE's predictions, decides what it says; this module decides how it
 looks.
 """
 
@@ -13,7 +13,7 @@ from annotate.reports import predictor_report, xglue_report
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.sections import Section
 from annotate.reports.tables import many
-from annotate.reports.terminal import GAP, WIDTH, as_lines, printable, underlined, wrapped
+from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrapped
 
 FOLDED = 12  # a table of more rows is folded in the HTML
 # The kind of a report -> the module that has its words, tables and plots.
@@ -36,21 +36,21 @@ def as_text(report: dict) -> str:
 
 
 def _warning_text(report: dict) -> list[str]:
-    warnings, bar = report.get("warnings") or [], "!" * WIDTH
+    warnings = report.get("warnings") or []
     lines = [wrapped(printable(words), "!! ", "!!   ") for words in warnings]
-    return ["\n".join([bar, f"!! {_warned(report).upper()}", *lines, bar])] if warnings else []
+    return ["\n".join([f"!! {_warned(report).upper()}", *lines])] if warnings else []
 
 
 def _section_text(section: Section) -> list[str]:
     words = [underlined(printable(section.title), "-")]
     if section.loud:
-        words.append(wrapped(section.loud, "!! ", "!! "))
+        words.append(wrapped(section.loud, "! ", "  "))
     words += [wrapped(printable(said)) for said in section.words if said]
     return ["\n".join(words), *map(as_lines, section.tables)]
 
 
 def as_markdown(report: dict) -> str:
-    """GitHub's Markdown; whatever comes from a file is text there and no markup."""
+    """GitHub's Markdown; what comes from a file is shown as text, never as markup."""
     says = WORDS[report["kind"]]
     sections = [
         {
@@ -74,16 +74,21 @@ def as_markdown(report: dict) -> str:
 
 def as_html(report: dict) -> str:
     """One file with its styles and plots inside: no script, nothing fetched."""
+    return render_to_string("annotate/report.html", as_context(report))
+
+
+def as_context(report: dict) -> dict:
+    """What the templates of a report show; plots are drawn where a template asks for them."""
     says = WORDS[report["kind"]]
     sections = [
         {
             "section": section,
-            "plots": section.plots(),
+            "plots": section.plots,
             "tables": [{"table": table, "folded": len(table.rows) > FOLDED} for table in section.tables],
         }
         for section in says.sections(report)
     ]
-    context = {
+    return {
         "title": says.title(report),
         "warned": _warned(report),
         "warnings": report.get("warnings") or [],
@@ -91,7 +96,6 @@ def as_html(report: dict) -> str:
         "how_to_read": says.HOW_TO_READ,
         "sections": sections,
     }
-    return render_to_string("annotate/report.html", context)
 
 
 def _warned(report: dict) -> str:

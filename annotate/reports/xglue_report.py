@@ -18,16 +18,17 @@ TITLES = {
     "qg": "QG: questions generated from passages",
 }
 HOW_TO_READ = (
-    "A number with two in brackets, x% [a, b], is an estimate with its 95% interval. That of an accuracy is Jeffreys’, "
-    "as if the rows were independent; that of nDCG and of BLEU is of the bootstrap, over queries and over pairs, and "
-    f"is not given for fewer than {LEAST_UNITS} of them, nor where all are alike.",
+    "A number with two in brackets, x% [a, b], is an estimate with its 95% interval. An accuracy has Jeffreys’ "
+    "interval, as if the rows were independent; nDCG and BLEU have bootstrap intervals, over queries and over pairs, "
+    f"which are not given for fewer than {LEAST_UNITS} of them, nor if all are alike.",
     "The average counts every language alike, as XGLUE’s evaluation does.",
 )
 WORDS: dict[str, tuple[str, ...]] = {
     "accuracy": ("The share of the test rows that are labelled as most people labelled them.",),
     "nDCG": (
         "How well the predicted numbers rank the pages of a query, averaged over queries: a page’s gain is its grade, "
-        "discounted by log2(rank + 1) and divided by what the best order has. Pages predicted alike share their ranks.",
+        "discounted by log2(rank + 1), and the sum is divided by that of the best order. Pages predicted alike share "
+        "their ranks.",
         "A query of one page cannot be ranked and is left out. One without a page of a grade above 0 counts as 0, as "
         "in XGLUE’s evaluation, whatever is predicted.",
     ),

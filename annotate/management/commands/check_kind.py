@@ -1,49 +1,55 @@
-"""check_kind: what people will see of a kind's file, in words and as a page."""
+"""check_kind: what people will see of a kind's file, in words and as a page.
+
+The action stands here and not with the others, since it shows a page, and pages/ is on a floor above actions/.
+"""
 
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
-
+from annotate.actions.action import Action, ActionError, Outcome
+from annotate.actions.commands import ActionCommand
+from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.telling import tell
 from annotate.pages.preview import languages_of, preview
 
 MARK = '<meta name="generator" content="check_kind">'  # of the page's template: what may be written over
+OPTIONS = (
+    Option("file", Path, required=True, argument=True, help="the kind's file, such as my_kind.toml"),
+    Option("out", Path, shown="PAGE", help="where to write the page (default: FILE as .html)"),
+    Option("language", shown="CODE", help="the language of the invented record, or that is asked about"),
+)
 
 
-class Command(BaseCommand):
-    help = "Say in English what people will see of a kind's TOML file, and write its page with an invented record."
-
-    def add_arguments(self, parser):
-        parser.add_argument("file", type=Path, help="the kind's file, such as my_kind.toml")
-        parser.add_argument("--out", type=Path, metavar="PAGE", help="where to write the page (default: FILE as .html)")
-        parser.add_argument(
-            "--language", metavar="CODE", help="the language of the invented record, or that is asked about"
-        )
-
-    def handle(self, *, file, out, language, **options):
-        try:
-            kind = read_kind(file)
-        except KindError as error:
-            raise CommandError(str(error)) from error
-        self.stdout.write(tell(kind))
-        if not kind.answered_here:
-            return
-        there = languages_of(kind)
-        if language and language not in there:
-            raise CommandError(
-                f"--language {language} is none that the kind could show; it is one of {', '.join(there)}."
-            )
-        path = out or file.with_suffix(".html")
-        try:
-            if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
-                raise CommandError(f"{path} is no page that check_kind wrote; move it, or name another with --out.")
-            path.write_text(preview(kind, language or _usual(kind)), encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
-        self.stdout.write(f"The page is in {path}.")
+def run(values, progress) -> Outcome:
+    file, language = values["file"], values["language"]
+    kind = read_kind(file)
+    data = {"kind": kind.slug, "told": tell(kind), "page": None}
+    if not kind.answered_here:
+        return Outcome([tell(kind)], data=data)
+    there = languages_of(kind)
+    if language and language not in there:
+        raise ActionError(f"The kind cannot show --language {language}; it can show {', '.join(there)}.")
+    path = values["out"] or file.with_suffix(".html")
+    try:
+        if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
+            raise ActionError(f"{path} is not a page that check_kind wrote; move it, or name another with --out.")
+        path.write_text(preview(kind, language or _usual(kind)), encoding="utf-8")
+    except OSError as error:
+        raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
+    return Outcome([tell(kind), f"The page is in {path}."], data=data | {"page": path})
 
 
 def _usual(kind) -> str:
-    """What it adds, or English."""
+    """A language that the kind adds, or English."""
     return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
+
+
+class Command(ActionCommand):
+    action = Action(
+        "check_kind",
+        "Say in English what people will see of a kind's TOML file, and write its page with an invented record.",
+        OPTIONS,
+        run,
+        (KindError,),
+        on_files=True,
+    )

@@ -1,0 +1,211 @@
+"""adjudicate: an adjudicator's decisions from a file, by the operations of the page; and the list of what waits.
+
+Each decision is made as a whole or not at all, and stays when the next row is refused: run again, the file adds what is
+missing. Nothing is asked of the adjudicator's rights that the operations do not ask; of units that are checked blind
+the list says what the page says.
+"""
+
+from collections.abc import Iterable
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from annotate.actions.action import Action, ActionError, Outcome, task_named
+from annotate.actions.decision_files import COLUMNS, Decision, read_decisions, write_waiting
+from annotate.actions.judgment_files import list_rejects
+from annotate.actions.options import FORMAT, TASK, column
+from annotate.core.option import Option, flag
+from annotate.core.refusals import Paused, Refusal
+from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.reports.tables import Column, many, table
+from annotate.reports.terminal import as_lines
+from annotate.work import adjudication
+from annotate.work.importing import Rejects
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.folders import digest_of
+from corpora.readers import named_columns
+from corpora.rejecting import REJECTED
+
+# What stands in place of a label for a unit that is to be left out of the gold set.
+DISCARD = "discard"
+SHOWN = 20  # rejected rows; the file that is named has all
+ASKED = 500  # ids in one statement
+OPTIONS = (
+    TASK,
+    Option("file", Path, argument=True, shown="FILE", help="the decisions; without it, see --list and --out"),
+    Option("as", required=True, shown="NAME", help="the user name of the adjudicator who decides"),
+    Option("list", flag, False, help="show what waits for this adjudicator"),
+    Option("out", Path, shown="FILE", help="write what waits there (.csv, .tsv or .jsonl), to be filled in"),
+    column(COLUMNS, "label=language"),
+    FORMAT,
+)
+
+
+def run(values, progress) -> Outcome:
+    task, annotator = task_named(values["task"]), _adjudicator(values["as"])
+    file, asks = values["file"], values["list"] or values["out"]
+    if bool(file) == bool(asks):
+        raise ActionError(
+            "Name either a FILE of decisions, or, with --list or --out FILE, ask for what waits to be decided."
+        )
+    if asks:
+        return _listed(task, annotator, values["out"])
+    return _decided(task, annotator, file, named_columns(values["column"], COLUMNS), values["format"], progress)
+
+
+def _adjudicator(name: str) -> Annotator:
+    found = Annotator.objects.filter(user__username=name).select_related("user").first()
+    if found is None or not found.user.is_active:
+        other = Annotator.objects.filter(user__username__iexact=name, user__is_active=True).first()
+        hint = f"did you mean {other.user.username}?" if other else "give the user name of one."
+        raise ActionError(f"There is no annotator {name!r}, or the account is locked; {hint}")
+    if not found.adjudicates:
+        raise ActionError(
+            f"{name} is no adjudicator; say so in the column adjudicates of a file for add_annotators, or in the admin."
+        )
+    return found
+
+
+# --- what waits
+
+
+def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
+    rows = list(map(_row, adjudication.told(adjudication.to_adjudicate(task, annotator))))
+    noun = task.kind.noun
+    counted = f"Task {task.name}: {many(len(rows), noun)} to be decided by {annotator}."
+    others = adjudication.for_others(task, annotator)
+    warned = [f"{many(others, noun)} more must be decided by somebody else: {annotator} has judged them."]
+    if out:
+        write_waiting(rows, list(_heads(task)), out)
+        counted += f" Written to {out}: fill in label (or {DISCARD}) and reason, and give the file to adjudicate."
+        said = [counted]
+    else:
+        # The votes are long, and the candidates say in short what they come to.
+        shown = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
+        heads = [Column(head, head) for head in shown]
+        said = [as_lines(table(noun, heads, rows)), counted] if rows else [counted]
+    return Outcome(said, warned if others else [], {"waiting": rows, "for_others": others})
+
+
+def _heads(task: Task) -> Iterable[str]:
+    return ("id", "asked", "text", "blind", "votes", *task.kind.list_heads, *COLUMNS[2:])
+
+
+def _row(told: tuple[Unit, list[str]]) -> dict[str, str]:
+    unit, cells = told
+    task, item = unit.task, unit.item
+    votes = "; ".join(
+        f"{detector}: {', '.join(f'{code} {score:.2f}' for code, score in item.votes[detector])}"
+        for detector in DETECTOR_NAMES
+        if detector in item.votes  # records have none
+    )
+    known = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}
+    known |= {"blind": "yes"} if unit.blind else {"votes": votes, **dict(zip(task.kind.list_heads, cells, strict=True))}
+    return {head: known.get(head, "") for head in _heads(task)}
+
+
+# --- decisions
+
+
+def _decided(
+    task: Task, annotator: Annotator, file: Path, columns: dict[str, str], format: str | None, progress
+) -> Outcome:
+    rejects: Rejects = {}
+    rows = list(read_decisions(file, columns, format, rejects))
+    made = [row for row in rows if row.label]
+    units = _units(task, {row.key for row in made})
+    before = set(adjudication.decisions(annotator, task).values_list("pk", flat=True))
+    first: dict[int, Decision] = {}
+    decided: list[Judgment] = []
+    progress.begin(len(made), task.kind.noun)
+    for row in made:
+        try:
+            unit = _unit(task, row, units)
+            if first.setdefault(unit.pk, row) is row:
+                decided.append(_decide(task, annotator, row, unit))
+            elif said(row) != said(first[unit.pk]):
+                raise Refusal(f"Line {first[unit.pk].line:,} decides on {row.key} in another way; keep one of them.")
+        except Paused:
+            raise  # is of the person, and so of all rows
+        except Refusal as refusal:
+            rejects[row.line] = str(refusal)
+        progress.advance(1)
+    return _told(task, annotator, file, decided, before, rejects, len(rows) - len(made))
+
+
+said = attrgetter("label", "reason", "comment")
+
+
+def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
+    """The id of an item -> the language that is asked about -> the unit."""
+    found: dict[str, dict[str, Unit]] = {}
+    listed = sorted(keys)
+    for start in range(0, len(listed), ASKED):
+        for unit in task.units.filter(item__key__in=listed[start : start + ASKED]).select_related("item"):
+            found.setdefault(unit.item.key, {})[unit.asked] = unit
+    return found
+
+
+def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
+    """Refusal where the task has none, or several of which one is to be named."""
+    there = units.get(row.key, {})
+    unit = there.get(row.asked) or (next(iter(there.values())) if len(there) == 1 and not row.asked else None)
+    if unit is None:
+        raise Refusal(_not_there(task, row, there))
+    return unit
+
+
+def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judgment:
+    if row.label == DISCARD and DISCARD not in task.labels:
+        return adjudication.discard(annotator, unit.pk, row.reason, row.comment)
+    answer = adjudication.read_decision(task.kind, [row.label], row.reason, row.comment)
+    return adjudication.settle(annotator, unit.pk, answer)
+
+
+def _not_there(task: Task, row: Decision, there: Iterable[str]) -> str:
+    if not there:
+        return f"The task has no {task.kind.noun} with the id {row.key}."
+    asked = ", ".join(sorted(filter(None, there)))
+    if not asked:
+        return f"{row.key} is not asked about one language; leave the column asked empty."
+    return f"{row.key} is asked about with: {asked}. Say in the column asked which of them is meant."
+
+
+def _told(
+    task: Task, annotator: Annotator, file: Path, decided: list[Judgment], before: set[int], rejects: Rejects, left: int
+) -> Outcome:
+    listed = settings.DATA_DIR / "decisions" / task.name / f"{digest_of(file)[:16]}.rejects.jsonl"
+    list_rejects(rejects, file, listed)
+    rows = [{"line": line, "reason": reason} for line, reason in sorted(rejects.items())]
+    refused = [f"Line {row['line']:,}: {row['reason']}" for row in rows[:SHOWN]]
+    new = [judgment for judgment in decided if judgment.pk not in before]
+    counts: dict[str, Any] = {
+        "settled": sum(judgment.kind == Judgment.SETTLE for judgment in new),
+        "discarded": sum(judgment.kind == Judgment.DISCARD for judgment in new),
+        "already": len(decided) - len(new),
+        "open": left,
+    }
+    told = (
+        f"Task {task.name}: {annotator} settled {counts['settled']:,} and discarded {counts['discarded']:,}; "
+        f"{counts['already']:,} were decided so already, {left:,} have no label yet, {len(rejects):,} were rejected"
+    )
+    if rejects and not decided:
+        rejected = "1 row was" if len(rejects) == 1 else f"{len(rejects):,} rows were"
+        told = f"Nothing of {file} was decided; {rejected} rejected"
+    said = [told + (f", listed in {listed}." if rejects else ".")]
+    return Outcome(said, refused, counts | {"rejects": rows}, REJECTED if rejects else 0)
+
+
+ACTION = Action(
+    "adjudicate",
+    "Take an adjudicator's decisions from a file: JSONL, CSV, TSV or Parquet with the columns id (the item's), label "
+    f"(or {DISCARD}), reason (how they know) and, if there is one, comment; asked says which language is meant where a "
+    "post is asked about with several. The rules are those of the page: nobody decides what they have judged, for "
+    "example. A row that cannot be taken is listed with its line and the reason, and the others are taken, with "
+    "the exit status 3; run again, the file adds what is missing. With --list or --out, tell what waits, as the page "
+    "does.",
+    OPTIONS,
+    run,
+)

@@ -1,0 +1,104 @@
+"""An adjudicator's files: the list of what waits, to be filled in, and the decisions in it, row by row.
+
+What becomes of a decision is the matter of adjudicate.py, and of work/adjudication.py.
+"""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotate.actions.action import ActionError
+from annotate.work.importing import Rejects
+from corpora.core.records import RecordError, read_id
+from corpora.readers import MAX_LINE, Columns, Fault, check_file, format_of, read_rows
+
+# asked: the language that the question is about, where an item is asked about in several.
+COLUMNS = ("id", "asked", "label", "reason", "comment")
+NEEDED = ("id", "label", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A row of a file; without a label, one that is not decided yet."""
+
+    line: int
+    key: str
+    asked: str
+    label: str
+    reason: str
+    comment: str
+
+
+def read_decisions(path: Path, columns: Mapping[str, str], format: str | None, rejects: Rejects) -> Iterator[Decision]:
+    """The rows of a file; those that cannot be read are put with the rejects. CorpusError where the file cannot be."""
+    check_file(path, format)
+    wanted = Columns({column: column for column in COLUMNS} | dict(columns), NEEDED)
+    for line, raw in read_rows(path, format or format_of(path) or "", wanted, MAX_LINE, lambda count: None):
+        if isinstance(raw, Fault):
+            rejects[line] = raw.reason
+            continue
+        try:
+            said = {column: _words(raw, column) for column in COLUMNS[1:]}
+            yield Decision(line, read_id(raw.get("id")), **said)
+        except (RecordError, ValueError) as error:
+            rejects[line] = str(error)
+
+
+def _words(raw: Mapping[str, object], column: str) -> str:
+    value = raw.get(column)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"The {column} is neither a string nor a whole number.")
+    return str(value).strip()
+
+
+Rows = Sequence[Mapping[str, str]]
+
+
+def write_waiting(rows: Rows, heads: Sequence[str], path: Path) -> None:
+    """What waits, as a file whose label and reason are to be filled in. ActionError where it cannot be written, or is
+    there already: somebody may have filled it in.
+    """
+    write = WRITERS.get(path.suffix.lower())
+    if write is None:
+        raise ActionError(f"{path} cannot be written; give it a name that ends in {', '.join(WRITERS)}.")
+    draft = path.with_name(f"{path.name}.new")
+    try:
+        if path.exists():
+            raise ActionError(f"{path} is there already, and there may be decisions in it; name another file.")
+        draft.write_text(write(rows, heads), encoding="utf-8", newline="")
+        os.replace(draft, path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink()
+        raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _jsonl(rows: Rows, heads: Sequence[str]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _csv(rows: Rows, heads: Sequence[str]) -> str:
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    table.writerow(heads)
+    table.writerows(map(_in_lines, rows))
+    return written.getvalue()
+
+
+def _tsv(rows: Rows, heads: Sequence[str]) -> str:
+    return "".join("\t".join(cells) + "\n" for cells in (heads, *map(_in_lines, rows)))
+
+
+def _in_lines(row: Mapping[str, str]) -> list[str]:
+    """The cells of a row, each in one line and without a tab."""
+    return [" ".join(cell.split()) for cell in row.values()]
+
+
+WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {".csv": _csv, ".tsv": _tsv, ".jsonl": _jsonl}

@@ -1,0 +1,147 @@
+"""status: what stands, from the data folder to what waits for whom, and what to do next."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Count, Q
+
+from annotate.actions import corpora as listing
+from annotate.actions.action import Action, Outcome
+from annotate.actions.options import assumed
+from annotate.models import Annotator
+from annotate.reports import listing as told
+from annotate.reports.tables import Table, many
+from annotate.reports.terminal import as_lines, underlined
+from annotate.work.accounts import managers
+from annotate.work.standing import Standing, standing
+from annotate.work.statistics import unseen_pauses
+from corpora.listing import corpora_there
+
+SHOWN = 20  # rows of what waits; --json has all
+UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def run(values, progress) -> Outcome:
+    there = {"installation": _installation(), "database": _database()}
+    said = [_place(there)]
+    if there["database"]["migrations_missing"]:
+        next_step = "The database is older than Assay. Make a copy of it; then `assay serve` brings it up to date."
+        return Outcome([*said, "", next_step], data={**there, "next": [next_step]})
+    stands, found, pauses, people = standing(), corpora_there(), unseen_pauses(), _people()
+    todo = _todo(found, stands, people)
+    tables = [
+        ("Corpora", told.corpora_table(found) if found else None, ""),
+        ("Tasks", told.tasks_table(stands.tasks).without({"next"}) if stands.tasks else None, ""),
+        ("What waits for whom", *_waits(stands)),
+        ("Pauses that nobody has looked at", told.pauses_table(pauses) if pauses else None, ""),
+    ]
+    said += [
+        _of_people(people),
+        *(line for title, table, rest in tables if table for line in _part(title, table, rest)),
+    ]
+    if todo:
+        said += ["", underlined("What to do next", "-"), *todo]
+    data = {**there, "people": people, "corpora": found, "tasks": stands.tasks, "waits": stands.waits}
+    return Outcome(said, data=data | {"pauses": pauses, "next": todo})
+
+
+def _part(title: str, table: Table, rest: str) -> list[str]:
+    return ["", underlined(title, "-"), as_lines(table), *([rest] if rest else [])]
+
+
+def _waits(stands: Standing) -> tuple[Table | None, str]:
+    """What stands still, and the most of the rest."""
+    rows = sorted(stands.waits, key=lambda row: (not row["stuck"], -row["missing"]))
+    more = f"{many(len(rows) - SHOWN, 'row')} more; --json has all." if len(rows) > SHOWN else ""
+    return (told.waits_table(rows[:SHOWN]) if rows else None), more
+
+
+# --- where it is
+
+
+def _installation() -> dict[str, Any]:
+    folder = Path(settings.DATA_DIR)
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return {"site": settings.SITE, "data_folder": folder, "free_bytes": shutil.disk_usage(there).free}
+
+
+def _database() -> dict[str, Any]:
+    name = connection.settings_dict["NAME"]
+    executor = MigrationExecutor(connection)
+    missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    return {"vendor": connection.vendor, "name": str(name), "bytes": _size(), "migrations_missing": missing}
+
+
+def _size() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_database_size(current_database())"
+            if connection.vendor == "postgresql"
+            else "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+        )
+        return cursor.fetchone()[0]
+
+
+def _place(there: dict[str, Any]) -> str:
+    place, database = there["installation"], there["database"]
+    vendor = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}.get(database["vendor"], database["vendor"])
+    return "\n".join(
+        [
+            f"Site         {place['site']}{assumed()}",
+            f"Data folder  {place['data_folder']} ({_bytes(place['free_bytes'])} free)",
+            f"Database     {vendor}, {database['name']} ({_bytes(database['bytes'])})",
+        ]
+    )
+
+
+def _bytes(number: float) -> str:
+    power = min(len(UNITS) - 1, (len(str(int(number))) - 1) // 3)
+    return f"{number / 1000**power:,.0f} {UNITS[power]}"
+
+
+# --- people
+
+
+def _people() -> dict[str, int]:
+    active = Q(user__is_active=True)
+    counts = Annotator.objects.aggregate(
+        annotators=Count("pk", filter=active),
+        adjudicators=Count("pk", filter=active & Q(adjudicates=True)),
+        # Their invitation still waits for them.
+        invited=Count("pk", filter=active & Q(user__password__startswith=UNUSABLE_PASSWORD_PREFIX)),
+    )
+    return {**counts, "managers": managers().count()}
+
+
+def _of_people(people: dict[str, int]) -> str:
+    invited = f" ({people['invited']:,} of them set no password yet)" if people["invited"] else ""
+    adjudicators, managers = many(people["adjudicators"], "adjudicator"), many(people["managers"], "manager")
+    return f"People       {many(people['annotators'], 'annotator')}{invited}, of these {adjudicators}; {managers}"
+
+
+# --- what to do next
+
+
+def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int]) -> list[str]:
+    """In the order of the work."""
+    said = []
+    if not people["managers"]:
+        said.append("Make an account for the manager: `assay add_manager NAME`.")
+    said += listing.todo(found) if found else [listing.NONE]
+    if not people["annotators"]:
+        said.append("Nobody is there to annotate: `assay add_annotators FILE`.")
+    return [*said, *(f"Task {row['name']}: {row['next']}" for row in stands.tasks)]
+
+
+ACTION = Action(
+    "status",
+    "Show what stands: the installation, its data folder and database, people, corpora and tasks, what waits for whom, "
+    "pauses that nobody has looked at, and what to do next.",
+    (),
+    run,
+)

@@ -1,0 +1,6 @@
+from annotate.actions.adjudicate import ACTION
+from annotate.actions.commands import ActionCommand
+
+
+class Command(ActionCommand):
+    action = ACTION

@@ -1,0 +1,6 @@
+from annotate.actions.commands import ActionCommand
+from annotate.actions.delete import ACTION
+
+
+class Command(ActionCommand):
+    action = ACTION

@@ -1,0 +1,6 @@
+from annotate.actions.commands import ActionCommand
+from annotate.actions.draws import ACTION
+
+
+class Command(ActionCommand):
+    action = ACTION

@@ -1,0 +1,125 @@
+import errno
+import os
+import socket
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.db import connection
+
+from annotate.actions import calling
+from annotate.actions.commands import PROGRAM
+from annotate.actions.database import prepare
+from annotate.management import demo
+from annotate.work.accounts import managers
+
+# What is bound for this machine alone, or for all of its addresses, is reached here by the name localhost.
+ALONE = ("localhost", "127.0.0.1", "::1")
+ALL = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound by this
+
+
+class Command(calling.Command):
+    help = (
+        "Prepare the database, or bring it up to date, and serve the pages until Ctrl-C. Set ASSAY_DATA_DIR for "
+        "another data folder than the one that is named at the start."
+    )
+
+    def add_arguments(self, parser):
+        parser.add_argument("--demo", action="store_true", help="first set up small tasks with people who began them")
+        parser.add_argument("--port", type=int, default=8000, metavar="N", help="the port to serve at (default 8000)")
+        parser.add_argument(
+            "--host",
+            default="127.0.0.1",
+            metavar="ADDRESS",
+            help="the address of this machine to serve at; 0.0.0.0 stands for all of its addresses, and needs "
+            "ASSAY_HOSTS (default 127.0.0.1, which nobody can reach from another machine)",
+        )
+        parser.add_argument(
+            "--workers",
+            type=int,
+            default=1,
+            metavar="N",
+            help="how many processes answer requests; with SQLite, leave it at 1 (default 1)",
+        )
+        parser.add_argument(
+            "--threads", type=int, default=8, metavar="N", help="how many threads each process has (default 8)"
+        )
+
+    def handle(self, **options):
+        host, port = options["host"], options["port"]
+        for name in ("workers", "threads"):
+            if options[name] < 1:
+                raise CommandError(f"--{name} is {options[name]}; it must be 1 or more.")
+        self.check_place(host, port)
+        self.check_names(host)
+        prepare()
+        if options["demo"]:
+            self.stdout.write(demo.set_up(port))
+        elif not managers().exists():
+            self.stdout.write(f"There is no manager yet: `{PROGRAM} add_manager NAME` makes one.")
+        address = f"http://{name_of(host)}:{port}"
+        if settings.SITE_ASSUMED and address != settings.SITE:
+            self.stdout.write(
+                f"The links that add_annotators prints begin with {settings.SITE}; set ASSAY_SITE={address} where you "
+                "run it, or give it --site."
+            )
+        self.stdout.write(f"Serving {address}/ from the data in {settings.DATA_DIR}; Ctrl-C ends it.")
+        self.stdout.flush()
+        serve(host, port, options["workers"], options["threads"])
+
+    def check_place(self, host, port):
+        try:
+            family, *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, port))
+        except (socket.gaierror, UnicodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "a machine cannot have such a name"
+            raise CommandError(f"The address {host!r} cannot be used ({why}).") from error
+        except (OSError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+                raise CommandError(f"The address {host!r} cannot be used (this machine does not have it).") from error
+            why = error.strerror if isinstance(error, OSError) else "a port is a number from 1 to 65535"
+            raise CommandError(
+                f"Port {port} of {host} cannot be used ({why}). Choose another, such as --port 8001."
+            ) from error
+
+    def check_names(self, host):
+        if host in ALONE or not settings.HOSTS_ASSUMED:
+            return
+        named = "assay.example.org" if host in ALL else f"[{host}]" if ":" in host else host
+        raise CommandError(
+            f"At {host} others would be refused, since the site answers to localhost alone as long as ASSAY_HOSTS is "
+            "not set. Set it to the names and addresses by which people reach this machine, separated by commas, such "
+            f"as ASSAY_HOSTS=localhost,{named}."
+        )
+
+
+def name_of(host: str) -> str:
+    """By which the site is reached on this machine."""
+    if host not in ALONE + ALL:
+        return host
+    names = settings.ALLOWED_HOSTS
+    return "localhost" if {"localhost", "*"}.intersection(names) else names[0]
+
+
+def serve(host: str, port: int, workers: int, threads: int) -> None:
+    """Become the server."""
+    # It works where the code is: Gunicorn would take modules, and settings of its own, from the folder that it is
+    # started in. What was said with a path from here is to be found from there.
+    os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
+    if connection.vendor == "sqlite":
+        os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(Path(connection.settings_dict['NAME']).resolve()))}"
+    os.chdir(settings.BASE_DIR)
+    command = [
+        "gunicorn",
+        "deploy.wsgi",
+        f"--bind={f'[{host}]' if ':' in host else host}:{port}",
+        f"--workers={workers}",
+        f"--threads={threads}",
+        "--log-level=warning",
+        "--no-control-socket",
+    ]
+    os.execv(sys.executable, [sys.executable, "-m", *command])  # noqa: S606 - becomes the server

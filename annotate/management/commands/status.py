@@ -1,0 +1,6 @@
+from annotate.actions.commands import ActionCommand
+from annotate.actions.status import ACTION
+
+
+class Command(ActionCommand):
+    action = ACTION

@@ -1,0 +1,24 @@
+from django.core.management.base import CommandError
+
+from annotate.actions import calling
+from annotate.management.reference import written
+from annotate.manual.contents import DOCS
+
+
+class Command(calling.Command):
+    help = "Write what is generated in the documentation anew, for whoever changes the code that it is made of."
+
+    def handle(self, **options):
+        changed = []
+        for path in sorted(DOCS.rglob("*.md")):
+            before = path.read_text(encoding="utf-8")
+            try:
+                after = written(before)
+            except KeyError as error:
+                raise CommandError(f"{path} has a place for {error}, and no such part is generated.") from error
+            except ValueError as error:
+                raise CommandError(f"{path} has a place that is not whole: {error}.") from error
+            if after != before:
+                path.write_text(after, encoding="utf-8")
+                changed.append(path.relative_to(DOCS).as_posix())
+        self.stdout.write(f"Written anew: {', '.join(changed)}." if changed else "All is as it should be.")

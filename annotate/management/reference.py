@@ -1,0 +1,370 @@
+"""What is generated in the documentation, from the declarations themselves: a function a part, and where each stands.
+
+A part stands in a Markdown file between two comments, `<!-- generated: NAME -->` and `<!-- end of generated -->`, and
+is written there by write_docs. A test holds the files to what is said here.
+"""
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from django.conf import settings
+from django.core.management import get_commands, load_command_class
+from django.core.management.base import BaseCommand
+from drf_spectacular.generators import SchemaGenerator
+
+from annotate.actions.commands import ActionCommand, value_of
+from annotate.actions.options import address
+from annotate.core import refusals
+from annotate.core.option import Option, codes, days, flag, fraction, share, whole_number, words
+from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
+from annotate.goldsets.columns import COLUMNS, JUDGMENT, TRANSITION, VOTE
+from annotate.kinds import KINDS, files, parts
+from annotate.kinds.kind import STYLES
+from annotate.pages.errors import OTHER_CODES, status_of
+from annotate.program import COMMANDS
+
+BEGINS, ENDS = "<!-- generated: ", "<!-- end of generated -->"
+PLACE = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(?P<end>{ENDS})", re.DOTALL)
+# How a value is read -> what it is, in words.
+TAKES: Mapping[Callable[[str], Any], str] = {
+    whole_number: "whole number",
+    share: "share",
+    fraction: "share",
+    codes: "codes",
+    words: "words",
+    days: "days, such as `2014-07-01..2014-08-01`",
+    flag: "",
+    Path: "file",
+    address: "address",
+    str: "text",
+}
+
+
+def written(text: str) -> str:
+    """The text of a Markdown file, with every generated part as it is now. KeyError for a part that is none, ValueError
+    for a place that has no end.
+    """
+    if not text.count(BEGINS) == text.count(ENDS) == len(PLACE.findall(text)):
+        raise ValueError(f"a place begins with {BEGINS}NAME --> on a line of its own, and ends with {ENDS}")
+    return PLACE.sub(lambda place: f"{place['begin']}{PARTS[place['name']]()}\n{place['end']}", text)
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    heads = list(heads)
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(map(plain, line))} |" for line in lines)
+
+
+def plain(text: str) -> str:
+    """Words on one line, in which nothing is taken for HTML or for the end of a cell."""
+    return re.sub(r"([<|])", r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+# --- commands
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument or an option of a command. value: what stands for its value. about: what that is, and the default."""
+
+    spelled: str
+    value: str
+    about: tuple[str, ...]
+    help: str
+    group: str = ""
+    argument: bool = False
+    required: bool = False
+
+
+@cache
+def our_commands() -> dict[str, BaseCommand]:
+    """In the order of the work."""
+    return {name: load_command_class(get_commands()[name], name) for group in COMMANDS.values() for name in group}
+
+
+def given_to(name: str) -> list[Given]:
+    command = our_commands()[name]
+    if isinstance(command, ActionCommand):
+        found = [each for option in command.action.options for each in _of_option(option)]
+        dests = {option.name for option in command.action.options}
+    else:
+        found, dests = [], set()
+    return found + [_of_argument(action) for action in own_arguments(name) if action.dest not in dests]
+
+
+def own_arguments(name: str) -> list[argparse.Action]:
+    """What a command's parser takes besides what all of Django's take."""
+    # Ours may have a --version, as Django's have.
+    common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
+    parser = our_commands()[name].create_parser("assay", name)
+    return [action for action in parser._actions if (action.dest, type(action)) not in common]
+
+
+def _of_option(option: Option) -> Iterator[Given]:
+    help, default = _parted(option.told())
+    is_plain = option.argument or option.choices or option.read is flag
+    value = "" if is_plain else value_of(option)
+    spelled = option.spelled if not option.argument else f"{option.name.upper()}{' …' if option.several else ''}"
+    about = (_takes(option), "may be repeated" if option.several else "", default)
+    yield Given(spelled, value, about, help, option.group, option.argument, option.required)
+    if option.opposite:
+        name, said = option.opposite
+        yield Given(f"--{name}", "", (), said, option.group)
+
+
+def _parted(help: str) -> tuple[str, str]:
+    """What an option says, and the default that is said at the end of it."""
+    told = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", help, re.DOTALL)
+    assert told
+    return told["help"], told["default"] or ""
+
+
+def _takes(option: Option) -> str:
+    if option.choices:
+        return f"one of {', '.join(map(code, option.choices))}"
+    taken = TAKES[option.read]
+    if option.read in (whole_number, share, fraction):
+        least = f"{option.least or 0:g}"
+        taken += f", {least} or more" if option.most is None and option.read is whole_number else ""
+        taken += f", {least} to {1 if option.most is None else option.most:g}" if "or more" not in taken else ""
+    return taken
+
+
+def _of_argument(action: argparse.Action) -> Given:
+    argument = not action.option_strings
+    shown = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    takes = f"one of {', '.join(map(str, action.choices))}" if action.choices else ""
+    help, default = _parted(action.help or "")
+    spelled = shown if argument else ", ".join(action.option_strings)
+    value = "" if argument or action.choices or action.nargs == 0 else shown
+    return Given(spelled, value, (takes, default), help, "", argument, bool(action.required))
+
+
+def commands() -> str:
+    return "\n\n".join(_command(name) for name in our_commands())
+
+
+def _command(name: str) -> str:
+    given = given_to(name)
+    arguments = [each.spelled if each.required else f"[{each.spelled}]" for each in given if each.argument]
+    needed = [f"{each.spelled} …" for each in given if each.required and not each.argument]
+    others = ["[options]"] if any(not each.argument and not each.required for each in given) else []
+    usage = " ".join(["assay", name, *arguments, *needed, *others])
+    command = our_commands()[name]
+    does = command.action.does if isinstance(command, ActionCommand) else command.help
+    told = [f"## {name}", plain(does), f"```text\n{usage}\n```"]
+    for group in dict.fromkeys(each.group for each in given):
+        if group:
+            told.append(f"### {name}: {group}")
+        told.append("\n".join(_told(each) for each in given if each.group == group))
+    return "\n\n".join(told)
+
+
+def _told(given: Given) -> str:
+    """An entry of a list: how it is written and what it takes in a line, and below that what it says."""
+    about = " · ".join(filter(None, ("needed" if given.required else "", *given.about)))
+    line = " ".join(filter(None, (code(f"{given.spelled} {given.value}".strip()), about and f"*{plain(about)}*")))
+    said = plain(given.help)
+    return f"- {line}\\\n  {said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '?')) else '.'}"
+
+
+def command_list() -> str:
+    lists = (
+        (f"**{group}**", "\n".join(f"- [{name}](#{name}): {does}" for name, does in commands.items()))
+        for group, commands in COMMANDS.items()
+    )
+    return "\n\n".join(part for each in lists for part in each)
+
+
+# --- stages, refusals
+
+
+def stages() -> str:
+    edges = [f"    {start} --> {end}: {', '.join(events)}" for (start, end), events in arrows().items()]
+    diagram = "\n".join(["```mermaid", "stateDiagram-v2", f"    [*] --> {next(iter(STAGES))}", *edges, "```"])
+    rows = (
+        (
+            code(stage),
+            meaning,
+            "yes" if stage in WITH_LABEL else "of the other unit" if stage == "COPIED" else "no",
+            "nothing" if stage in FINISHED else "something",
+        )
+        for stage, meaning in STAGES.items()
+    )
+    return f"{diagram}\n\n{table(('stage', 'a unit here', 'has a label', 'is left to do'), rows)}"
+
+
+def moves() -> str:
+    rows = ((code(start), code(event), code(end), what) for start, event, end, what in MOVES)
+    return table(("from", "event", "to", "what happened"), rows)
+
+
+def refusal_codes() -> dict[str, tuple[int, str, str]]:
+    """Code -> its status, when, and what to do."""
+    found = {}
+    for kind in vars(refusals).values():
+        if isinstance(kind, type) and issubclass(kind, refusals.Refusal) and kind is not refusals.Refusal:
+            when, do = (" ".join(part.split()) for part in (kind.__doc__ or "").split("\n\n"))
+            found[kind.code] = (status_of(kind()), when, do)
+    return found | OTHER_CODES
+
+
+def refusals_told() -> str:
+    told = (
+        f"## {name}\n\n{when}\n\nWhat to do: {do} (HTTP {status})"
+        for name, (status, when, do) in sorted(refusal_codes().items())
+    )
+    return "\n\n".join(told)
+
+
+# --- settings
+
+
+def example() -> Path:
+    """The one place where the variables of the environment are described."""
+    return Path(settings.BASE_DIR) / "deploy" / "env.example"
+
+
+def variables() -> dict[str, tuple[str, str]]:
+    """Name -> what it means, and an example."""
+    found = {}
+    about: list[str] = []
+    for line in example().read_text(encoding="utf-8").splitlines():
+        if set_to := re.fullmatch(r"#?([A-Z_]+)=(.*)", line):
+            found[set_to[1]] = (" ".join(about), set_to[2])
+            about = []
+        else:
+            about = [*about, line.removeprefix("#").strip()] if line else []
+    return found
+
+
+def settings_told() -> str:
+    rows = ((code(name), about, code(value) if value else "") for name, (about, value) in variables().items())
+    return table(("variable", "what it says", "for example"), rows)
+
+
+# --- files of gold sets
+
+
+def columns() -> str:
+    kinds = {slug: kind.columns for slug, kind in KINDS.items()}
+    rows = []
+    for name, column in COLUMNS.items():
+        having = [slug for slug, names in kinds.items() if name in names]
+        said = "all" if len(having) == len(kinds) else ", ".join(map(code, having))
+        rows.append((code(name), column.about, _type(column.type), said))
+    return table(("column", "what it says", "type", "kinds that have it"), rows)
+
+
+def nested_columns() -> str:
+    nested = {"judgments": JUDGMENT, "transitions": TRANSITION, "votes": VOTE}
+    rows = ((code(name), ", ".join(code(field.name) for field in struct)) for name, struct in nested.items())
+    return table(("column", "what each entry has"), rows)
+
+
+def _type(type: pa.DataType) -> str:
+    if pa.types.is_list(type):
+        return "list of structs" if pa.types.is_struct(type.value_type) else f"list of {type.value_type}s"
+    return "timestamp, UTC" if pa.types.is_timestamp(type) else str(type)
+
+
+# --- files of kinds
+
+
+def kind_keys() -> str:
+    keys = dict.fromkeys((*files.KEYS, *files.KEYS_WITH_BASE))
+    return table(("key", "what it says"), ((code(key), files.ABOUT[key]) for key in keys))
+
+
+def answer_keys() -> str:
+    return table(("key", "what it says"), ((code(key), about) for key, about in parts.ANSWER_KEYS.items()))
+
+
+def styles() -> str:
+    return table(("style", "for"), ((code(style), purpose) for style, purpose in STYLES.items()))
+
+
+# --- the API
+
+
+def schema() -> dict[str, Any]:
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
+def api() -> str:
+    found = schema()
+    rows = []
+    for path, methods in found["paths"].items():
+        for method, said in methods.items():
+            answer = next(iter(said["responses"].items()))
+            body = said.get("requestBody", {"content": {}})
+            rows.append(
+                (
+                    code(f"{method.upper()} {path}"),
+                    ". ".join(filter(None, (said["summary"], said.get("description", "")))),
+                    _named(body) or "nothing",
+                    _named(answer[1]) or f"nothing ({answer[0]})",
+                )
+            )
+    kinds = {name: each["properties"] for name, each in found["components"]["schemas"].items() if "properties" in each}
+    told = [table(("request", "what it does", "sends", "gets"), rows)]
+    for name, properties in kinds.items():
+        fields = ((code(field), _about(each), _json_type(each)) for field, each in properties.items())
+        told += [f"### {name}", table(("field", "what it says", "type"), fields)]
+    return "\n\n".join(told)
+
+
+def _named(said: Mapping[str, Any]) -> str:
+    """What a request or an answer is made of, as a link to its table."""
+    about = said.get("content", {}).get("application/json", {}).get("schema", {})
+    return _json_type(about) if about else ""
+
+
+def _about(field: Mapping[str, Any]) -> str:
+    """What it says, without the list of values that the schema adds where these are named ones."""
+    return field.get("description", "").partition("\n\n* ")[0]
+
+
+def _json_type(about: Mapping[str, Any]) -> str:
+    if "$ref" in about:
+        name = about["$ref"].rpartition("/")[2]
+        named = schema_named(name)
+        return (
+            f"[{name}](#{name.lower()})" if "properties" in named else f"one of {', '.join(map(code, named['enum']))}"
+        )
+    if inside := about.get("allOf") or about.get("oneOf"):
+        return " or ".join(dict.fromkeys(_json_type(each) for each in inside))
+    if about.get("type") == "array":
+        return f"list of {_json_type(about['items'])}"
+    return f"{about.get('type', 'any')}{', or null' if about.get('nullable') else ''}"
+
+
+@cache
+def schema_named(name: str) -> Mapping[str, Any]:
+    return schema()["components"]["schemas"][name]
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "command_list": command_list,
+    "commands": commands,
+    "stages": stages,
+    "moves": moves,
+    "refusals": refusals_told,
+    "settings": settings_told,
+    "columns": columns,
+    "nested_columns": nested_columns,
+    "kind_keys": kind_keys,
+    "answer_keys": answer_keys,
+    "styles": styles,
+    "api": api,
+}

@@ -1,0 +1,122 @@
+"""Rows of a table: of files on disk, read as they are asked for, or of what the database has said."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from django.utils.html import format_html, format_html_join
+
+from annotate.notebook.asking import told
+from annotate.notebook.installation import AssayError
+from annotate.reports.tables import many
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BATCH_ROWS = 10_000
+SHOWN = 10  # rows in a notebook's cell
+LONGEST = 140  # characters of a cell there
+WORDY = 40  # characters from which on a cell is given room
+
+
+class Rows:
+    """Rows of a table, not loaded before they are asked for, and as a whole only by to_arrow() and to_pandas().
+
+    Iterating gives dicts, a batch in memory at a time; len() counts without reading. `dataset` is the pyarrow Dataset
+    behind it, for filters and projections of one's own.
+    """
+
+    def __init__(self, dataset: ds.Dataset, what: str, where: Path | None = None) -> None:
+        self.dataset, self.what = dataset, what
+        self._place = f"{what} in {where}" if where else what
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.dataset.schema.names)
+
+    def __len__(self) -> int:
+        with told(self._place):
+            return int(self.dataset.count_rows())
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self._read(BATCH_ROWS)
+
+    def head(self, rows: int = SHOWN) -> list[dict[str, Any]]:
+        """The first rows, as dicts."""
+        return list(islice(self._read(max(rows, 1)), rows))
+
+    def _read(self, at_once: int) -> Iterator[dict[str, Any]]:
+        # File by file, and little is read ahead: they may be larger than the memory.
+        with told(self._place):
+            for file in self.dataset.get_fragments():
+                for batch in file.to_batches(schema=self.dataset.schema, batch_size=at_once, batch_readahead=1):
+                    yield from batch.to_pylist()
+
+    def to_arrow(self, columns: Collection[str] | None = None) -> pa.Table:
+        """All rows in memory, as an Arrow table of all columns or of these. AssayError for a column there is not."""
+        if strange := [column for column in columns or () if column not in self.columns]:
+            raise AssayError(f"There is no column {strange[0]!r} in {self.what}; there is: {', '.join(self.columns)}.")
+        with told(self._place):
+            return self.dataset.to_table(columns=None if columns is None else list(columns))
+
+    def to_pandas(self, columns: Collection[str] | None = None) -> "pd.DataFrame":
+        """All rows in memory, as a DataFrame of all columns or of these. AssayError where pandas is not installed."""
+        check_pandas()
+        return self.to_arrow(columns).to_pandas()
+
+    def __repr__(self) -> str:
+        return f"{self.what}: {many(len(self), 'row')} of {', '.join(self.columns)}"
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table. What stands in posts is text there and no markup."""
+        heads = format_html_join("", "<th>{}</th>", ((column,) for column in self.columns))
+        rows = format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in self.head()))
+        more = f", the first {SHOWN}" if len(self) > SHOWN else ""
+        caption = f"{self.what}: {many(len(self), 'row')}{more}"
+        return format_html("<table><caption>{}</caption><tr>{}</tr>{}</table>", caption, heads, rows)
+
+
+def _cells(row: Mapping[str, Any]) -> str:
+    return format_html_join(
+        "", "<td dir='auto' style='{}'>{}</td>", ((_style(cell), _cut(cell)) for cell in row.values())
+    )
+
+
+def _style(value: Any) -> str:
+    """Jupyter sets whatever stands in a table to the right, and squeezes texts between what cannot be broken."""
+    if isinstance(value, int | float):
+        return "text-align: end"
+    return "text-align: start; min-width: 18em" if len(str(value)) > WORDY else "text-align: start"
+
+
+def _cut(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def check_pandas() -> None:
+    if find_spec("pandas") is None:
+        raise AssayError('This makes a DataFrame, and pandas is not installed: pip install "assay[notebook]".')
+
+
+def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows:
+    """Rows of Parquet files, in the order of the files. schema: of them, where there may be none."""
+    if not files and schema is not None:
+        return Rows(ds.dataset(schema.empty_table()), what)
+    where = files[0].parent
+    with told(f"{what} in {where}"):
+        return Rows(ds.dataset([str(file) for file in files], schema=schema, format="parquet"), what, where)
+
+
+def of_dicts(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], what: str) -> Rows:
+    """Rows that are in memory."""
+    table = pa.table({column: [row.get(column) for row in rows] for column in columns})
+    return Rows(ds.dataset(table), what)

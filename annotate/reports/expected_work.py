@@ -1,0 +1,67 @@
+"""What work a task gives, by queue, and who is there for it; in the terms of work/expected.py."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from annotate.reports.numbers import percent
+from annotate.reports.tables import LANGUAGE, NOTE, Column, Table, many, numbers, table
+
+SHOWN = 5  # languages of which the audit takes the most, that are named
+
+
+def work_table(work: Mapping[str, Any], *, tested: bool) -> Table:
+    """tested: whether people take a test before they may work."""
+    headings = {"units": "units", "agreed": "for the audit", "known": "decoys", "answers": "answers"}
+    # A column that holds nothing anywhere is left out.
+    some = {key: head for key, head in headings.items() if key in ("units", "answers") or _sum(work, key)}
+    people = {"readers": "readers"} | ({"qualified": "passed the test"} if tested else {})
+    if any(row["able"] < row["readers"] for row in work["queues"]):
+        people |= {"able": "may work now"}
+    rows = [{**row, "language": row["queue"]} for row in work["queues"]]
+    total = {**dict.fromkeys(people), **{key: _sum(work, key) for key in headings}, "language": "all", "name": ""}
+    heads = (*LANGUAGE, *numbers(some), *numbers(people), Column("note", "note", NOTE, _note))
+    return table("Expected work", heads, rows, total=[{**total, "needs": 0}] if len(rows) > 1 else [])
+
+
+def _sum(work: Mapping[str, Any], key: str) -> int:
+    return sum(row[key] for row in work["queues"])
+
+
+def _note(row: Mapping[str, Any]) -> str:
+    """Nothing where nobody reads it: that is said of all such queues at once."""
+    if not row["readers"] or row["readers"] >= row["needs"]:
+        return ""
+    asking = "each unit asks" if row["several"] == row["units"] else f"{row['several']:,} of {row['units']:,} units ask"
+    return f"{asking} for {row['needs']} people, and fewer read it"
+
+
+def words(work: Mapping[str, Any]) -> list[str]:
+    return [*_people(work), *_audit(work["audit"])]
+
+
+def _people(work: Mapping[str, Any]) -> Iterator[str]:
+    if not work["units"]:
+        yield "No unit goes to people."
+        return
+    yield (
+        f"People are asked for {many(work['answers'], 'answer')} at least, in {many(len(work['queues']), 'queue')}; "
+        "what they skip or differ on asks for more."
+    )
+    if work["unread"]:
+        unread = sum(row["units"] for row in work["queues"] if not row["readers"])
+        queues = many(len(work["unread"]), "queue")
+        yield f"Nobody who may log in reads {queues} with {many(unread, 'unit')}: {' '.join(work['unread'])}."
+    if not work["adjudicators"]:
+        yield "There is no adjudicator for what readers cannot settle."
+
+
+def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
+    if not audit or not audit["chosen"]:
+        return
+    most = sorted(audit["languages"].items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
+    named = ", ".join(f"{label} {of['chosen']:,} of {of['posts']:,}" for label, of in most)
+    yield (
+        f"The audit takes {audit['chosen']:,} of the {audit['posts']:,} posts on which the detectors agree "
+        f"({percent(audit['chosen'] / audit['posts'])}), in {many(len(audit['languages']), 'language')}: {named}"
+        f"{' …' if len(audit['languages']) > SHOWN else ''}. An adjudicator reads {audit['recheck']:,} of them besides."
+    )
