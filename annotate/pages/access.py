@@ -1,8 +1,9 @@
-"""Who may do what, decided here and nowhere else; tests/annotate/test_access.py walks the whole matrix.
+"""Access rights, which are decided only here; tests/annotate/test_access.py walks the whole matrix.
 
-A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are
-staff. All of these may look at everything; what a manager may change, the admin's own permissions decide, and who may
-change tasks may pause people, let them go on and void their answers.
+A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are staff
+(work/accounts.py, which commands ask too). Managers may look at everything; the admin's own permissions decide what
+they may change, and a manager who may change tasks may also pause people, let them go on and void their answers. The
+documentation (docs.py), which holds no secret, and the log-in are open to everybody.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from django.shortcuts import get_object_or_404
 
 from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
+from annotate.work.accounts import is_manager
 from annotate.work.permit import NO_ANNOTATOR, permit_of
 
 
@@ -22,16 +24,16 @@ def annotator_of(user) -> Annotator | None:
 
 RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
     "annotate": lambda user, annotator: annotator is not None,
-    "read": lambda user, annotator: annotator is not None or user.is_staff,
+    "read": lambda user, annotator: annotator is not None or is_manager(user),
     "adjudicate": lambda user, annotator: annotator is not None and annotator.adjudicates,
-    "manage": lambda user, annotator: user.is_staff,
-    "decide": lambda user, annotator: user.is_staff and user.has_perm("annotate.change_task"),
+    "manage": lambda user, annotator: is_manager(user),
+    "decide": lambda user, annotator: is_manager(user) and user.has_perm("annotate.change_task"),
 }
 REFUSALS = {
     "annotate": NO_ANNOTATOR,
-    "read": "Only annotators and managers may see this page.",
-    "adjudicate": "Only adjudicators may see this page.",
-    "manage": "Only managers may see this page.",
+    "read": "This is for annotators and managers only.",
+    "adjudicate": "This is for adjudicators only.",
+    "manage": "This is for managers only.",
     "decide": "Your account may look at this, but not change it: it lacks the permission to change tasks.",
 }
 
@@ -41,7 +43,7 @@ def may(user, right: str) -> bool:
 
 
 def check_right(user, right: str) -> Annotator | None:
-    """The person's Annotator row, which a manager need not have. NotAllowed for who has not the right."""
+    """The person's Annotator row, which a manager need not have. NotAllowed if the person does not have the right."""
     annotator = annotator_of(user)
     if not RIGHTS[right](user, annotator):
         raise NotAllowed(REFUSALS[right])
@@ -51,7 +53,7 @@ def check_right(user, right: str) -> Annotator | None:
 def with_task(right: str):
     """Make view(request, annotator, task, ...) of an address that names a task; works for pages and API alike.
 
-    annotator: None for a manager who is none.
+    annotator: None for a manager who is not an annotator.
     """
 
     def decorate(view):

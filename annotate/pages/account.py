@@ -34,13 +34,13 @@ def accept_invite(request, token):
 @require_http_methods(["GET", "POST"])
 @never_cache
 def account(request):
-    """One's API tokens. A new one is shown once; only its hash is kept."""
+    """The person's API tokens. A new token is shown once; only its hash is kept."""
     token = None
     if request.method == "POST":
         if "make" in request.POST:
             _, token = AuthToken.objects.create(request.user)
         else:
-            # Among one's own, in Python: what was sent may be no text that the database can compare.
+            # Searched among the person's own, in Python: the database may not be able to compare what was sent.
             for own in AuthToken.objects.filter(user=request.user):
                 if own.token_key == request.POST.get("revoke"):
                     own.delete()

@@ -1,4 +1,4 @@
-"""The adjudicators' pages: what waits for one, and one unit with what is known of it."""
+"""The adjudicators' pages: the list of what waits, and one unit with what is known of it."""
 
 from django.core.paginator import Paginator
 from django.db.models import Count
@@ -38,10 +38,11 @@ def adjudication(request, annotator, task):
         "language": language,
         "languages": [(Choice(code), count) for code, count in languages],
         "waiting": everything.count(),
+        "blind": everything.filter(blind=True).count(),
         "for_another": bench.for_another(adjudicating.for_others(task, annotator), task),
         "heads": task.kind.list_heads,
         "page": page,
-        "rows": bench.waiting_rows(page, task),
+        "rows": bench.waiting_rows(page),
         "decided": bench.decided_rows(adjudicating.decisions(annotator, task)[:50], task),
         **_just_decided(request, annotator, task),
     }
@@ -52,7 +53,7 @@ def adjudication(request, annotator, task):
 @never_cache
 @with_task("adjudicate")
 def adjudicate(request, annotator, task, unit):
-    """One unit with all that is known of it, but none that readers may still be given.
+    """One unit with all that is known of it; never a unit that readers may still be given.
 
     POST settles or discards it and goes on to the next of the list.
     """
@@ -80,7 +81,7 @@ def adjudicate(request, annotator, task, unit):
 
 
 def _just_decided(request, annotator, task) -> dict:
-    """The decision after which the adjudicator was sent here."""
+    """The decision that the adjudicator made just before this page."""
     unit = whole_number(request.GET.get("decided"))
     just = adjudicating.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
     return {"just": just, "just_said": bench.decision(just, task) if just else ""}

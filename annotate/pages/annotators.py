@@ -1,4 +1,4 @@
-"""Annotators' pages: home, the queue, sheets, today's answers. Guidelines and test are in qualification.py.
+"""Annotators' pages: home, the queue, sheets, today's answers. Guidelines and tests are in qualification.py.
 
 GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect.
 """
@@ -47,7 +47,7 @@ def home(request):
             }
             for permit, own in zip(found, done, strict=True)
         ]
-    # What there is something to do for comes first.
+    # Tasks in which there is something to do come first.
     tasks.sort(key=lambda row: not _has_work(row))
     return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks})
 
@@ -67,7 +67,7 @@ def _has_work(row: dict) -> bool:
 def _may(permit: Permit, own: Progress, trials=None) -> dict:
     """Whether the annotator may work in any language of the task, and where they stand in each.
 
-    Who is paused is offered nothing that would be refused, and nobody is where a task is closed.
+    A person who is paused is offered nothing that would be refused, and so is everybody if the task is closed.
     """
     task = permit.task
     if permit.is_paused:
@@ -82,9 +82,9 @@ def _may(permit: Permit, own: Progress, trials=None) -> dict:
 
 
 def _work(request, permit, leases, *, closed=None, on_screen=None, on_sheet=False, status=200, before=None, **extra):
-    """The queue with a unit or a sheet on it, or with why there is none; for htmx without what surrounds it.
+    """The queue with a unit or a sheet, or with the reason why there is none; for htmx without what surrounds it.
 
-    closed: what came of the answer that was just given; before: the lease of what was on the screen, if that is known.
+    closed: what came of the answer that was just given; before: the lease of the unit that was on the screen, if known.
     """
     task = permit.task
     tally = closed.tally if closed else None
@@ -108,7 +108,7 @@ def _work(request, permit, leases, *, closed=None, on_screen=None, on_sheet=Fals
     language = shown.item.language if shown else ""
     turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
     if turned or not request.htmx:
-        # In the language of what is on the screen.
+        # In the language of the record on the screen.
         context["guidelines"] = showing.guidelines(task, language)
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
@@ -125,7 +125,7 @@ def _show(request, permit, leases, **extra):
 
 
 def _anything_for(permit) -> bool:
-    """Whether Start would hand something out; of what is open in the other mode it hands out the same again."""
+    """Whether Start would hand something out; what is open in the other mode is handed out again."""
     if handing_out.open_leases(permit.annotator, permit.task).exists():
         return True
     return handing_out.with_free_place(handing_out.waiting(permit)).exists()
@@ -142,7 +142,7 @@ def _next(request, permit, lease, **extra):
     """After an action: the next unit, in the same response where htmx asks, else by redirect."""
     why_empty = None
     if lease is None:
-        # What could not be handed out at once, since others had it locked, is waited for.
+        # Units that others had locked could not be handed out at once; here they are waited for.
         lease = handing_out.take(permit.annotator, permit.task)
         why_empty = None if lease or not request.htmx else progress.why_empty(permit)
     if not request.htmx:
@@ -161,7 +161,7 @@ def start(request, task):
 
 @require_POST
 def judge(request, task):
-    """Fields: lease; answer, or reason alone where that is what was pressed, or skip; comment; active_ms."""
+    """Fields: lease; answer, or only reason if a reason's button was pressed, or skip; comment; active_ms."""
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
         raise InvalidAnswer("The form did not say what it answers. Reload the page.")
@@ -173,7 +173,7 @@ def judge(request, task):
             # One transaction for the answer and what comes next.
             lease = handing_out.hand_out(permit.now(closed.paused), closed.held, closed.tally)
     except InvalidAnswer as refusal:
-        # What was shown and the typed comment stay on the screen, even if the lease has run out.
+        # The unit and the typed comment stay on the screen, even if the lease has run out.
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
         kept = {"comment": comment, "refusal": refusal}
         return _work(request, permit, _one(shown), status=status_of(refusal), **kept)
@@ -213,7 +213,7 @@ def pause(request, annotator, task):
 
 def _check_sheets(task) -> None:
     if not task.kind.sheet:
-        raise NotFound("This task comes one by one only, on no sheets.")
+        raise NotFound("This task has no sheets; its units come one by one.")
 
 
 @require_GET
@@ -244,7 +244,7 @@ def start_sheet(request, task):
 @require_POST
 @with_task("annotate")
 def judge_sheet(request, annotator, task):
-    """Fields: lease, one for each post; answer-LEASE, an answer or skip; active_ms, of the whole sheet."""
+    """Fields: lease, one for each post; answer-LEASE, an answer or skip; active_ms, for the whole sheet."""
     _check_sheets(task)
     given = [whole_number(text) for text in request.POST.getlist("lease")]
     if not given or None in given:
@@ -253,7 +253,7 @@ def judge_sheet(request, annotator, task):
     refused = judging.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = showing.sheet_outcome(len(answers), refused)
     leases = handing_out.take_sheet(annotator, task)
-    # Without htmx what was refused is shown at once: sent again by a reload, the form changes nothing.
+    # Without htmx, refusals are shown at once: a reload would send the form again, which changes nothing.
     if request.htmx or refused:
         return _next_sheet(request, permit_of(annotator, task), leases, outcome=outcome)
     return redirect("sheet", task=task.name)
@@ -282,7 +282,7 @@ def answers(request, permit):
 
 
 def _told(judgment, task) -> tuple:
-    """A judgment with its text, what was said, why, and which language was asked about."""
+    """A judgment with its text, its answer, the reason, and the language that was asked about."""
     judgment.unit.task = task
     said, why = showing.said(judgment, task.kind), showing.reason(judgment, task.kind)
-    return judgment, showing.in_a_line(judgment.unit), said, why, label_name(judgment.unit.asked)
+    return judgment, judgment.unit.in_a_line, said, why, label_name(judgment.unit.asked)

@@ -7,8 +7,8 @@ first.
 
 from csp.constants import SELF, UNSAFE_INLINE
 from csp.decorators import csp_update
-from django.urls import path
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from django.urls import include, path
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.decorators import api_view
 from rest_framework.response import Response
@@ -16,15 +16,16 @@ from rest_framework.response import Response
 from annotate.models import Task, Trial
 from annotate.pages.access import check_right, with_permit, with_task
 from annotate.pages.serializers import (
+    REFUSED,
     AnsweredSerializer,
     AnswerSerializer,
     JudgmentSerializer,
     NextSerializer,
     ProgressSerializer,
-    RefusalSerializer,
     ResultSerializer,
     SkipSerializer,
     StandingSerializer,
+    TaskInFullSerializer,
     TaskSerializer,
     TrialAnswerSerializer,
     TrialSerializer,
@@ -32,14 +33,6 @@ from annotate.pages.serializers import (
 from annotate.quality import qualification
 from annotate.work import judging, progress, queue
 from annotate.work.permit import acting, permit_of, permits
-
-REFUSED = {
-    400: OpenApiResponse(RefusalSerializer, "the answer is not one that the task takes"),
-    401: OpenApiResponse(RefusalSerializer, "no token, or one that was revoked or whose owner is locked out"),
-    403: OpenApiResponse(RefusalSerializer, "not an annotator"),
-    404: OpenApiResponse(RefusalSerializer, "no such task, or not a lease of yours"),
-    409: OpenApiResponse(RefusalSerializer, "too late, or already answered otherwise"),
-}
 
 
 @extend_schema(responses=TaskSerializer(many=True), summary="Tasks that are open, with your progress")
@@ -51,6 +44,18 @@ def tasks(request):
         TaskSerializer.row(permit.task, own) for permit, own in zip(found, progress.progress_in(found), strict=True)
     ]
     return Response(TaskSerializer(rows, many=True).data)
+
+
+@extend_schema(
+    responses={200: TaskInFullSerializer, **REFUSED},
+    summary="A task, with all that may be answered in it",
+    description="Ask for it once, before the first unit: units do not repeat the answers.",
+)
+@api_view(["GET"])
+@with_permit
+def task_in_full(request, permit):
+    row = TaskInFullSerializer.row(permit.task, progress.own_progress(permit))
+    return Response(TaskInFullSerializer(row).data)
 
 
 @extend_schema(responses={200: ProgressSerializer, **REFUSED}, summary="Your progress in a task")
@@ -117,7 +122,7 @@ def undo(request, annotator, task):
 
 @extend_schema(
     responses={200: StandingSerializer(many=True), **REFUSED},
-    summary="Whether you may work in a task, in each of its languages that you read",
+    summary="Whether you may work in a task, for each of its languages that you read",
 )
 @api_view(["GET"])
 @with_permit
@@ -144,8 +149,8 @@ def _begin(annotator, task, language, kind):
 @extend_schema(
     request=None,
     responses={200: TrialSerializer, **REFUSED},
-    summary="Practise, or go on with it",
-    description="Practice comes before the first test, and is to be gone through to its end.",
+    summary="Begin practice, or go on with it",
+    description="Practice comes before the first test, and must be completed.",
 )
 @api_view(["POST"])
 @with_task("annotate")
@@ -169,7 +174,7 @@ def take_test(request, annotator, task, language):
     request=TrialAnswerSerializer,
     responses={200: AnsweredSerializer, **REFUSED},
     summary="Answer a question of the practice or the test",
-    description="What is right is told at once in practice, and with the result after the end of a test.",
+    description="The right answer is told at once in practice, and after the end of a test with the result.",
 )
 @api_view(["POST"])
 def answer_question(request, question):
@@ -189,6 +194,8 @@ urlpatterns = [
     path("", docs, name="api-docs"),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("tasks/", tasks, name="api-tasks"),
+    path("tasks/<slug:task>/", task_in_full, name="api-task"),
+    path("tasks/<slug:task>/adjudication/", include("annotate.pages.api_adjudication")),
     path("tasks/<slug:task>/progress/", own_progress, name="api-progress"),
     path("tasks/<slug:task>/next/", take, name="api-next"),
     path("tasks/<slug:task>/undo/", undo, name="api-undo"),

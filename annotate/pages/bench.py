@@ -7,24 +7,29 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from annotate.core import stages
-from annotate.models import Annotator, Judgment, Task, Unit
-from annotate.pages.showing import in_a_line, record
+from annotate.kinds.labels import label_name
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from annotate.pages.showing import record
 from annotate.work import adjudication
 from annotate.work.routing import is_audit
 
 
 def dossier(unit: Unit, annotator: Annotator) -> dict[str, Any]:
-    """What an adjudicator sees of a unit: everything; but of an audit nothing of what detectors and people said.
+    """What an adjudicator sees of a unit: everything; but for an audited unit, nothing of what detectors and people
+    said.
 
-    Else the check would lean towards what it checks. Nor does it show once it is decided, for the decision may be
-    taken back.
+    Otherwise the check would lean towards what it checks. It stays hidden after the decision, which may be taken back.
     """
     blind, kind = is_audit(unit), unit.task.kind
     judgments = unit.judgments.select_related("annotator__user", "lease")
     own = judgments.live().filter(annotator=annotator).first()
+    moves = unit.transitions.select_related("by", "judgment")
     known = {
         "judgments": [(judgment, kind.short(judgment.label)) for judgment in judgments],
-        "transitions": unit.transitions.select_related("by", "judgment"),
+        "transitions": moves,
+        "history": [
+            (move, stages.happened(move.from_stage, move.event, move.to_stage), _came_to(move)) for move in moves
+        ],
     }
     return {
         "blind": blind,
@@ -38,22 +43,21 @@ def dossier(unit: Unit, annotator: Annotator) -> dict[str, Any]:
     }
 
 
-def waiting_rows(units: Iterable[Unit], task: Task) -> list[tuple[Unit, str, list[str]]]:
-    """A row for each unit: its text, and what the kind tells of it; nothing of one that is checked blind."""
-    listed = list(units)
-    answers: dict[int, list[str]] = {}
-    live = Judgment.objects.live().answers().filter(unit__in=[unit.pk for unit in listed])
-    for unit, label in live.order_by("pk").values_list("unit_id", "label"):
-        answers.setdefault(unit, []).append(label)
-    return [
-        (unit, in_a_line(unit), [] if unit.blind else task.kind.list_row(unit, answers.get(unit.pk, [])))
-        for unit in listed
-    ]
+def _came_to(move: Transition) -> str:
+    """Where a unit came, for a page."""
+    if move.to_stage == stages.QUEUED:
+        return f"waits for readers of {label_name(move.language)}, round {move.round}"
+    return stages.STAGES[move.to_stage]
+
+
+def waiting_rows(units: Iterable[Unit]) -> list[tuple[Unit, str, list[str]]]:
+    """A row for each unit: its text, and what the kind tells of it; nothing of a unit that is checked blind."""
+    return [(unit, unit.in_a_line, cells) for unit, cells in adjudication.told(units)]
 
 
 def decided_rows(judgments: Iterable[Judgment], task: Task) -> list[tuple[Judgment, str, str]]:
     """A row for each decision: the text of its unit, and the label."""
-    return [(judgment, in_a_line(judgment.unit), task.kind.short(judgment.label)) for judgment in judgments]
+    return [(judgment, judgment.unit.in_a_line, task.kind.short(judgment.label)) for judgment in judgments]
 
 
 def decision(judgment: Judgment, task: Task) -> str:

@@ -3,7 +3,7 @@
 Operations raise what is in annotate/core/refusals.py; the middleware and the API's exception handler answer with it.
 """
 
-from django.http import JsonResponse
+from django.http import Http404, JsonResponse
 from django.views import defaults
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
@@ -15,6 +15,39 @@ API = "/api/"
 # Refusal -> its HTTP status; any other is a conflict with what has happened meanwhile.
 STATUSES = {InvalidAnswer: 400, NotAllowed: 403, NotFound: 404}
 CONFLICT = 409
+# Of what is not there, and what is hidden, the same is told.
+NOTHING_SEEN = "There is no such task or unit, or it is not open to you. The address tasks/ lists your tasks."
+# What a program may be told besides, where a request does not get as far as an operation: code -> its status, when, and
+# what to do.
+OTHER_CODES: dict[str, tuple[int, str, str]] = {
+    "parse_error": (400, "The body of the request is no JSON, or is nested too deeply.", "Send valid JSON."),
+    "authentication_failed": (
+        401,
+        "The token is not valid: it was revoked, or its owner is locked out.",
+        "Ask the manager for a new token.",
+    ),
+    "not_authenticated": (
+        401,
+        "The request has no token, or has it behind another word than Token, such as Bearer.",
+        "Send the header `Authorization: Token …`; the account page makes a token.",
+    ),
+    "permission_denied": (
+        403,
+        "The request comes with a session and without the token that forms have.",
+        "Send an API token instead of the cookie of a browser.",
+    ),
+    "method_not_allowed": (
+        405,
+        "The address does not take this method.",
+        "Use the method that the reference of the API names.",
+    ),
+    "unsupported_media_type": (
+        415,
+        "The body of the request is of another type than JSON.",
+        "Send the header `Content-Type: application/json`.",
+    ),
+    "server_error": (500, "Something went wrong on the server.", "Send the request again, or tell the manager."),
+}
 
 
 def status_of(refusal: Refusal) -> int:
@@ -22,7 +55,7 @@ def status_of(refusal: Refusal) -> int:
 
 
 def page_not_found(request, exception):
-    """An address that leads nowhere: a page, or for a program the refusal that it expects."""
+    """The answer to an address that leads nowhere: a page, or for a program the refusal that it expects."""
     if not request.path.startswith(API):
         return defaults.page_not_found(request, exception)
     return JsonResponse({"code": NotFound.code, "detail": "There is nothing at this address."}, status=404)
@@ -36,6 +69,7 @@ def server_error(request):
 
 
 def api_exception_handler(error, context):
+    """Every refusal in our own words, but for broken JSON: the parser names the place."""
     if isinstance(error, Refusal):
         return Response({"code": error.code, "detail": str(error)}, status=status_of(error))
     if isinstance(error, RecursionError):
@@ -44,7 +78,13 @@ def api_exception_handler(error, context):
     if isinstance(error, ValidationError):
         faults = (f"{field}: {' '.join(sentences)}" for field, sentences in response.data.items())
         response.data = {"code": InvalidAnswer.code, "detail": " ".join(faults)}
+    elif isinstance(error, Http404):
+        response.data = {"code": NotFound.code, "detail": NOTHING_SEEN}
     elif response is not None:
         detail = response.data["detail"]
-        response.data = {"code": detail.code, "detail": detail}
+        response.data = {"code": detail.code, "detail": _own_words(detail.code) or detail}
     return response
+
+
+def _own_words(code: str) -> str:
+    return "" if code == "parse_error" or code not in OTHER_CODES else " ".join(OTHER_CODES[code][1:])

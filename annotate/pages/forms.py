@@ -7,6 +7,6 @@ def whole_number(text: str | None) -> int | None:
 
 
 def active_seconds(request) -> float | None:
-    """The time at work that the page has measured, None where it has not."""
+    """The working time that the page has measured, None if it has not."""
     milliseconds = whole_number(request.POST.get("active_ms"))
     return None if milliseconds is None else milliseconds / 1000

@@ -1,4 +1,4 @@
-"""The manager's pages: how the tasks stand, who works how well, and what a manager decides about a person's work.
+"""The manager's pages: how the tasks stand, how well people work, and what a manager decides about a person's work.
 
 The figures are those of work/statistics.py, work/queue_states.py and quality/agreement.py; decisions are made by
 work/pausing.py.
@@ -28,7 +28,7 @@ from annotate.reports import progress as progress_report
 from annotate.work import pausing, statistics
 from annotate.work.queue_states import queue_states, queue_states_of
 
-# Bootstrap replicates of a page that somebody waits for; `assay agreement` makes more.
+# Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
 REPLICATES = 200
 HOUR = 3600  # seconds
 MOST = 20  # units on which the model of Dawid and Skene is shown to differ, at most
@@ -42,7 +42,7 @@ def _page(request, page: str, task: Task | None = None, *, status: int = 200, **
 
 
 def _tabs(task: Task) -> list[tuple[str, str]]:
-    """Addresses of a task's pages and their words; those that have nothing to show for it are left out."""
+    """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
     tested = "test" in task.kind.protections
     return [
         ("manage-task", "Progress"),
@@ -154,7 +154,7 @@ def tests(request, _, task):
 
 
 def _agreement(task):
-    """The report, kept for an hour while no answer comes or goes: to sort a table is not to compute it again."""
+    """The report, kept for an hour while no answer comes or goes, so that sorting a table does not compute it again."""
     said = Judgment.objects.filter(unit__task=task)
     state = said.aggregate(Count("pk"), Max("pk"), Count("voided_at"))
     key = f"agreement {task.pk} {task.created_at:%s%f} {'-'.join(map(str, state.values()))}"
@@ -165,7 +165,7 @@ def _agreement(task):
 @never_cache
 @with_task("manage")
 def agreement(request, _, task):
-    """Shown on request, since it may take seconds: ?show=1."""
+    """The report is shown on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
         return _page(request, "agreement", task, judgments=statistics.pace(task)["answers"])
     report, sort = _agreement(task), _sort(request)
@@ -197,7 +197,7 @@ def rule(request, _, task):
 
 
 def _voidable(task) -> set[int]:
-    """Whose answers and skips there are to be voided."""
+    """The annotators who have answers or skips that can be voided."""
     return set(_standing(task).values_list("annotator", flat=True).distinct())
 
 
@@ -237,21 +237,21 @@ def _person(request, task, annotator, **extra):
 @require_POST
 @with_task("decide")
 def lift(request, _, task, annotator):
-    """Let a person go on. Pressed twice, or after somebody else did, it changes nothing."""
+    """Let a person go on. If this was done already, it changes nothing."""
     found = get_object_or_404(Annotator, pk=annotator)
     running = Pause.objects.filter(annotator=found, task=task, lifted_at=None)
     if not running:
         messages.info(request, f"{found} is not paused, so nothing was done.")
     for pause in running:
         pausing.lift(pause, by=request.user)
-        messages.success(request, f"{found} may go on. What counts from now on are the gold answers from now on.")
+        messages.success(request, f"{found} may go on. Only gold answers from now on count.")
     return redirect("manage-person", task.name, found.pk)
 
 
 @require_POST
 @with_task("decide")
 def pause(request, _, task, annotator):
-    """Field: reason. Of who is paused already, the reason to leave it so."""
+    """Field: reason; if the person is paused already, the reason to leave them so."""
     found = get_object_or_404(Annotator, pk=annotator)
     try:
         pausing.pause(found, task, by=request.user, reason=request.POST.get("reason", ""))
@@ -265,7 +265,7 @@ def pause(request, _, task, annotator):
 @never_cache
 @with_task("decide")
 def void(request, _, task, annotator):
-    """GET says what it would do and asks for the reason; POST does it. Field: reason."""
+    """GET says what voiding would do and asks for the reason; POST does it. Field: reason."""
     found, refusal = get_object_or_404(Annotator, pk=annotator), None
     if request.method == "POST":
         try:

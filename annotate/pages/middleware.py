@@ -21,15 +21,15 @@ class RefusalMiddleware:
 def refused(request, error: Refusal):
     # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
-    # Where the refused action belongs to a task, its queue is the way on, one by one or as a sheet; or its test.
+    # If the refused action belongs to a task, the way on is its queue, one by one or as a sheet, or its test.
     address = request.resolver_match
     on_sheet = (address.url_name or "").startswith("sheet")
-    # What was typed is not lost with the page that it was typed on.
+    # What was typed must not be lost with the page on which it was typed.
     typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment"))))
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
-    # Nobody who is paused is sent on to what would be refused again.
+    # A paused person is not sent on to something that would be refused again.
     context["paused"] = isinstance(error, Paused)
-    # Shown again it says what comes next; refused itself, it would lead in a circle.
+    # Shown again, this page says what comes next; but if it was refused itself, it would lead in a circle.
     if (address.url_name or "").startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     response = render(request, template, context, status=status_of(error))

@@ -22,7 +22,7 @@ READ = 4  # languages that the invented person reads, where languages are what i
 
 
 def preview(kind: Kind, language: str) -> str:
-    """HTML that needs nothing else. language: of the record, or that is asked about."""
+    """HTML that needs nothing else. language: that of the record, or the one asked about."""
     permit = _permit(kind, language)
     unit = Unit(task=permit.task, item=_item(kind, language), asked="" if kind.answers else language)
     text = in_language(language, kind.guidelines)
@@ -38,12 +38,14 @@ def preview(kind: Kind, language: str) -> str:
 
 
 def languages_of(kind: Kind) -> Sequence[str]:
-    """Those of which one may be chosen: the labels where they are languages, else all that there are."""
+    """The languages of which one may be chosen: the labels if they are languages, else all languages."""
     return [*kind.languages, *(LANGUAGES if kind.answers else kind.labels)]
 
 
 def _permit(kind: Kind, language: str) -> Permit:
-    """Of somebody who reads the language and, where languages are answered, some more; in a task that is not saved."""
+    """The permit of somebody who reads the language and, if languages are answered, some more; the task is
+    not saved.
+    """
     reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
     task = Task(name=kind.slug, title=kind.title, kind_slug=kind.slug, kind_file=kind.source, labels=list(kind.labels))
     if kind.answers:

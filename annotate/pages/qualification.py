@@ -1,7 +1,7 @@
 """The pages before the work: guidelines and their versions, practice, test and result.
 
-One address a language shows what comes next for the person; what is done there goes through qualifying.py.
-After an answer in practice the same address, with `answered` in it, shows the record again with what is right.
+One address for each language shows what comes next for the person; all acts go through quality/qualification.py.
+After an answer in practice the same address, with `answered` in it, shows the record again with the right answer.
 """
 
 from django.shortcuts import redirect, render
@@ -59,7 +59,7 @@ def qualification(request, permit, language):
 
 @require_POST
 def practise(request, task, language):
-    """That the guidelines have been read, too: practice begins with saying so."""
+    """Begin practice, which also says that the guidelines have been read."""
     return _begin(request, task, language, Trial.PRACTICE)
 
 
@@ -86,7 +86,7 @@ def answer(request, task, language):
         said = read_answer(permit.task.kind, request.POST.getlist("answer"))
         answered = qualifying.answer(permit, question, said.label)
     if request.htmx:
-        # Whoever has just passed may work now.
+        # A person who has just passed may work now.
         return _show(request, permit_of(permit.annotator, permit.task), language, answered)
     query = f"?{urlencode({'answered': answered.pk})}" if answered.trial.kind == Trial.PRACTICE else ""
     return redirect(reverse("qualification", args=[task, language]) + query)
@@ -100,7 +100,7 @@ def _answers(permit, language):
 
 
 def _show(request, permit, language, answered=None):
-    """What comes next, or after an answer in practice what is right; for htmx without what surrounds it."""
+    """What comes next, or the right answer after an answer in practice; for htmx without what surrounds it."""
     found, task = qualifying.state(permit, language), permit.task
     context = {
         "task": task,
@@ -111,7 +111,7 @@ def _show(request, permit, language, answered=None):
         "guidelines": showing.markdown(found.guidelines.text if found.guidelines else ""),
     }
     question = qualifying.next_question(found.trial) if found.trial else None
-    # Of a test nothing is told before its end, and not one by one even then.
+    # A test tells nothing before its end, and even then not one by one.
     if answered and answered.trial.kind == Trial.PRACTICE:
         context |= _explained(answered, permit)
     elif question:
@@ -123,7 +123,7 @@ def _show(request, permit, language, answered=None):
 
 
 def _steps(found: qualifying.Standing) -> list[tuple[str, bool]]:
-    """The way, and where on it the person is."""
+    """The steps, and where the person is among them."""
     if found.step == qualifying.NONE_NEEDED:
         return []
     here = {qualifying.READ: 0, qualifying.PRACTICE: 1}.get(found.step, 2)
@@ -145,7 +145,7 @@ def _explained(answered: TrialAnswer, permit) -> dict:
 
 
 def _told(answered: TrialAnswer, task) -> dict:
-    """What was said, what is right, and why."""
+    """The person's answer, the right one, and why it is right."""
     gold, kind = answered.gold_answer, task.kind
     return {
         "right": kind.form.agrees(answered.label, gold.label),
@@ -157,7 +157,7 @@ def _told(answered: TrialAnswer, task) -> dict:
 
 
 def _test(task, found: qualifying.Standing) -> dict:
-    """What a test of the task asks: so many questions, of which so many are to be right; and how often it may be."""
+    """What a test of the task asks: how many questions, how many must be right, and how often it may be taken."""
     asked = qualifying.questions_of_a_test(task, found.language)
     return {
         "asked": asked,
@@ -167,7 +167,7 @@ def _test(task, found: qualifying.Standing) -> dict:
 
 
 def _result(trial: Trial, permit) -> dict:
-    """What came of a test that is over, with what was missed."""
+    """The result of a test that is over, with the questions that were missed."""
     trial.task = permit.task
     return {
         "trial": trial,

@@ -1,9 +1,13 @@
-"""What the API takes and gives. Nothing of votes, of the unit's queue or stage, or of other people's judgments."""
+"""What the API takes from annotators and gives them: nothing of votes, of the unit's queue or stage, or of other
+people's judgments. What adjudicators send and are told is in api_adjudication.py.
+"""
 
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
 from annotate.kinds import Kind
-from annotate.models import Judgment, Trial
+from annotate.kinds.kind import ENGLISH
+from annotate.models import Judgment, Task, Trial, Unit
 from annotate.quality import qualification
 from annotate.quality.guidelines import current
 from corpora.core.languages import LANGUAGES
@@ -12,7 +16,7 @@ from corpora.core.languages import LANGUAGES
 class ProgressSerializer(serializers.Serializer):
     answered_today = serializers.IntegerField()
     skipped_today = serializers.IntegerField()
-    waiting = serializers.IntegerField(help_text="in your languages, and not judged by you")
+    waiting = serializers.IntegerField(help_text="units in your languages that you have not judged")
 
 
 class TaskSerializer(serializers.Serializer):
@@ -21,13 +25,13 @@ class TaskSerializer(serializers.Serializer):
     type = serializers.CharField()
     labels = serializers.ListField(
         child=serializers.CharField(),
-        help_text="the languages it is about, or a record's labels; what may be answered is said with each unit",
+        help_text="the languages it is about, or a record's labels; the resource of a task has all its answers",
     )
     languages = serializers.ListField(
-        child=serializers.CharField(), help_text="of its records; none where it is languages that are asked about"
+        child=serializers.CharField(), help_text="the languages of its records; none if the task asks about languages"
     )
-    guidelines = serializers.CharField(help_text="Markdown; of records in English, see qualification for the others")
-    version = serializers.CharField(allow_blank=True, help_text="of the guidelines: MAJOR.MINOR")
+    guidelines = serializers.CharField(help_text="Markdown; for records in English (see qualification for others)")
+    version = serializers.CharField(allow_blank=True, help_text="version of the guidelines: MAJOR.MINOR")
     progress = ProgressSerializer()
 
     @staticmethod
@@ -45,52 +49,66 @@ class TaskSerializer(serializers.Serializer):
         }
 
 
-# More answers than these are never sent with a unit: they are looked up by name.
-MOST_ANSWERS = 200
+class OfferedSerializer(serializers.Serializer):
+    label = serializers.CharField(help_text="what is sent as the answer, such as de, not-de, und or 1")
+    asked = serializers.CharField(
+        allow_blank=True, help_text="it answers the units whose `asked` is the same, and no others"
+    )
+    name = serializers.CharField(help_text="what the pages call it, in English")
+    names = serializers.DictField(
+        child=serializers.CharField(), help_text="what they call it beside a record: its language -> name"
+    )
+    autonym = serializers.CharField(allow_blank=True, help_text="of a language, what it calls itself")
+
+
+class TaskInFullSerializer(TaskSerializer):
+    answers = OfferedSerializer(many=True, help_text="all that may be answered; a unit does not repeat them")
+
+    @staticmethod
+    def row(task, progress):
+        return TaskSerializer.row(task, progress) | {"answers": offered(task)}
+
+
+def offered(task: Task) -> list[dict]:
+    """The answers to each of a task's questions: to the one question, or to the one about each of its languages."""
+    kind = task.kind
+    return [
+        {
+            "label": label,
+            "asked": asked,
+            "name": kind.called_in(ENGLISH, label),
+            "names": {language: kind.called_in(language, label) for language in task.languages},
+            "autonym": "" if kind.answers or label not in LANGUAGES else LANGUAGES[label].autonym,
+        }
+        for asked in (task.labels if kind.asks_each else [""])
+        for label in kind.offered(Unit(task=task, asked=asked))
+    ]
 
 
 def fields_of(item, kind: Kind) -> dict[str, str]:
-    """A record's fields in the order of its kind; none of a post."""
+    """A record's fields in the order of its kind; none for a post."""
     return {name: item.fields[name] for name in kind.fields}
 
 
 class LeaseSerializer(serializers.Serializer):
+    """A unit in an annotator's hands. It has no id of the item: ids come from the manager's files, where one such as
+    gold-17 would tell a hidden answer from work. Adjudicators are told it.
+    """
+
     id = serializers.IntegerField(source="pk", help_text="name it when you judge, skip or release")
-    text = serializers.CharField(source="unit.item.text", help_text="of a record its fields, one after another")
-    language = serializers.CharField(source="unit.item.language", allow_blank=True, help_text="that a record is in")
-    fields = serializers.SerializerMethodField("get_record", help_text="of a record, each under its name")
+    text = serializers.CharField(source="unit.item.text", help_text="for a record its fields, one after another")
+    language = serializers.CharField(source="unit.item.language", allow_blank=True, help_text="a record's language")
+    fields = serializers.SerializerMethodField("get_record", help_text="of a record, each by its name")
     asked = serializers.CharField(
         source="unit.asked",
         allow_blank=True,
-        help_text="the language that is asked about: is the text in it? Empty where the question is which one",
+        help_text="the language that the question names: is the text in it? Empty if the question is which one. The "
+        "answers to it are those of the task with the same `asked`",
     )
-    answers = serializers.SerializerMethodField(
-        help_text=f"the labels that may be answered; none where there are over {MOST_ANSWERS}"
-    )
-    names = serializers.SerializerMethodField(
-        help_text="what the pages call them, of records in their language where there are names in it: label -> name"
-    )
-    autonyms = serializers.SerializerMethodField(
-        help_text="of labels that are languages, what these call themselves: label -> name; else none"
-    )
-    expires_at = serializers.DateTimeField(help_text="afterwards others may be given the unit")
+    expires_at = serializers.DateTimeField(help_text="after this time others may be given the unit")
 
     def get_record(self, lease) -> dict[str, str]:
         return fields_of(lease.unit.item, lease.unit.task.kind)
-
-    def get_answers(self, lease) -> list[str]:
-        unit = lease.unit
-        codes = list(unit.task.kind.offered(unit))
-        return codes if len(codes) <= MOST_ANSWERS else []
-
-    def get_names(self, lease) -> dict[str, str]:
-        kind, language = lease.unit.task.kind, lease.unit.item.language
-        return {code: kind.called_in(language, code) for code in self.get_answers(lease)}
-
-    def get_autonyms(self, lease) -> dict[str, str]:
-        kind = lease.unit.task.kind
-        codes = [] if kind.answers else self.get_answers(lease)
-        return {code: LANGUAGES[code].autonym for code in codes if code in LANGUAGES}
 
 
 class NextSerializer(serializers.Serializer):
@@ -99,11 +117,20 @@ class NextSerializer(serializers.Serializer):
 
 
 class SkipSerializer(serializers.Serializer):
-    active_seconds = serializers.FloatField(required=False, allow_null=True, default=None, min_value=0)
+    active_seconds = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        help_text="time at work without idle time, as you measured it; what is longer than the time since the unit was "
+        "given to you is cut to that time",
+    )
 
 
 class AnswerSerializer(SkipSerializer):
-    label = serializers.CharField(max_length=64, help_text="one of the unit's answers, such as de, not-de or und")
+    label = serializers.CharField(
+        max_length=64, help_text="one of the task's answers to the unit, such as de, not-de or und"
+    )
     reason = serializers.CharField(
         max_length=200,
         required=False,
@@ -112,7 +139,7 @@ class AnswerSerializer(SkipSerializer):
         help_text="with und: several, mixed, gibberish or, where the question is which language, unlisted",
     )
     comment = serializers.CharField(
-        max_length=2000, required=False, allow_blank=True, default="", help_text="obligatory with unlisted"
+        max_length=2000, required=False, allow_blank=True, default="", help_text="required with unlisted"
     )
 
 
@@ -125,7 +152,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
 class StandingSerializer(serializers.Serializer):
     language = serializers.CharField()
     state = serializers.ChoiceField(list(qualification.STEPS), source="step", help_text="what comes next for you")
-    version = serializers.CharField(source="guidelines.version", default="", help_text="of the guidelines")
+    version = serializers.CharField(source="guidelines.version", default="", help_text="version of the guidelines")
     guidelines = serializers.CharField(source="guidelines.text", default="", help_text="Markdown")
     tries_left = serializers.IntegerField()
 
@@ -134,8 +161,7 @@ class QuestionSerializer(serializers.Serializer):
     id = serializers.IntegerField(source="pk", help_text="name it when you answer")
     number = serializers.IntegerField(source="position")
     of = serializers.SerializerMethodField()
-    fields = serializers.SerializerMethodField("get_record", help_text="of the record, each under its name")
-    answers = serializers.SerializerMethodField(help_text="the labels that may be answered")
+    fields = serializers.SerializerMethodField("get_record", help_text="of the record, each by its name")
 
     def get_of(self, question) -> int:
         return question.trial.answers.count()
@@ -143,14 +169,11 @@ class QuestionSerializer(serializers.Serializer):
     def get_record(self, question) -> dict[str, str]:
         return fields_of(question.gold_answer.item, question.trial.task.kind)
 
-    def get_answers(self, question) -> list[str]:
-        return list(question.trial.task.labels)
-
 
 class MissedSerializer(serializers.Serializer):
     fields = serializers.DictField(child=serializers.CharField())
     said = serializers.CharField()
-    label = serializers.CharField(help_text="what is right")
+    label = serializers.CharField(help_text="the right answer")
     explanation = serializers.CharField(allow_blank=True)
 
 
@@ -161,7 +184,7 @@ class ResultSerializer(serializers.Serializer):
     passed = serializers.BooleanField()
     right = serializers.IntegerField()
     asked = serializers.IntegerField()
-    needed = serializers.IntegerField(help_text="right answers that pass")
+    needed = serializers.IntegerField(help_text="how many right answers pass")
     missed = MissedSerializer(many=True)
 
     @staticmethod
@@ -187,12 +210,12 @@ class ResultSerializer(serializers.Serializer):
 
 
 class TrialSerializer(serializers.Serializer):
-    question = QuestionSerializer(allow_null=True, help_text="the next one; null where it is over")
-    result = ResultSerializer(allow_null=True, help_text="null until it is over, and where a manager let you in")
+    question = QuestionSerializer(allow_null=True, help_text="the next one; null if it is over")
+    result = ResultSerializer(allow_null=True, help_text="null until it is over, and if a manager let you in")
 
 
 class TrialAnswerSerializer(serializers.Serializer):
-    label = serializers.CharField(max_length=64, help_text="one of the question's answers")
+    label = serializers.CharField(max_length=64, help_text="one of the task's answers")
 
 
 class AnsweredSerializer(serializers.Serializer):
@@ -200,7 +223,7 @@ class AnsweredSerializer(serializers.Serializer):
 
     accepted = serializers.BooleanField()
     right = serializers.BooleanField(allow_null=True)
-    label = serializers.CharField(allow_null=True, help_text="what is right")
+    label = serializers.CharField(allow_null=True, help_text="the right answer")
     explanation = serializers.CharField(allow_null=True)
     result = ResultSerializer(allow_null=True, help_text="after the last question")
 
@@ -219,3 +242,12 @@ class AnsweredSerializer(serializers.Serializer):
 class RefusalSerializer(serializers.Serializer):
     code = serializers.CharField()
     detail = serializers.CharField()
+
+
+REFUSED = {
+    400: OpenApiResponse(RefusalSerializer, "the answer is not one that the task takes"),
+    401: OpenApiResponse(RefusalSerializer, "no token, or one that was revoked or whose owner is locked out"),
+    403: OpenApiResponse(RefusalSerializer, "not an annotator, or none who may do this"),
+    404: OpenApiResponse(RefusalSerializer, "no such task or unit, or not a lease of yours"),
+    409: OpenApiResponse(RefusalSerializer, "too late, or already answered otherwise"),
+}

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
-from annotate.models import Judgment, Lease, Task, Unit
+from annotate.models import Judgment, Lease, Task
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.work.permit import Permit
@@ -25,7 +25,7 @@ def markdown(source: str) -> SafeString:
 
 
 def guidelines(task: Task, language: str = "") -> SafeString:
-    """The guidelines that hold, in the language of what is on the screen."""
+    """The guidelines that hold, in the language of the record on the screen."""
     found = current(task, language) if language else current(task)
     return markdown(found.text if found else "")
 
@@ -51,12 +51,6 @@ def record(item: Item, kind: Kind) -> dict[str, Any]:
     return {"blocks": blocks, "fields": fields}
 
 
-def in_a_line(unit: Unit) -> str:
-    """The text of a list's row: a post, or the fields of a record one after the other."""
-    fields = unit.task.kind.fields
-    return " · ".join(unit.item.fields[name] for name in fields) if fields else unit.item.text
-
-
 def question(lease: Lease, permit: Permit) -> dict[str, Any]:
     """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people."""
     kind = permit.task.kind
@@ -80,7 +74,7 @@ def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SheetOutcome:
-    """How many answers of a sheet were saved, and why others were not: each sentence with how often it was said."""
+    """How many answers of a sheet were saved, and why others were not: each sentence with its number of answers."""
 
     saved: int
     sent: int
@@ -92,7 +86,7 @@ def sheet_outcome(sent: int, refused: list[Refusal]) -> SheetOutcome:
 
 
 def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[str]:
-    """What passing each test would open, and how many tries are left of one that was not passed."""
+    """What passing each test would open, and how many tries are left of a test that was not passed."""
     said = []
     for found in states:
         if found.step in (NONE_NEEDED, PASSED, FAILED):
@@ -115,5 +109,5 @@ def said(judgment: Judgment | None, kind: Kind) -> str:
 
 
 def reason(judgment: Judgment, kind: Kind) -> str:
-    """Why somebody said what they said: one of the kind's reasons in words, or their own words."""
+    """The reason of an answer: one of the kind's reasons in words, or the person's own words."""
     return kind.reasons.get(judgment.reason, judgment.reason)

@@ -1,9 +1,9 @@
 """The pages' addresses; the API's are in api.py."""
 
 from django.contrib.auth import views as auth
-from django.urls import include, path
+from django.urls import include, path, re_path
 
-from annotate.pages import account, adjudicators, annotators, managers, qualification
+from annotate.pages import account, adjudicators, annotators, docs, managers, qualification
 
 urlpatterns = [
     path("", annotators.home, name="home"),
@@ -43,5 +43,8 @@ urlpatterns = [
     path("manage/tasks/<slug:task>/people/<int:annotator>/lift/", managers.lift, name="manage-lift"),
     path("manage/tasks/<slug:task>/people/<int:annotator>/pause/", managers.pause, name="manage-pause"),
     path("manage/tasks/<slug:task>/people/<int:annotator>/void/", managers.void, name="manage-void"),
+    path("docs/", docs.index, name="docs"),
+    re_path(r"^docs/(?P<file>.+\.[a-z]+)$", docs.file, name="docs-file"),
+    path("docs/<path:page>/", docs.page, name="docs-page"),
     path("api/v1/", include("annotate.pages.api")),
 ]

@@ -9,5 +9,5 @@ admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"
 admin.site.index_title = "Manage"
 admin.site.site_url = "/"
-# People make and revoke their own on their account's page; a token made here could not be shown to anybody.
+# People make and revoke their own tokens on their account's page; a token made here could not be shown to anybody.
 admin.site.unregister(AuthToken)

@@ -1,4 +1,4 @@
-"""What a task's page shows of the checks on its numbers: of its audit, or of its decoys."""
+"""What a task's page shows of the checks on its numbers: its audit, or its decoys."""
 
 from dataclasses import dataclass
 
@@ -17,12 +17,14 @@ from annotate.reports.audits_and_decoys import (
 )
 from annotate.reports.tables import Table
 
-FEW = 30  # languages whose picture is shown unasked
+FEW = 30  # languages up to which the picture is shown at once
 
 
 @dataclass(frozen=True)
 class Checks:
-    """What a task's page shows of its audit, or of its decoys. empty: what to say where there is neither."""
+    """What a task's page shows of its audit, or of its decoys. empty: what it says if there is neither;
+    explained: the page of the documentation that says what is measured, if there is one.
+    """
 
     title: str
     words: list[str]
@@ -30,6 +32,7 @@ class Checks:
     plot: SafeString
     over_limit: list[str]
     empty: str
+    explained: str = ""
 
     @property
     def unfold(self) -> bool:
@@ -38,18 +41,18 @@ class Checks:
 
 def _audit(task: Task) -> Checks:
     found = audits.report(task)
-    empty = "Nobody checks what the detectors agree on: no post was chosen for it when the task was opened."
+    empty = "Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened."
     title, words, table, plot = "The audit of agreement", audit_words(found), audit_table(found), audit_plot(found)
-    return Checks(title, words, table, plot, over_limit(found), empty)
+    return Checks(title, words, table, plot, over_limit(found), empty, "explanation/audit")
 
 
 def _decoys(task: Task) -> Checks:
     found = decoys.report(task)
-    empty = "None are hidden among its posts: when it was opened, people had labelled none that could be one."
+    empty = "No decoys are hidden among its posts: when the task was opened, no labelled post could be one."
     return Checks("Decoys", decoy_words(found), decoy_table(found), decoy_plot(found), [], empty)
 
 
-# Of a kind's protections, those that a task's page shows; the others have pages of the manager's own.
+# The protections of a kind that a task's page shows; the others have their own pages for managers.
 SHOWN = {"audit": _audit, "decoys": _decoys}
 
 

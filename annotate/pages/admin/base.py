@@ -4,11 +4,11 @@ from django import forms
 from django.contrib import admin
 
 from annotate.core.refusals import Refusal
-from annotate.work.languages import HOW, is_language
+from annotate.work.languages import is_language, unknown_code
 
 
 class ReadOnly(admin.ModelAdmin):
-    """Records: to be looked at, not changed."""
+    """Records that can be looked at but not changed."""
 
     def has_add_permission(self, request):
         return False
@@ -26,7 +26,7 @@ class Undeletable(admin.ModelAdmin):
 
 
 def refused(check, *arguments) -> None:
-    """What an operation would refuse, said at the form."""
+    """Shows at the form what an operation would refuse."""
     try:
         check(*arguments)
     except Refusal as refusal:
@@ -35,7 +35,7 @@ def refused(check, *arguments) -> None:
 
 def check_language(code: str, also=()) -> str:
     if code not in also and not is_language(code):
-        raise forms.ValidationError(f"{code!r} {HOW}.")
+        raise forms.ValidationError(unknown_code(code))
     return code
 
 

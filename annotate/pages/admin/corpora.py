@@ -1,4 +1,4 @@
-"""Corpora and draws, and who changed which setting."""
+"""Corpora and draws, and the log of changed settings."""
 
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
@@ -9,7 +9,7 @@ from corpora.models import Corpus, Draw
 
 
 def told(corpus: Corpus, tell):
-    """What the manifest says, which may have been lost with the data directory."""
+    """What the manifest says; it may have been lost with the data directory."""
     manifest = read_manifest(corpus.name)
     return tell(manifest) if manifest else "lost"
 
@@ -54,7 +54,7 @@ class DrawAdmin(ReadOnly):
 
 @admin.register(LogEntry)
 class LogEntryAdmin(ReadOnly):
-    """Who changed which setting."""
+    """The log of changed settings, with the people who changed them."""
 
     list_display = ["action_time", "user", "content_type", "object_repr", "change_message"]
     list_filter = ["user"]

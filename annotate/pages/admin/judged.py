@@ -4,11 +4,10 @@ from django.contrib import admin
 
 from annotate.models import Judgment, Transition, Unit
 from annotate.pages.admin.base import ReadOnly
-from annotate.pages.showing import in_a_line
 
 
 class OfUnit(admin.TabularInline):
-    """What happened to a unit, with its labels as they are called."""
+    """What happened to a unit, with its labels by name."""
 
     extra = 0
     can_delete = False
@@ -63,7 +62,7 @@ class UnitAdmin(ReadOnly):
 
     @admin.display
     def text(self, unit):
-        return in_a_line(unit)[:80]
+        return unit.in_a_line[:80]
 
     @admin.display(description="label", ordering="label")
     def called(self, unit):
@@ -85,7 +84,7 @@ class JudgmentAdmin(ReadOnly):
 
     @admin.display
     def text(self, judgment):
-        return in_a_line(judgment.unit)[:80]
+        return judgment.unit.in_a_line[:80]
 
     @admin.display(description="label", ordering="label")
     def called(self, judgment):

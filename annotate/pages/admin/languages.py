@@ -33,7 +33,7 @@ class LanguageRouteAdmin(admin.ModelAdmin):
 
     def changelist_view(self, request, extra_context=None):
         learn_languages()
-        # What a setting does: the units that wait in each queue of the open tasks, beside the people who read it.
+        # The effect of a setting: the units that wait in each queue of the open tasks, beside the people who read it.
         tables = [(task, queues_by_use(task)) for task in Task.objects.filter(is_open=True)]
         return super().changelist_view(request, {**(extra_context or {}), "tables": tables})
 

@@ -41,7 +41,9 @@ class InviteInline(admin.TabularInline):
 
 
 class TableForm(forms.Form):
-    table = forms.FileField(label="CSV file", help_text="columns username, name, languages; languages as in: de:5 en:4")
+    table = forms.FileField(
+        label="CSV file", help_text="columns username, name, languages; write languages like this: de:5 en:4"
+    )
 
     def clean_table(self):
         try:
@@ -70,11 +72,11 @@ class AnnotatorAdmin(admin.ModelAdmin):
         return found.annotate(live_judgments=live)
 
     def get_readonly_fields(self, request, obj=None):
-        # What was judged under one account would become another's.
+        # What was judged under one account would become another person's work.
         return [*self.readonly_fields, *(["user"] if obj else [])]
 
     def has_delete_permission(self, request, obj=None):
-        return False  # what they judged names them; lock them out instead
+        return False  # their judgments refer to them; lock them out instead
 
     @admin.display(ordering="user__username")
     def username(self, annotator):
@@ -130,7 +132,7 @@ class AnnotatorAdmin(admin.ModelAdmin):
         ]
 
     def _managers_among(self, request, queryset):
-        """Whether to refuse, since with a link one could take a manager's account over, and their permissions."""
+        """Whether to refuse, since a link would let a person take over a manager's account with its permissions."""
         if request.user.is_superuser or not queryset.filter(user__is_staff=True).exists():
             return False
         messages.error(request, "Only a superuser can do this to the account of a manager.")
@@ -150,7 +152,7 @@ class AnnotatorAdmin(admin.ModelAdmin):
         count = accounts.revoke_invites(queryset)
         messages.success(request, ngettext("%d link revoked.", "%d links revoked.", count) % count)
 
-    @admin.action(description="Lock out (what they answered stays)", permissions=["change"])
+    @admin.action(description="Lock out (their answers stay)", permissions=["change"])
     def lock_out(self, request, queryset):
         if self._managers_among(request, queryset):
             return

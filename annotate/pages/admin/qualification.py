@@ -1,6 +1,7 @@
-"""The manager's desk, the part before the work: guidelines by version, gold answers, tests and qualifications.
+"""The manager's pages for what comes before the work: guidelines by version, gold answers, tests and qualifications.
 
-Each change goes through its operation: a version is added and none edited, a label is corrected with what counts by it.
+Each change goes through its operation: versions are added, never edited, and a label is corrected with all that counts
+by it.
 """
 
 from functools import cache
@@ -26,7 +27,7 @@ class GuidelinesForm(forms.ModelForm):
         label="Change",
         widget=forms.RadioSelect,
         choices=[
-            ("minor", "Minor: says the same better. Who has passed goes on."),
+            ("minor", "Minor: says the same thing better. People who have passed go on."),
             ("major", "Major: changes what is right. Everybody reads them and takes the test again."),
         ],
     )
@@ -58,10 +59,10 @@ class GuidelinesAdmin(Undeletable):
         return self.get_fields(request, obj) if obj else []
 
     def has_change_permission(self, request, obj=None):
-        return False  # what was read stays as it was read
+        return False  # people must find the version that they read
 
     def get_changeform_initial_data(self, request):
-        """Begin with the version that holds: a new one is mostly the old one, improved."""
+        """Begin with the version that holds: a new version is mostly the old one, improved."""
         initial = super().get_changeform_initial_data(request)
         task = Task.objects.filter(pk=initial["task"]).first() if str(initial.get("task", "")).isdecimal() else None
         held = current(task, initial.get("language", "")) if task else None
@@ -126,7 +127,7 @@ def _rightly(right: int, asked: int) -> str:
 
 CORRECTED = (
     "What annotators answered to it, in the test and in the queue, counts by this label from now on, so their "
-    "accuracies of the past change. Tests that are over keep their result, and pauses stay until you lift them."
+    "past accuracies change. Tests that are over keep their result, and pauses stay until you lift them."
 )
 
 
@@ -143,7 +144,7 @@ class GoldAnswerAdmin(Undeletable):
         return False  # open_task takes them from a file, and draws the work without them
 
     def get_queryset(self, request):
-        """With how often each was answered: in tests, or, of those hidden in the queue, there."""
+        """The gold answers with how often each was answered, in tests or hidden in the queue."""
         return super().get_queryset(request).select_related("task", "item")
 
     def get_list_display(self, request):
@@ -151,7 +152,7 @@ class GoldAnswerAdmin(Undeletable):
 
         @admin.display(description="answered rightly")
         def right(gold):
-            # Each task's once a page.
+            # Read once for each task on a page.
             if gold.task_id not in counts:
                 counts[gold.task_id] = answered(gold.task)
             return _rightly(*counts[gold.task_id].get(gold.item_id, (0, 0)))
@@ -189,8 +190,10 @@ class GoldAnswerAdmin(Undeletable):
         if right or wrong:
             messages.warning(
                 request,
-                f"Of the answers given to it {right:,} are right now and {wrong:,} wrong, and the accuracies of who "
-                "gave them have changed. Look whether somebody failed or is paused for them, whom you may let go on.",
+                f"Of the answers given to it {right:,} are right now and {wrong:,} wrong, and the accuracies of "
+                "the people who gave them have changed. Check whether somebody failed or is paused because of them; "
+                "you may "
+                "let such a person go on.",
             )
 
 
@@ -239,7 +242,7 @@ class QualificationForm(forms.ModelForm):
 
 @admin.register(Qualification)
 class QualificationAdmin(Undeletable):
-    """By a test, or added here: that lets a person work without one."""
+    """Qualifications by a test, or added here, which lets a person work without one."""
 
     form = QualificationForm
     list_filter = ["task", "language"]
@@ -252,7 +255,7 @@ class QualificationAdmin(Undeletable):
         return False
 
     def get_list_display(self, request):
-        majors_of = cache(majors)  # each task's once a page
+        majors_of = cache(majors)  # read once for each task on a page
 
         @admin.display(boolean=True)
         def holds(qualification):

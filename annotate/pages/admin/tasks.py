@@ -1,4 +1,4 @@
-"""Tasks: their options, where their units are, what audit or decoys found."""
+"""Tasks: their options, where their units are, and what audit or decoys found."""
 
 from django import forms
 from django.contrib import admin, messages
@@ -24,7 +24,7 @@ from annotate.work.queue_states import queue_states_of
 
 
 def _options(task: Task | None, *, fixed: bool) -> list[Option]:
-    """Those that the task's kind has, and that may be changed or not."""
+    """The options of the task's kind, either those that may be changed or those that may not."""
     names = task.kind.options if task else ()
     return [OPTIONS[name] for name in names if OPTIONS[name].fixed is fixed]
 
@@ -37,7 +37,7 @@ def _by_group(options: list[Option]) -> dict[str, list[str]]:
 
 
 def _field(option: Option) -> forms.Field:
-    """The form's field of an option, with its bounds and what it says."""
+    """The form's field of an option, with its bounds and its help."""
     said = {"help_text": option.help, "label": option.name.replace("_", " ").capitalize()}
     bounds = {"min_value": option.least or 0, "max_value": option.most}
     if option.choices:
@@ -66,7 +66,9 @@ class TaskForm(forms.ModelForm):
         return sorted(set(self.cleaned_data["labels"]))
 
     def clean(self):
-        """A test, or another try, for which the gold answers do not suffice is refused here, not to who takes it."""
+        """If the gold answers do not suffice for a test or another try, refuse it here, and not to the person who
+        takes it.
+        """
         task, given = self.instance, super().clean()
         changed = OPTIONS.keys() & given.keys()
         try:
@@ -80,7 +82,7 @@ class TaskForm(forms.ModelForm):
 
 
 class TaskList(ChangeList):
-    """The tasks of a page, with the queues of each that lack readers; read for all of them together."""
+    """The tasks of a page with their queues that lack readers, read for all of them together."""
 
     def get_results(self, request):
         super().get_results(request)
@@ -120,7 +122,7 @@ class TaskAdmin(admin.ModelAdmin):
         return ["name", "kind_slug", "draws_made", "created_at", *fixed, *labels]
 
     def _may_relabel(self, task) -> bool:
-        """What was drawn for by itself is what is asked about, and a record's labels are its kind's."""
+        """Labels are fixed if each language has its own draw, and if they are a kind's answers."""
         return task is None or (task.kind.is_routed and not DESIGNS[task.draw.design].asks_each)
 
     def has_add_permission(self, request):

@@ -137,12 +137,15 @@
 
   // --- the picker filters as one types, by English name, own name or code
   const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "");
-  document.addEventListener("toggle", (event) => {
-    const field = event.target.querySelector("input[type=search]");
-    if (event.target.open || !field || !field.value) return;
+  const startAnew = (details) => {
+    const field = details.querySelector("input[type=search]");
+    if (!field || !field.value) return;
     field.value = "";
     field.dispatchEvent(new Event("input", { bubbles: true }));
-  }, { capture: true });
+  };
+  // No "toggle": a browser that is busy tells of a picker that was closed and opened again as if nothing had been.
+  new MutationObserver((changes) => { for (const { target } of changes) startAnew(target); })
+    .observe(document, { subtree: true, attributeFilter: ["open"] });
   document.addEventListener("input", (event) => {
     const picker = event.target.closest("#picker");
     if (!picker || event.target.type !== "search") return;

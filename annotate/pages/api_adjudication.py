@@ -1,0 +1,263 @@
+"""Adjudication by the API: what waits, one unit with what is known of it, and the decisions about it.
+
+The operations, the rights and the refusals are those of the pages (adjudicators.py), and what is told of a unit is what
+they show of it: nothing of votes, judgments or history where it is checked blind.
+"""
+
+from django.core.paginator import EmptyPage, Paginator
+from django.shortcuts import get_object_or_404
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.response import Response
+
+from annotate.core.refusals import NotFound
+from annotate.models import Judgment
+from annotate.pages import bench
+from annotate.pages.access import with_task
+from annotate.pages.serializers import REFUSED, JudgmentSerializer, fields_of
+from annotate.work import adjudication
+from annotate.work.languages import is_language, unknown_code
+
+PER_PAGE = 50
+
+
+# --- what it takes
+
+
+class WantedSerializer(serializers.Serializer):
+    language = serializers.CharField(
+        required=False, default="", help_text="only units that were in its queue; those checked blind are in none"
+    )
+    page = serializers.IntegerField(required=False, default=1, min_value=1, help_text=f"of {PER_PAGE} units each")
+
+    def validate_language(self, code: str) -> str:
+        if code and not is_language(code):
+            raise serializers.ValidationError(unknown_code(code))
+        return code
+
+
+class DiscardSerializer(serializers.Serializer):
+    reason = serializers.CharField(max_length=200, help_text="how you know, in a few words")
+    comment = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
+
+
+class SettleSerializer(DiscardSerializer):
+    label = serializers.CharField(max_length=64, help_text="one of the task's answers to the unit, such as de or und")
+
+
+# --- what it gives
+
+
+class DisputedSerializer(serializers.Serializer):
+    unit = serializers.IntegerField(help_text="name it when you decide")
+    item = serializers.CharField(help_text="the id of the post or record in its source")
+    text = serializers.CharField(help_text="of a record its fields, one after another")
+    language = serializers.CharField(allow_blank=True, help_text="that a record is in")
+    fields = serializers.DictField(child=serializers.CharField(), help_text="of a record, each under its name")
+    asked = serializers.CharField(
+        allow_blank=True,
+        help_text="the language that is asked about, if it is one; what may be answered to it is said by the task",
+    )
+
+    @staticmethod
+    def row(unit):
+        item = unit.item
+        return {
+            "unit": unit.pk,
+            "item": item.key,
+            "text": item.text,
+            "language": item.language,
+            "fields": fields_of(item, unit.task.kind),
+            "asked": unit.asked,
+        }
+
+
+class WaitingSerializer(DisputedSerializer):
+    blind = serializers.BooleanField(help_text="checked blind: nothing is told of votes, judgments or history")
+    told = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="what the list of the page says, such as the candidates or the answers so far; empty where blind",
+    )
+
+
+class WaitingListSerializer(serializers.Serializer):
+    waiting = serializers.IntegerField(help_text="units that you may decide, in all languages")
+    for_others = serializers.IntegerField(help_text="units that another adjudicator must decide: you have judged them")
+    pages = serializers.IntegerField()
+    units = WaitingSerializer(many=True, help_text="of this page, in the order of the draw")
+
+
+class SaidSerializer(serializers.ModelSerializer):
+    annotator = serializers.StringRelatedField()
+    queue = serializers.CharField(
+        source="lease.queue", default="", help_text="in which the unit was; of decisions none"
+    )
+
+    class Meta:
+        model = Judgment
+        fields = [
+            "annotator",
+            "queue",
+            "kind",
+            "label",
+            "reason",
+            "comment",
+            "answered_at",
+            "active_seconds",
+            "voided_at",
+        ]
+
+
+class MoveSerializer(serializers.Serializer):
+    at = serializers.DateTimeField()
+    event = serializers.CharField()
+    stage = serializers.CharField(source="to_stage")
+    language = serializers.CharField(allow_blank=True, help_text="the queue")
+    round = serializers.IntegerField()
+    by = serializers.StringRelatedField(allow_null=True)
+
+
+class OtherPostSerializer(serializers.Serializer):
+    id = serializers.CharField()
+    text = serializers.CharField()
+    posted_at = serializers.DateTimeField(allow_null=True)
+    url = serializers.CharField(allow_blank=True)
+
+
+class DossierSerializer(DisputedSerializer):
+    """Of a unit that is checked blind, votes, judgments and history are empty, and the outcome is null for good."""
+
+    url = serializers.CharField(allow_blank=True, help_text="its source")
+    blind = serializers.BooleanField()
+    open = serializers.BooleanField(help_text="whether it waits for an adjudicator")
+    own = JudgmentSerializer(allow_null=True, help_text="your answer, skip or decision, if one of yours stands")
+    outcome = serializers.CharField(
+        allow_null=True, help_text="the label that it has by now; empty if it was discarded"
+    )
+    votes = serializers.DictField(help_text="detector -> its languages, the best first, each with its score")
+    judgments = SaidSerializer(many=True)
+    history = MoveSerializer(many=True)
+    posts = OtherPostSerializer(many=True, help_text="other posts of the author")
+    searches = serializers.DictField(child=serializers.CharField(), help_text="where to look it up: name -> address")
+
+    @staticmethod
+    def row(unit, annotator):
+        known = bench.dossier(unit, annotator)
+        hidden = known["open"] or known["blind"]
+        return DisputedSerializer.row(unit) | {
+            **{name: known[name] for name in ("blind", "open", "own")},
+            "url": unit.item.url,
+            "outcome": None if hidden else unit.label,
+            "votes": dict(known.get("votes", ())),
+            "judgments": [judgment for judgment, _ in known.get("judgments", ())],
+            "history": known.get("transitions", []),
+            "posts": known.get("posts", []),
+            "searches": dict(known["searches"]),
+        }
+
+
+# --- views
+
+
+@extend_schema(
+    operation_id="tasks_adjudication_list",
+    parameters=[WantedSerializer],
+    responses={200: WaitingListSerializer, **REFUSED},
+    summary="What waits for you as an adjudicator",
+    description="Units that you have judged as an annotator are not among them.",
+)
+@api_view(["GET"])
+@with_task("adjudicate")
+def waiting(request, annotator, task):
+    wanted = WantedSerializer(data=request.query_params)
+    wanted.is_valid(raise_exception=True)
+    pages = Paginator(adjudication.to_adjudicate(task, annotator, wanted.validated_data["language"]), PER_PAGE)
+    try:
+        page = pages.page(wanted.validated_data["page"])
+    except EmptyPage as error:
+        raise NotFound(f"There is no such page: the list has {pages.num_pages:,}.") from error
+    heads = task.kind.list_heads
+    units = [
+        # Of one that is checked blind there are no cells.
+        WaitingSerializer.row(unit) | {"blind": unit.blind, "told": dict(zip(heads, cells, strict=False))}
+        for unit, cells in adjudication.told(page)
+    ]
+    found = {
+        "waiting": adjudication.to_adjudicate(task, annotator).count(),
+        "for_others": adjudication.for_others(task, annotator),
+        "pages": pages.num_pages,
+        "units": units,
+    }
+    return Response(WaitingListSerializer(found).data)
+
+
+@extend_schema(
+    responses={200: DossierSerializer, **REFUSED},
+    summary="One unit, with all that an adjudicator may know of it",
+    description="It waits for an adjudicator, or one has decided it.",
+)
+@api_view(["GET"])
+@with_task("adjudicate")
+def dossier(request, annotator, task, unit):
+    found = get_object_or_404(adjudication.adjudicated(task), pk=unit)
+    return Response(DossierSerializer(DossierSerializer.row(found, annotator)).data)
+
+
+@extend_schema(
+    request=SettleSerializer,
+    responses={200: JudgmentSerializer, **REFUSED},
+    summary="Give a unit its label",
+    description="The same decision again returns the first; another one is refused until you have taken that back.",
+)
+@api_view(["POST"])
+@with_task("adjudicate")
+def settle(request, annotator, task, unit):
+    found, said = _decided(request, task, unit, SettleSerializer)
+    answer = adjudication.read_decision(task.kind, [said["label"]], said["reason"], said["comment"])
+    return Response(JudgmentSerializer(adjudication.settle(annotator, found.pk, answer)).data)
+
+
+@extend_schema(
+    request=DiscardSerializer,
+    responses={200: JudgmentSerializer, **REFUSED},
+    summary="Leave a unit out of the gold set, since it cannot be told",
+    description="The same decision again returns the first; another one is refused until you have taken that back.",
+)
+@api_view(["POST"])
+@with_task("adjudicate")
+def discard(request, annotator, task, unit):
+    found, said = _decided(request, task, unit, DiscardSerializer)
+    return Response(JudgmentSerializer(adjudication.discard(annotator, found.pk, said["reason"], said["comment"])).data)
+
+
+def _decided(request, task, unit, serializer):
+    """The unit, if adjudicators may see it, and what was sent of it."""
+    found = get_object_or_404(adjudication.adjudicated(task), pk=unit)
+    said = serializer(data=request.data)
+    said.is_valid(raise_exception=True)
+    return found, said.validated_data
+
+
+@extend_schema(
+    request=None,
+    responses={204: None, **REFUSED},
+    summary="Take your decision back",
+    description="The unit waits for an adjudicator again.",
+)
+@api_view(["POST"])
+@with_task("adjudicate")
+def unsettle(request, annotator, task, unit):
+    get_object_or_404(task.units, pk=unit)
+    adjudication.unsettle(annotator, unit)
+    return Response(status=204)
+
+
+urlpatterns = [
+    path("", waiting, name="api-adjudication"),
+    path("<int:unit>/", dossier, name="api-dossier"),
+    path("<int:unit>/settle/", settle, name="api-settle"),
+    path("<int:unit>/discard/", discard, name="api-discard"),
+    path("<int:unit>/unsettle/", unsettle, name="api-unsettle"),
+]
