@@ -1,25 +1,48 @@
-"""Settings, the same file everywhere; what differs between installations comes from the environment.
+"""Settings, the same file everywhere; differences between installations come from the environment.
 
-Every variable is listed with its meaning in deploy/env.example. With none set this is a safe single-machine
-installation: debug off, SQLite, all state under var/, answering on localhost only.
+Every variable is listed with its meaning in deploy/env.example. If none is set, this is a safe single-machine
+installation: debug off, SQLite, all state in one folder, answering on localhost only.
 """
 
 import os
 import secrets
 import zoneinfo
 from pathlib import Path
+from urllib.parse import quote
 
 import dj_database_url
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from corpora.checkout import IN_CHECKOUT
+from corpora.version import VERSION
+
 BASE_DIR = Path(__file__).resolve().parent.parent
-# Corpora, the embedded database and the installation's keys.
-DATA_DIR = Path(os.environ.get("ASSAY_DATA_DIR", BASE_DIR / "var")).resolve()
+
+
+def data_dir() -> Path:
+    """Where corpora, the embedded database and the installation's keys are.
+
+    A checkout has a folder of its own. What pip installed keeps its data where programs keep a user's: so every command
+    finds them, whichever folder it is run in.
+    """
+    if chosen := os.environ.get("ASSAY_DATA_DIR"):
+        return Path(chosen).resolve()
+    if IN_CHECKOUT:
+        return BASE_DIR / "var"
+    try:
+        return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser().resolve() / "assay"
+    except RuntimeError as error:
+        raise ImproperlyConfigured("There is no home directory for the data. Set ASSAY_DATA_DIR.") from error
+
+
+DATA_DIR = data_dir()
 
 
 def installation_key(name: str) -> str:
-    """The environment's NAME, else a key made once and kept in the data directory, readable by its owner."""
+    """The environment's NAME, else a key that is made once and kept in the data directory, readable only by
+    its owner.
+    """
     if value := os.environ.get(f"ASSAY_{name}"):
         return value
     path = DATA_DIR / name.lower()
@@ -27,14 +50,14 @@ def installation_key(name: str) -> str:
         return _kept_key(path)
     except OSError as error:
         raise ImproperlyConfigured(
-            f"The data directory {DATA_DIR} cannot be used: {error.strerror}. Set ASSAY_DATA_DIR to one that can."
+            f"The data directory {DATA_DIR} cannot be used: {error.strerror}. Set ASSAY_DATA_DIR to a usable directory."
         ) from error
 
 
 def _kept_key(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and linked into place: of two processes that start together, one wins and both read it.
+        # Written beside and linked into place: if two processes start together, one wins and both read its key.
         draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(50))
@@ -59,10 +82,13 @@ SECRET_KEY = installation_key("SECRET_KEY")
 AUTHOR_KEY = installation_key("AUTHOR_KEY")
 
 DEBUG = flag("ASSAY_DEBUG")
+HOSTS_ASSUMED = "ASSAY_HOSTS" not in os.environ
 ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").replace(",", " ").split()
 HTTPS = flag("ASSAY_HTTPS")
-# Where people reach the site, for what is printed outside of any request.
-SITE = os.environ.get("ASSAY_SITE") or (f"https://{ALLOWED_HOSTS[0]}" if HTTPS else "http://localhost:8000")
+# The address of the site, for what is printed outside any request.
+SITE = os.environ.get("ASSAY_SITE", "").rstrip("/")
+SITE_ASSUMED = not (SITE or HTTPS)
+SITE = SITE or (f"https://{ALLOWED_HOSTS[0]}" if HTTPS else "http://localhost:8000")
 if not SITE.startswith(("https://", "http://")):
     raise ImproperlyConfigured(f"ASSAY_SITE is {SITE!r}; begin it with https:// or http://.")
 
@@ -118,7 +144,7 @@ TEMPLATES = [
 
 
 def database() -> dict:
-    url = os.environ.get("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'assay.sqlite3'}"
+    url = os.environ.get("DATABASE_URL") or f"sqlite:///{quote(str(DATA_DIR / 'assay.sqlite3'))}"
     schemes = ("sqlite:///", "postgres://", "postgresql://")
     if not url.startswith(schemes):
         raise ImproperlyConfigured(
@@ -137,7 +163,7 @@ def database() -> dict:
             "timeout": 30,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
         }
-        # A file, as in life: threads of a test share it as workers do.
+        # A file, as in real use: a test's threads share it as workers do.
         config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     return config
 
@@ -156,10 +182,12 @@ CSRF_FAILURE_VIEW = "annotate.pages.middleware.csrf_failure"
 
 TIME_ZONE = os.environ.get("ASSAY_TIME_ZONE", "UTC")
 if TIME_ZONE not in zoneinfo.available_timezones():
-    raise ImproperlyConfigured(f"ASSAY_TIME_ZONE is {TIME_ZONE!r}, no name of a time zone such as Europe/Berlin.")
+    raise ImproperlyConfigured(
+        f"ASSAY_TIME_ZONE is {TIME_ZONE!r}, which is not the name of a time zone such as Europe/Berlin."
+    )
 
 STATIC_URL = "static/"
-# Served from the packages themselves: no collectstatic step that could be forgotten.
+# Static files are served from the packages themselves, so that no collectstatic step can be forgotten.
 WHITENOISE_USE_FINDERS = True
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
@@ -192,8 +220,9 @@ REST_FRAMEWORK = {
 REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Token"}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
-    "DESCRIPTION": "The annotator's queue: take a unit, judge or skip it, undo, and see how far the queue is.",
-    "VERSION": "1",
+    "DESCRIPTION": "The annotator's queue: take a unit, judge or skip it, undo, and see how far the queue is. And the "
+    "adjudicator's list: what waits, one unit with what is known of it, and the decision.",
+    "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

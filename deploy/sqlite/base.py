@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
-# Statements that never write. Anything else outside a transaction takes the lock for its own duration.
+# Statements that never write. Any other statement outside a transaction takes the lock for its own duration.
 READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
 
