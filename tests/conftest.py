@@ -1,32 +1,64 @@
 """What every test stands on: its own data folder and database file, and a browser where one is asked for.
 
+    --part sqlite                        pure tests, those in a browser or of the program as a whole, those of ON_BOTH
+    --part postgresql                    all others of the database, and those of ON_BOTH
     @pytest.mark.postgres_only           the test needs row locks; on SQLite it is skipped
-    @pytest.mark.sqlite_only             the mirror; `make test` runs both
+    @pytest.mark.sqlite_only             the mirror; `make test` runs both parts
     def test(page, live_server): ...     a page in Chromium; fails if the page logged an error
     @pytest.mark.page(viewport={"width": 375, "height": 667}, color_scheme="dark")      how that page looks
 
 ASSAY_REQUIRE_ALL=1 (set in CI) turns every skip that comes from the machine into a failure.
 """
 
+import copy
+import itertools
 import os
 import shutil
+import signal
 import sqlite3
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
+import hypothesis
 import psycopg
 import pytest
+from django.apps import apps
 from django.conf import settings as django_settings
-from django.test import Client
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.test import Client, TransactionTestCase, override_settings
 
 from corpora.core.languages import LANGUAGES
+from tests.together import HANGS
 
 REQUIRE_ALL = os.environ.get("ASSAY_REQUIRE_ALL") == "1"
 ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
+# Of the tests of the database, those that run on SQLite as well as on PostgreSQL: what is about constraints, locks,
+# the queue, judging, import and export, and a run from end to end. All others would prove the same twice.
+ON_BOTH = """
+    test_audit_races test_auditing test_constraints test_deleting test_deleting_races test_export test_exported_set
+    test_file_formats test_http_load test_import_corpus test_judging test_judgment_import test_late_answers
+    test_listing test_opening test_pausing test_pausing_at_once test_posts_of_a_corpus test_predictors test_queue
+    test_races test_record_manifest test_record_routing test_record_rows test_record_splits test_routing test_sheet
+    test_sheet_races test_statements test_trials test_trials_at_once test_trials_by_api test_versions_of_guidelines
+    test_voiding test_who_is_tested test_whole_run
+""".split()  # noqa: SIM905 - a list of words is read more easily than one of strings
+# Files of corpora, and the program as it is called, shown and installed, which is on SQLite: there the database itself
+# is not the matter, as with the browser.
+OF_THE_PROGRAM = ("tests.corpora.", "tests.docs.", "tests.inputs.", "tests.test_notebook", "tests.test_package")
+# Their tests are few and long. They come first, so that to the end there is work to share among the workers.
+LONG = ("tests.test_", "tests.docs.test_tutorial", "tests.docs.test_how_to", "tests.inputs.test_signals")
 OTHER_DATABASE = {
     "postgres_only": "needs PostgreSQL: row locks",
     "sqlite_only": "needs SQLite: its queue of writers",
 }
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# A clock that a test can move on: tests/annotate/hands.py.
+CLOCK = """
+window.skippedMs = 0;
+const now = performance.now.bind(performance);
+performance.now = () => now() + window.skippedMs;
+"""
+# The first has no windows, and makes a page in a third of the time that the others take.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 BROWSER_ARGUMENTS = [
     "--headless=new",
     "--disable-gpu",
@@ -39,7 +71,17 @@ BROWSER_ARGUMENTS = [
 ]
 
 
+def pytest_addoption(parser):
+    parser.addoption("--part", choices=("sqlite", "postgresql"), help="what `make test` runs on this database")
+
+
 def pytest_configure(config):
+    # No machine is too slow; and where all must pass, every run tries the same examples.
+    slow = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile("ours", deadline=None, suppress_health_check=slow, derandomize=REQUIRE_ALL)
+    hypothesis.settings.load_profile("ours")
+    # In the background of a shell it is ignored, and what tests start would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, reason in OTHER_DATABASE.items():
         config.addinivalue_line("markers", f"{name}: {reason}")
     config.addinivalue_line("markers", "page(**options): options of the browser context behind `page`")
@@ -53,13 +95,31 @@ def pytest_report_header():
         return f"database: PostgreSQL {connection.info.parameter_status('server_version')}"
 
 
-def pytest_collection_modifyitems(items):
+def _of_part(item, part):
+    is_pure = "_django_db_helper" not in item.fixturenames and not item.get_closest_marker("django_db")
+    name = item.module.__name__
+    if name.rpartition(".")[2] in ON_BOTH and not is_pure and "browser" not in item.fixturenames:
+        return True
+    return (part == "sqlite") == (is_pure or "browser" in item.fixturenames or name.startswith(OF_THE_PROGRAM))
+
+
+def _commits(item):
+    marker = item.get_closest_marker("django_db")
+    is_marked = marker is not None and marker.kwargs.get("transaction")
+    return is_marked or {"live_server", "transactional_db"}.intersection(item.fixturenames)
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in filter(_commits, items):
+        item.fixturenames.insert(0, "_ends_as_migrated")
     name = "sqlite_only" if ON_POSTGRES else "postgres_only"
-    for item in items:
+    part = config.getoption("part")
+    kept = [item for item in items if not part or (_of_part(item, part) and not item.get_closest_marker(name))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    for item in kept:
         if item.get_closest_marker(name):
             item.add_marker(pytest.mark.skip(reason=OTHER_DATABASE[name]))
-    # Browser tests last: while Playwright runs, Django's guard against the event loop is off (see `browser`).
-    items.sort(key=lambda item: "browser" in item.fixturenames)
+    items[:] = sorted(kept, key=lambda item: not item.module.__name__.startswith(LONG))
 
 
 def _refuse_skip(report):
@@ -94,11 +154,53 @@ def django_db_modify_db_settings(django_db_modify_db_settings, tmp_path_factory)
         django_settings.DATABASES["default"]["TEST"]["NAME"] = str(path)
 
 
+@pytest.fixture(scope="session")
+def _migrated(django_db_setup, django_db_blocker):
+    """table: the rows that the migrations put into it. Django's own copy belongs to a connection, and a worker has
+    another one as soon as its browser has begun an event loop.
+    """
+    tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        found = {table: cursor.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
+    return {table: rows for table, rows in found.items() if rows}
+
+
+@pytest.fixture
+def _ends_as_migrated(_migrated, monkeypatch):
+    """A test that commits empties all tables at its end, and puts back at once what any test may begin with."""
+
+    def empty_and_put_back(self):
+        call_command("flush", verbosity=0, interactive=False, reset_sequences=False, inhibit_post_migrate=True)
+        with transaction.atomic(), connection.cursor() as cursor:
+            for table, rows in _migrated.items():
+                cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)
+
+    monkeypatch.setattr(TransactionTestCase, "_fixture_teardown", empty_and_put_back)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _swept(django_db_blocker):
+    """What tests rolled back still lies in PostgreSQL's tables, and every later test would read past it."""
+    if ON_POSTGRES and connection.connection is not None:
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute("VACUUM")
+
+
+@pytest.fixture(scope="session")
+def _data_dirs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def data_dir(settings, tmp_path):
-    """Corpora and exports of a test go where nobody looks."""
-    settings.DATA_DIR = tmp_path / "var"
-    settings.DATA_DIR.mkdir()
+def _own_data(settings, _data_dirs):
+    """Corpora and exports of a test go where nobody looks; the folder is made when it is written to."""
+    settings.DATA_DIR = next(_data_dirs)
+
+
+@pytest.fixture
+def data_dir(settings):
+    settings.DATA_DIR.mkdir(exist_ok=True)
     return settings.DATA_DIR
 
 
@@ -107,10 +209,48 @@ def _no_language_stays_added(monkeypatch):
     monkeypatch.setattr(LANGUAGES, "known", LANGUAGES.known)
 
 
+# The real hasher takes a fifth of a second a person, which is its purpose, but not a test's.
+QUICK_PASSWORDS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture(autouse=True)
 def quick_passwords(settings):
-    """The real hasher takes a fifth of a second a person, which is its purpose, but not a test's."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.PASSWORD_HASHERS = QUICK_PASSWORDS
+
+
+@pytest.fixture(scope="module")
+def make_world(django_db_setup, django_db_blocker, tmp_path_factory):
+    """make_world(make, *arguments) makes what all tests of a module begin with, once, and returns a function that gives
+    each test its own: the data folder copied, what `make` returned copied, the database rolled back after the test.
+
+    A module whose tests commit, as those in a browser do, can have none.
+    """
+    with ExitStack() as stack:
+
+        def make_once(make, *arguments):
+            folder = tmp_path_factory.mktemp("world")
+            with django_db_blocker.unblock():
+                stack.enter_context(_rolled_back(django_db_blocker))
+                with override_settings(DATA_DIR=folder, PASSWORD_HASHERS=QUICK_PASSWORDS):
+                    made = make(*arguments)
+
+            def begin(data_dir):
+                shutil.copytree(folder, data_dir, dirs_exist_ok=True)
+                return copy.deepcopy(made)
+
+            return begin
+
+        yield make_once
+
+
+@contextmanager
+def _rolled_back(blocker):
+    atomic = transaction.atomic()
+    atomic.__enter__()
+    yield
+    with blocker.unblock():
+        transaction.set_rollback(True)
+        atomic.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +259,7 @@ def browser():
 
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        pytest.skip("no browser was found; install the Debian package chromium")
+        pytest.skip("no browser was found; install the Debian package chromium-headless-shell")
     arguments = [*BROWSER_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with ExitStack() as stack:
         try:
@@ -155,6 +295,8 @@ def new_page(browser, live_server, console_errors):
 
     def make(user=None, **options):
         context = browser.new_context(base_url=live_server.url, **options)
+        context.set_default_timeout(HANGS * 1000)
+        context.add_init_script(CLOCK)
         contexts.append(context)
         if user is not None:
             client = Client()

@@ -1,7 +1,8 @@
 """Run a command against a PostgreSQL server made for it: `python -m tests.postgres pytest`.
 
 The server lives in a temporary folder, listens on a socket there and nowhere else, and is gone when the
-command ends, however it ends. It trades safety for speed; keep nothing in it.
+command ends, however it ends. It trades safety for speed; keep nothing in it. Nothing in it gathers statistics by
+itself, since those of one test's rows would mislead the plans of the next.
 """
 
 import os
@@ -23,6 +24,8 @@ max_connections = 200
 fsync = off
 synchronous_commit = off
 full_page_writes = off
+jit = off
+autovacuum = off
 """
 
 

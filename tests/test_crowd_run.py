@@ -34,7 +34,7 @@ GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_poo
 
 
 @pytest.fixture
-def world(tmp_path, django_db_serialized_rollback, transactional_db):
+def world(tmp_path, transactional_db):
     """A task of qa_match that guards itself in every way, from files by the commands."""
     made = World(records({WORK: UNITS, PRACTICE: 2, TEST: 12, QUEUE: GUARD.gold_pool}, SEED), SEED, skipped=0.1)
     corpus, gold = benchmark.write_records(made, tmp_path)

@@ -9,14 +9,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # From the ground up; what stands on one line stands side by side, and does not know of one another.
 FLOORS = (
-    ("corpora", "annotate.core"),
+    ("corpora", "annotate.core", "annotate.endings"),
     ("annotate.kinds",),
     ("annotate.models", "annotate.reports"),
-    ("annotate.quality",),
+    ("annotate.quality", "annotate.manual"),
     ("annotate.work", "annotate.goldsets"),
     ("annotate.evaluation",),
     ("annotate.actions",),
-    ("annotate.pages",),
+    ("annotate.notebook", "annotate.pages", "annotate.program"),
     ("annotate.management",),
 )
 # Where Django looks for what stands elsewhere.

@@ -206,3 +206,35 @@ def test_every_variable_that_the_settings_read_is_explained():
     names |= {f"ASSAY_{name}" for name in re.findall(r'installation_key\("(\w+)"\)', settings)}
     example = (ROOT / "deploy" / "env.example").read_text(encoding="utf-8")
     assert names == {"DATABASE_URL", *re.findall(r"^#?(ASSAY_[A-Z_]+)=", example, re.MULTILINE)}
+
+
+# English that makes a reader stop: "who" without somebody before it, and archaic turns.
+STUMBLES = re.compile(
+    r"\b(?:for|of|by|to|from|than|if|where|like) who\b"
+    r"|(?:^|[.;] )Who (?:is|has|gives|guesses|always|never|cannot)\b"
+    r"|\b(?:has|have|had) not the\b|\bhas them not\b|\bcounts? (?:no more|for nothing)\b|\bso the others\b"
+)
+
+
+def prose(path):
+    """The texts of a file with their lines: of Python its comments and its strings, of a template every line."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.lineno, " ".join(node.value.split())
+    for number, line in enumerate(source.splitlines(), 1):
+        if path.suffix != ".py" or "#" in line:
+            yield number, line
+
+
+def test_no_sentence_has_a_who_without_somebody_before_it():
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {stumble.group()}"
+        for path in committed_files()
+        if path.relative_to(ROOT).parts[0] in ("annotate", "corpora", "deploy")
+        and path.suffix in (".py", ".html", ".sql")
+        for number, text in prose(path)
+        if (stumble := STUMBLES.search(text))
+    ]
+    assert found == []

@@ -1,4 +1,4 @@
-"""The operations of annotators as tests call them: with the person and the task, each under a permit of its own."""
+"""The operations of annotators as tests call them: with the person and the task, each under its own permit."""
 
 from annotate.kinds import KINDS
 from annotate.kinds.options import OPTIONS

@@ -15,7 +15,7 @@ from annotate.quality.guidelines import add_first
 from annotate.work import opening
 from annotate.work.entering import add_units
 from corpora.models import Corpus, Draw, Item
-from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
+from tests.annotate.corpus import demo_corpus, prelabelled, small  # noqa: F401 - fixtures
 from tests.annotate.hands import at_work  # noqa: F401 - fixture
 
 LONG = "a text that is long enough for agreement to count, number {}"
@@ -33,28 +33,32 @@ DISPUTED = ("de en", "en de", "de")
 AGREED = ("de", "de", "de")
 
 
+def make_person(username, languages="", **fields):
+    user = User.objects.create_user(username, password="a long password")
+    annotator = Annotator.objects.create(user=user, **fields)
+    for word in languages.split():
+        code, _, level = word.partition(":")
+        AnnotatorLanguage.objects.create(annotator=annotator, language=code, level=int(level or 5))
+    return annotator
+
+
 @pytest.fixture
 def person(db):
     """person("ann", "de:5 en:4", adjudicates=True) makes an annotator who can log in."""
+    return make_person
 
-    def make(username, languages="", **fields):
-        user = User.objects.create_user(username, password="a long password")
-        annotator = Annotator.objects.create(user=user, **fields)
-        for word in languages.split():
-            code, _, level = word.partition(":")
-            AnnotatorLanguage.objects.create(annotator=annotator, language=code, level=int(level or 5))
-        return annotator
 
-    return make
+def make_manager():
+    return User.objects.create_superuser("manager", password="a long password")
 
 
 @pytest.fixture
 def manager(db):
-    return User.objects.create_superuser("manager", password="a long password")
+    return make_manager()
 
 
 def stored_task(name, kind, fields):
-    """A task of a kind with its own options; fields: of the task, and those of its options that are to differ."""
+    """A task of a kind with its own options; fields: the task's fields, and those of its options that differ."""
     defaults = {option: OPTIONS[option].default for option in kind.options} | dict(kind.defaults)
     known = {name: value for name, value in fields.items() if name not in OPTIONS}
     task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, **({"title": kind.title} | known))
@@ -65,9 +69,8 @@ def stored_task(name, kind, fields):
     return task
 
 
-@pytest.fixture
-def make_task(db):
-    """make_task([DISPUTED, AGREED], redundancy=3) opens a task with a unit for each entry.
+def task_maker():
+    """make([DISPUTED, AGREED], redundancy=3) opens a task with a unit for each entry.
 
     An entry is the three rankings, or a dict of an Item's fields with votes among them. With asked="de" the task asks
     "Is this German?" of posts drawn by the precision design; decoys=2 makes decoys of the last two.
@@ -111,8 +114,13 @@ def make_task(db):
 
 
 @pytest.fixture
-def make_records_task(db):
-    """make_records_task("qa_match", 4, gold={"queue": ["1", "0"]}) opens a task with so many records a language.
+def make_task(db):
+    return task_maker()
+
+
+def records_task_maker():
+    """make("qa_match", 4, gold={"queue": ["1", "0"]}) opens a task with this many records in each
+    language.
 
     gold: purpose -> labels, one gold answer each, in every language. The text of a record tells its number.
     """
@@ -162,8 +170,13 @@ def make_records_task(db):
     return make
 
 
+@pytest.fixture
+def make_records_task(db):
+    return records_task_maker()
+
+
 def extend_by(monkeypatch, task, added, before=lambda: None):
-    """Have the next extension of a task draw items with these fields; before is called when it stores them."""
+    """Have the next extension of a task draw items with these fields; before is called when they are stored."""
 
     def record(sample):
         before()
@@ -182,7 +195,7 @@ def extend_by(monkeypatch, task, added, before=lambda: None):
 
 @pytest.fixture
 def judged():
-    """judged(annotator, unit, "de") stores an answer as it would stand there, past the operations: for reading."""
+    """judged(annotator, unit, "de") stores an answer as an operation would, without one: for tests that only read."""
 
     def make(annotator, unit, label="de", **fields):
         now = timezone.now()

@@ -3,6 +3,7 @@
 The detectors take seconds, so they read it once in a run; each test that asks for `demo_corpus` has a copy.
 """
 
+import json
 import shutil
 
 import pytest
@@ -10,7 +11,7 @@ from django.conf import settings as django_settings
 from django.core.management import call_command
 from django.test import override_settings
 
-from annotate.management.commands.demo import LICENCE, SOURCE
+from annotate.management.demo import LICENCE, SOURCE
 from corpora.models import Corpus
 
 NAME = "demo"
@@ -36,3 +37,37 @@ def prelabelled(django_db_setup, django_db_blocker, tmp_path_factory):
 def demo_corpus(prelabelled, data_dir, db):
     shutil.copytree(prelabelled, data_dir, dirs_exist_ok=True)
     return Corpus.objects.create(name=NAME)
+
+
+# --- a small one, for exports
+
+SMALL = "small"
+SMALL_SOURCE = "lingua-py; “quoted”, and 'so'"
+# Texts that are hard on file formats; the first is there twice, and people judge it.
+HARD = [
+    ("twice-1", "haha ok\tlol\nsecond line"),
+    ("twice-2", "haha ok\tlol\nsecond line"),
+    ("rtl", "שלום עולם, \u202eזה טקסט עם כיוון הפוך"),
+    ("emoji", "👩‍👩‍👧 \u2028 \u0085 \x0b ünï"),
+    ("=cmd()", '"quoted", \\backslash\\, {{ template }}, <b>&amp;'),
+]
+
+
+@pytest.fixture(scope="session")
+def small(django_db_setup, django_db_blocker, tmp_path_factory):
+    """A data folder with a corpus of some sixty posts and the real detectors' votes."""
+    folder = tmp_path_factory.mktemp("small")
+    posts = folder / "posts.jsonl"
+    with open(POSTS, encoding="utf-8") as source:
+        lines = [next(source) for _ in range(60)]
+    hard = [
+        {"id": key, "text": text, "author": "somebody_q", "url": f"https://example.org/{n}"}
+        for n, (key, text) in enumerate(HARD)
+    ]
+    posts.write_text("".join(lines) + "".join(json.dumps(post) + "\n" for post in hard), encoding="utf-8")
+    data = folder / "var"
+    with override_settings(DATA_DIR=data), django_db_blocker.unblock():
+        call_command("import_corpus", SMALL, str(posts), licence="CC BY 4.0", source=SMALL_SOURCE)
+        call_command("prelabel", SMALL, processes=1)
+        Corpus.objects.all().delete()
+    return data

@@ -1,4 +1,4 @@
-"""Who may ask for what: every address of the site, by every kind of person; and what an answer never tells."""
+"""Access: every address of the site, asked for by every kind of person; and what an answer never tells."""
 
 import json
 import re
@@ -12,15 +12,14 @@ from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Annotator, Judgment, Task, Trial
+from annotate.models import Annotator, Judgment, Trial
 from annotate.quality.qualification import next_question
 from annotate.work import accounts
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take, take_sheet
 from tests.annotate.acts import answer, begin
-from tests.annotate.conftest import DISPUTED
-from tests.annotate.hands import sent
+from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
 
 # Nobody; an account that is not an annotator's; the annotator whose lease, judgment and token the request names;
 # another annotator; an adjudicator, whose settled unit it names; a manager, who is no annotator.
@@ -60,12 +59,20 @@ PAGES = {
     "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
+    # The documentation holds no secret: it is for everybody who can reach the site.
+    **dict.fromkeys(["docs", "docs-page", "docs-file"], ((200,) * 6, (405,) * 6)),
     "favicon.ico": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
 }
 API = {
     "api-docs": ((200, 200, 200, 200, 200, 200), (405, 405, 405, 405, 405, 405)),
     "api-schema": ((200, 200, 200, 200, 200, 200), (405, 405, 405, 405, 405, 405)),
     "api-tasks": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
+    "api-task": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
+    "api-adjudication": ((401, 403, 403, 403, 200, 403), (401, 405, 405, 405, 405, 405)),
+    "api-dossier": ((401, 403, 403, 403, 200, 403), (401, 405, 405, 405, 405, 405)),
+    "api-settle": ((401, 405, 405, 405, 405, 405), (401, 403, 403, 403, 200, 403)),
+    "api-discard": ((401, 405, 405, 405, 405, 405), (401, 403, 403, 403, 200, 403)),
+    "api-unsettle": ((401, 405, 405, 405, 405, 405), (401, 403, 403, 403, 204, 403)),
     "api-progress": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
     "api-next": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 200, 403)),
     "api-undo": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 409, 403)),
@@ -101,7 +108,8 @@ FORMS = (
 class World:
     """A task in the middle of its work, and for each address the arguments and the fields that name Ann's things."""
 
-    def __init__(self, make_task, make_records_task, person, manager):
+    def __init__(self):
+        make_task, person, manager = task_maker(), make_person, make_manager()
         self.task = task = make_task([DISPUTED] * 7, rounds=1)
         ann, bea = person("ann", "de"), person("bea", "de")
         ada = person("ada", adjudicates=True)
@@ -116,7 +124,7 @@ class World:
         lease = take(ann, task)
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
-        crowd = make_records_task(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
+        crowd = records_task_maker()(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
         practice = begin(ann, crowd, "de", Trial.PRACTICE)
         answer(ann, next_question(practice).pk, "1")
         question = next_question(begin(ann, crowd, "de", Trial.TEST))
@@ -138,13 +146,17 @@ class World:
             "adjudication": [task.name],
             "adjudicate": [task.name, self.waiting.pk],
             "unsettle": [task.name, settled.pk],
-            **{name: [task.name] for name in ("api-progress", "api-next", "api-undo")},
+            **{name: [task.name] for name in ("api-task", "api-progress", "api-next", "api-undo", "api-adjudication")},
+            **{name: [task.name, self.waiting.pk] for name in ("api-dossier", "api-settle", "api-discard")},
+            "api-unsettle": [task.name, settled.pk],
             **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-release")},
             "api-qualification": [crowd.name],
             **{name: [crowd.name, "de"] for name in ("api-practise", "api-test", "qualification")},
             **{f"qualification-{name}": [crowd.name, "de"] for name in ("practice", "test", "answer")},
             "api-answer": [question.pk],
             "admin:annotate_task_reroute": [task.pk],
+            "docs-page": ["reference/commands"],
+            "docs-file": ["reference/commands.md"],
         }
         self.fields = {
             "login": {"username": "ann", "password": "wrong"},
@@ -157,6 +169,8 @@ class World:
             "adjudicate": {"label": "de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "api-judge": {"label": "de"},
+            "api-settle": {"label": "de", "reason": "I read the language"},
+            "api-discard": {"reason": "nothing found"},
             "api-answer": {"label": "1"},
             "qualification-answer": {"question": question.pk, "answer": "1"},
         }
@@ -186,9 +200,14 @@ class World:
         return tuple(found)
 
 
+@pytest.fixture(scope="module")
+def begin_world(make_world):
+    return make_world(World)
+
+
 @pytest.fixture
-def world(make_task, make_records_task, person, manager):
-    return World(make_task, make_records_task, person, manager)
+def world(begin_world, data_dir, db):
+    return begin_world(data_dir)
 
 
 def addresses(patterns):
@@ -215,7 +234,7 @@ def test_the_admin_is_the_managers(world):
 
 
 def test_nobody_is_sent_to_the_login_and_back(world):
-    for name in set(PAGES) - {"login", "logout", "invite", "favicon.ico"}:
+    for name in set(PAGES) - {"login", "logout", "invite", "docs", "docs-page", "docs-file", "favicon.ico"}:
         assert world.client("nobody").get(world.address(name)).url == f"/login/?next={world.address(name)}", name
 
 
@@ -248,10 +267,14 @@ def test_a_form_without_the_token_against_forged_requests_is_refused(world):
 
 
 def test_the_api_with_a_session_asks_for_that_token_too(world):
-    client = world.client("ann", enforce_csrf_checks=True)
-    for name, (_, posted) in API.items():
-        if posted[2] != 405:
-            assert world.send(client, "POST", name).status_code == 403, name
+    tried = set()
+    for who in ("ann", "ada"):
+        client = world.client(who, enforce_csrf_checks=True)
+        for name, (_, posted) in API.items():
+            if posted[WHO.index(who)] not in (403, 405):
+                assert world.send(client, "POST", name).status_code == 403, (who, name)
+                tried.add(name)
+    assert tried == {name for name, (_, posted) in API.items() if posted[WHO.index("ada")] != 405}
 
 
 def policy(response):
@@ -342,10 +365,11 @@ def keys(value):
 
 JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
-LEASE = {"id", "text", "language", "fields", "asked", "answers", "names", "autonyms", "expires_at"}
+LEASE = {"id", "text", "language", "fields", "asked", "expires_at"}
 TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
+OFFERED = {"label", "asked", "name", "names", "autonym"}
 STANDING = {"language", "state", "version", "guidelines", "tries_left"}
-QUESTION = {"id", "number", "of", "fields", "answers"}
+QUESTION = {"id", "number", "of", "fields"}
 ANSWERED = {"accepted", "right", "label", "explanation", "result"}
 RESULT = {"kind", "passed", "right", "asked", "needed", "missed"}
 NEXT = {"lease": LEASE, "why": None}
@@ -356,6 +380,8 @@ def test_the_api_tells_exactly_this(world):
     *_, task = client.get("/api/v1/tasks/").json()
     assert set(task) == TASK
     assert set(task["progress"]) == set(world.send(client, "GET", "api-progress").json()) == PROGRESS
+    task = world.send(client, "GET", "api-task").json()
+    assert (set(task), *map(set, task["answers"])) == (TASK | {"answers"}, *[OFFERED] * len(world.task.labels), OFFERED)
     given = world.send(client, "POST", "api-next").json()
     assert {key: set(value) if isinstance(value, dict) else None for key, value in given.items()} == NEXT
     assert set(world.send(client, "POST", "api-judge").json()) == JUDGMENT
@@ -374,9 +400,15 @@ def test_the_api_tells_exactly_this(world):
     assert (set(said), {name for name, value in said.items() if value is not None}) == (ANSWERED, {"accepted"})
 
 
-def test_the_schema_names_nothing_else(world):
-    text = Client().get("/api/v1/schema/?format=json").text
-    schemas = json.loads(text)["components"]["schemas"]
+ADJUDICATORS = {"Discard", "Dossier", "Move", "OtherPost", "Said", "Settle", "Waiting", "WaitingList"}
+
+
+def test_the_schema_names_nothing_else_to_annotators(world):
+    schema = json.loads(Client().get("/api/v1/schema/?format=json").text)
+    paths = {path: methods for path, methods in schema["paths"].items() if "/adjudication/" not in path}
+    schemas = {name: each for name, each in schema["components"]["schemas"].items() if name not in ADJUDICATORS}
+    text = json.dumps([paths, schemas])
+    assert not re.search(f'schemas/({"|".join(ADJUDICATORS)})"', text)
     assert {name: set(schema["properties"]) for name, schema in schemas.items() if "properties" in schema} == {
         "Answer": {"label", "reason", "comment", "active_seconds"},
         "Answered": ANSWERED,
@@ -384,6 +416,7 @@ def test_the_schema_names_nothing_else(world):
         "Lease": LEASE,
         "Missed": {"fields", "said", "label", "explanation"},
         "Next": {"lease", "why"},
+        "Offered": OFFERED,
         "Progress": PROGRESS,
         "Question": QUESTION,
         "Refusal": {"code", "detail"},
@@ -391,165 +424,11 @@ def test_the_schema_names_nothing_else(world):
         "Skip": {"active_seconds"},
         "Standing": STANDING,
         "Task": TASK,
+        "TaskInFull": TASK | {"answers"},
         "Trial": {"question", "result"},
         "TrialAnswer": {"label"},
     }
     assert not re.search("votes|visited|candidate|pseudonym|stage|round|redundancy|detector", text)
-
-
-def without_what_may_differ(html, lease):
-    html = re.sub(r'(name="csrfmiddlewaretoken" value=")\w+', r"\1", html)
-    return html.replace(f'name="lease" value="{lease}"', 'name="lease" value=""')
-
-
-def all_an_annotator_sees(task, annotator, answer="fr"):
-    """Every page and answer on the way of one unit, but for the form's token and the lease's number."""
-    client = Client()
-    client.force_login(annotator.user)
-    path = f"/tasks/{task.name}"
-    seen = [client.post(f"{path}/start/", headers={"HX-Request": "true"}).text]
-    lease = re.search(r'name="lease" value="(\d+)"', seen[0])[1]
-    seen.append(client.get(f"{path}/").text)
-    given = client.post(f"/api/v1{path}/next/").json()
-    assert str(given["lease"].pop("id")) == lease
-    assert given["lease"].pop("expires_at")
-    seen.append(json.dumps(given))
-    seen.append(client.post(f"{path}/judge/", {"lease": lease, **sent(answer)}, headers={"HX-Request": "true"}).text)
-    answers = client.get(f"{path}/answers/").text
-    answers = re.sub(r'name="judgment" value="\d+"|\d\d:\d\d:\d\d', "", answers)
-    seen += [answers, client.get("/").text, client.get(f"{path}/guidelines/").text]
-    seen = [without_what_may_differ(html, lease).replace(f"/{task.name}/", "/task/") for html in seen]
-    return [re.sub(rf"(<small>|· ){task.name}(</small>| ·)", r"\1task\2", html) for html in seen]
-
-
-def test_nothing_that_an_annotator_sees_depends_on_votes_queue_round_stage_or_other_people(make_task, person):
-    ann = person("ann", "de fr")
-    others = [person("bea", "de", adjudicates=True), person("cem", "de")]
-    plain = {"text": "the same text", "letters": 40}
-    alike = [
-        {"votes": ("de en", "en de", "de"), **plain},
-        {"votes": ("fr en", "en fr he", "fr"), **plain},
-        {"votes": ("he", "ar", "en"), "author": "a1b2", "url": "https://example.org/1", **plain},
-    ]
-    seen = []
-    for number, entry in enumerate(alike):
-        task = make_task([{"key": f"alike-{number}", **entry}], name=f"alike{number}", redundancy=2, skip_limit=3)
-        if number == 2:
-            task.units.update(language="fr", round=2, visited=["he", "fr"])
-        if number == 0:
-            judge(others[0], take(others[0], task).pk, Answer("en", comment="a comment of Bea's"))
-            task.rounds = 4
-            task.save()
-        seen.append(all_an_annotator_sees(task, ann))
-        Task.objects.filter(pk=task.pk).update(is_open=False)
-    for page, *others_of_it in zip(*seen, strict=True):
-        assert [page] * 2 == others_of_it
-
-
-AUDITED = {"votes": ("de", "de", "de"), "text": "the same text", "letters": 40}
-PLAIN = {"votes": DISPUTED, "text": "the same text", "letters": 40}
-
-
-def seen_alone(make_task, annotator, entry, answer, **fields):
-    """A task of one unit, and what the annotator sees of it: until the answer, when it is taken back, on a sheet."""
-    name = f"task{Task.objects.count()}"
-    task = make_task([{"key": name, **entry}], name=name, **fields)
-    found = all_an_annotator_sees(task, annotator, answer)
-    client = Client()
-    client.force_login(annotator.user)
-    for address in ("undo/", *(["sheet/start/"] if fields.get("asked") else [])):
-        page = client.post(f"/tasks/{name}/{address}", headers={"HX-Request": "true"}).text
-        lease = re.search(r'name="lease" value="(\d+)"', page)[1]
-        page = without_what_may_differ(page, lease).replace(f'-{lease}"', '-"').replace(f"/{name}/", "/task/")
-        found.append(page)
-    Task.objects.filter(pk=task.pk).update(is_open=False)
-    return task.units.get(), found
-
-
-@pytest.mark.parametrize("answer", ["de", "fr", "und mixed"])
-def test_an_audited_unit_is_like_any_other(make_task, person, answer):
-    ann = person("ann", "de fr")
-    kinds = [(PLAIN, {}), *((AUDITED, {"audit_least": 1, "audit_recheck": recheck}) for recheck in (0, 1))]
-    (plain, first), *others = [seen_alone(make_task, ann, entry, answer, **fields) for entry, fields in kinds]
-    assert [(plain.audited, plain.recheck)] + [(unit.audited, unit.recheck) for unit, _ in others] == [
-        (False, False),
-        (True, False),
-        (True, True),
-    ]
-    for _, pages in others:
-        assert pages == first
-
-
-@pytest.mark.parametrize("answer", ["de", "not-de", "und mixed"])
-def test_a_decoy_is_like_any_other_unit_one_by_one_and_on_a_sheet(make_task, person, answer):
-    ann = person("ann", "de")
-    (plain, first), (decoy, second) = [
-        seen_alone(make_task, ann, entry, answer, asked="de", decoys=decoys)
-        for entry, decoys in ((PLAIN, 0), (AUDITED, 1))
-    ]
-    assert (plain.known_answer, decoy.known_answer) == ("", "not-de")
-    assert second == first
-
-
-def test_whoever_verifies_sees_nothing_of_votes_others_or_known_answers(make_task, person):
-    ann, bea = person("ann", "de"), person("bea", "de")
-    task = make_task([DISPUTED] * 3, asked="de", decoys=1, redundancy=2)
-    for _ in range(3):
-        judge(bea, take(bea, task).pk, Answer("not-de", comment="a comment of Bea's"))
-    told = "\n".join(all_an_annotator_sees(task, ann, "de"))
-    client = Client()
-    client.force_login(ann.user)
-    told += client.post("/tasks/task/sheet/start/", headers={"HX-Request": "true"}).text
-    assert told.count('class="posts"') == 1
-    for word in (*stages.STAGES, "Bea", "langid", "cld2", "fasttext", "predictor", "decoy", "gold", "audit", "agreed"):
-        assert word not in told, word
-    assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())
-
-
-def two_records(make_records_task, annotator, *, hidden):
-    """A task that gives the annotator two records which say the same each time, the first of them a honeypot or not."""
-    for number in range(40):
-        name = f"{'hidden' if hidden else 'plain'}{number}"
-        gold = {"queue": ["1"], "test": ["0"], "practice": ["1"]} if hidden else {}
-        task = make_records_task("qa_match", 1 if hidden else 2, name=name, gold=gold, gold_share=0.5 if hidden else 0)
-        lease = take(annotator, task)
-        if lease.unit.honeypot == hidden:
-            break
-        # By the lot of its name, the honeypot would come second.
-        Task.objects.filter(pk=task.pk).update(is_open=False)
-    for unit, text in zip([lease.unit, *task.units.exclude(pk=lease.unit_id)], ("first", "second"), strict=True):
-        unit.item.fields = {"question": f"the {text}?", "passage": f"the {text}."}
-        unit.item.text = "\n".join(unit.item.fields.values())
-        unit.item.save()
-    return task
-
-
-@pytest.mark.parametrize("answer", ["1", "0"])
-def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
-    ann, bea, seen = person("ann", "en"), person("bea", "en"), []
-    for hidden in (False, True):
-        task = two_records(make_records_task, ann, hidden=hidden)
-        judge(bea, take(bea, task).pk, Answer("0", comment="a comment of Bea's"))
-        found = all_an_annotator_sees(task, ann, answer)
-        client = Client()
-        client.force_login(ann.user)
-        # taken back, then skipped, then gone through to the end
-        for address, fields in (("undo", {}), ("judge", {"skip": "1"}), ("judge", {"answer": "1"})):
-            lease = ann.leases.filter(unit__task=task, closed_at=None).first()
-            page = client.post(
-                f"/tasks/{task.name}/{address}/", {"lease": lease.pk, **fields}, headers={"HX-Request": "true"}
-            ).text
-            found.append(without_what_may_differ(page, "").replace(f"/{task.name}/", "/task/"))
-        found.append(json.dumps(client.get(f"/api/v1/tasks/{task.name}/progress/").json()))
-        seen.append([re.sub(r'name="lease" value="\d+"', "", page) for page in found])
-        Task.objects.filter(pk=task.pk).update(is_open=False)
-    for first, second in zip(*seen, strict=True):
-        assert first.splitlines() == second.splitlines()
-    told = "\n".join(seen[1])
-    assert told.count("the first?") > 3
-    for word in (*stages.STAGES, "Bea", "Because of", "honeypot", "gold", "known", "explanation"):
-        assert word not in told, word
-    assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())
 
 
 def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
@@ -563,36 +442,3 @@ def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
         assert annotator.pseudonym not in told
     for word in (*stages.STAGES, "langid", "cld2", "fasttext", "candidate"):
         assert word not in told, word
-
-
-# --- the home page
-
-
-def test_tasks_of_the_same_title_are_told_apart_by_their_names(make_task, person, client):
-    for name in ("july", "august"):
-        make_task([DISPUTED], name=name)
-    client.force_login(person("ann", "de").user)
-    home = client.get("/").text
-    assert re.findall(r"<h2>(.*?)</h2>", home) == [
-        f"Which language? <small>{name}</small>" for name in Task.objects.values_list("name", flat=True)
-    ]
-    assert "Which language? · july · " in client.get("/tasks/july/answers/").text
-    assert {str(task) for task in Task.objects.all()} == {"Which language? (july)", "Which language? (august)"}
-
-
-def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person, client):
-    task, both, ann = make_task([DISPUTED], rounds=1), person("both", "en", adjudicates=True), person("ann", "de")
-    client.force_login(both.user)
-    home = client.get("/").text
-    assert "<button>Start</button>" in home
-    assert 'class="button"' not in home
-    assert '<a href="/tasks/task/adjudication/">Nothing to adjudicate</a>' in home
-    skip(ann, take(ann, task).pk)
-    home = client.get("/").text
-    assert '<a class="primary" href="/tasks/task/adjudication/">Adjudicate 1</a>' in home
-    assert "Nothing to adjudicate" not in home
-    make_task([DISPUTED], name="more")
-    client.force_login(ann.user)
-    home = client.get("/").text
-    assert home.count('<button class="primary">Start</button>') == 1
-    assert "djudicat" not in home

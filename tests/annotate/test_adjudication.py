@@ -11,7 +11,7 @@ from annotate.work.pausing import lift, void
 from annotate.work.progress import undecidable
 from annotate.work.queue import release, take
 from tests.annotate.conftest import AGREED, DISPUTED
-from tests.annotate.hands import GRACE
+from tests.annotate.hands import let_guard_pass
 
 GERMAN = Answer("de", "I read the language")
 
@@ -95,7 +95,7 @@ def test_nobody_settles_what_they_have_judged(make_task, person):
 
 
 def test_who_took_their_judgment_back_may_settle(make_task, person):
-    """Then nothing of theirs stands on the unit."""
+    """Afterwards nothing of theirs stands on the unit."""
     task = make_task([DISPUTED], rounds=1)
     both, ann = person("both", "de", adjudicates=True), person("ann", "de")
     skip(both, take(both, task).pk)
@@ -262,7 +262,7 @@ def test_a_digit_settles_once_it_is_said_how_one_knows(skipped, ada, new_page):
     first, second = skipped(2).units.order_by("position")
     page = new_page(user=ada.user)
     page.goto(f"/tasks/task/adjudication/{first.pk}/")
-    page.wait_for_timeout(GRACE)
+    let_guard_pass(page)
     page.keyboard.press("g")  # no guidelines here
     page.keyboard.press("1")
     # The reason is asked for, and a digit in it is a digit.

@@ -1,4 +1,4 @@
-"""Whose answers count for the agreement of a task, and how it is told."""
+"""The answers that count for the agreement of a task, and how it is reported."""
 
 import json
 from io import StringIO
@@ -19,7 +19,7 @@ DISPUTED = ("de en", "en de", "de")
 
 @pytest.fixture
 def people(person):
-    """people(3) makes so many annotators."""
+    """people(3) makes three annotators."""
     return lambda count: [person(f"reader {n}", "en de fr") for n in range(count)]
 
 
@@ -132,7 +132,7 @@ def test_true_labels_measure_majority_and_model_and_those_of_no_unit_are_told(ma
     assert (measured["units"], measured["unknown"], measured["majority"]["value"]) == (3, 1, 0.5)
     assert report(task)["all"]["gold"] is None
     assert report(task, gold={})["all"]["gold"]["majority"]["value"] is None
-    with pytest.raises(UnknownLabel, match=r"is 'Good', which is none of the task's: 1, 0\."):
+    with pytest.raises(UnknownLabel, match=r"is 'Good', which is not one of the task's labels: 1, 0\."):
         report(task, gold={one.item.key: "Good"})
 
 
@@ -174,6 +174,15 @@ def test_a_task_without_answers_has_a_report_that_says_nothing(make_records_task
     assert whole["against_rest"] == whole["dawid_skene"]["differs"] == []
     assert second_opinions(fitted(task)) == {}
     assert told("agreement", task.name).startswith("Task crowd: no answer counts yet")
+
+
+def test_a_task_without_overlap_is_told_how_a_task_gets_one(make_task, people, judged):
+    task = make_task([DISPUTED], name="alone")
+    (reader,) = people(1)
+    judged(reader, task.units.get(), "de")
+    assert "--overlap-share" in told("agreement", task.name)
+    task = make_task([DISPUTED], name="overlap", overlap_share=0.5)
+    assert "no answer counts yet" in told("agreement", task.name)
 
 
 def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_records_task, people, judged, tmp_path):

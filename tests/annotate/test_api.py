@@ -1,8 +1,11 @@
 import json
+import os
 import re
+import subprocess
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 from knox.models import AuthToken
@@ -13,21 +16,10 @@ from annotate.models import Judgment, Lease
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.programs import Program
 
 
-class Program:
-    """A client that speaks JSON in the name of an annotator."""
-
-    def __init__(self, client, annotator):
-        self.client = client
-        self.headers = {"Authorization": f"Token {AuthToken.objects.create(annotator.user)[1]}"}
-
-    def get(self, path):
-        return self.client.get(f"/api/v1/{path}", headers=self.headers)
-
-    def post(self, path, **said):
-        return self.client.post(f"/api/v1/{path}", said, content_type="application/json", headers=self.headers)
-
+class Worker(Program):
     def next(self):
         return self.post("tasks/task/next/").json()["lease"]
 
@@ -39,7 +31,7 @@ def ann(person):
 
 @pytest.fixture
 def program(client, ann):
-    return Program(client, ann)
+    return Worker(client, ann)
 
 
 def refusal(response):
@@ -93,26 +85,35 @@ def test_the_whole_way(make_task, program):
     ]
 
 
-def test_each_unit_says_what_is_asked_and_what_may_be_answered(make_task, program):
+def answers_to(task, lease):
+    """What may be answered to a unit, as the documentation has it."""
+    return [answer["label"] for answer in task["answers"] if answer["asked"] == lease["asked"]]
+
+
+def test_a_task_says_what_may_be_answered_and_its_units_do_not_repeat_it(make_task, program):
     which = make_task([DISPUTED])
-    assert (program.next()["asked"], program.next()["answers"]) == ("", [*which.labels, "und"])
-    make_task([DISPUTED] * 3, name="asking", asked="de", decoys=1)
-    answers = ["de", "not-de", "und"]
-    for answer in answers:
+    task, lease = program.get("tasks/task/").json(), program.next()
+    assert (lease["asked"], answers_to(task, lease)) == ("", [*which.labels, "und"])
+    german = {"label": "de", "asked": "", "name": "German", "names": {}, "autonym": "Deutsch"}
+    assert task["answers"][0] == german
+    make_task([DISPUTED] * 3, name="asking", asked="de", decoys=1, labels=["de", "en"])
+    task = program.get("tasks/asking/").json()
+    assert {answer["asked"] for answer in task["answers"]} == {"de", "en"}
+    for answer in ("de", "not-de", "und"):
         lease = program.post("tasks/asking/next/").json()["lease"]
-        assert (lease["asked"], lease["answers"]) == ("de", answers)
+        assert (lease["asked"], answers_to(task, lease)) == ("de", ["de", "not-de", "und"])
         judged = program.post(f"leases/{lease['id']}/judge/", label=answer)
         assert judged.json()["label"] == answer
-        assert set(lease) == {"id", "text", "language", "fields", "asked", "answers", "names", "autonyms", "expires_at"}
+        assert set(lease) == {"id", "text", "language", "fields", "asked", "expires_at"}
     assert program.post("tasks/asking/next/").json()["why"].startswith("All done.")
 
 
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({"label": "en"}, "'en' is no answer here; it is de, not-de or und."),
-        ({"label": "not-en"}, "'not-en' is no answer here; it is de, not-de or und."),
-        ({"label": "not-de", "reason": "mixed"}, "A reason goes with Undefined only."),
+        ({"label": "en"}, "'en' is not an answer here; it is de, not-de or und."),
+        ({"label": "not-en"}, "'not-en' is not an answer here; it is de, not-de or und."),
+        ({"label": "not-de", "reason": "mixed"}, "Only Undefined can have a reason."),
         ({"label": "und", "reason": "unlisted"}, "'unlisted' is not one of the reasons: several, mixed, gibberish."),
     ],
 )
@@ -181,8 +182,8 @@ def test_undo_with_nothing_to_take_back_and_undo_that_comes_too_late(make_task, 
     [
         ({"label": "ja"}, "'ja' is not on this task's list of languages."),
         ({"label": "und", "reason": "odd"}, "'odd' is not one of the reasons: several, mixed, gibberish, unlisted."),
-        ({"label": "und", "reason": "unlisted"}, "Write in the comment which language it is, since it is not on"),
-        ({"label": "de", "reason": "mixed"}, "A reason goes with Undefined only."),
+        ({"label": "und", "reason": "unlisted"}, "The language is not on the list. Write in the comment which one"),
+        ({"label": "de", "reason": "mixed"}, "Only Undefined can have a reason."),
         ({}, "label: This field is required."),
         ({"label": ""}, "label: This field may not be blank."),
         ({"label": "de", "comment": "x" * 2001}, "comment: Ensure this field has no more than 2000 characters."),
@@ -215,6 +216,51 @@ def test_what_is_not_there(make_task, program):
     assert refusal(program.get("tasks/other/progress/")) == (404, "not_found")
 
 
+def test_the_lines_of_the_how_to_page_do_what_they_say_at_a_server(make_task, ann, live_server, tmp_path):
+    task = make_task([DISPUTED] * 3, name="demo")
+    page = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / "api.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^curl (?:.*\\\n)*.*$", page, re.MULTILINE)
+    assert len(lines) == 6
+    told = AuthToken.objects.create(ann.user)[1]
+
+    def run(line):
+        env = {"PATH": os.environ["PATH"], "TOKEN": told, "SITE": f"{live_server.url}/api/v1"}
+        done = subprocess.run(
+            ["bash", "-c", line.replace("curl", "curl --silent --show-error --fail-with-body --noproxy '*'", 1)],
+            env=env,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    (take_next,) = (line for line in lines if "/next/" in line)
+    found = [run(line.replace("ID", str(run(take_next)["lease"]["id"]))) for line in lines]
+    assert found[0][0]["name"] == found[1]["name"] == task.name
+    assert (found[3]["kind"], found[3]["label"]) == ("answer", "de")
+    assert found[4]["kind"] == "skip"
+    assert found[5]["lease"]["text"]
+
+
+def test_what_is_not_there_is_told_in_our_words(make_task, program):
+    make_task([DISPUTED])
+    for path in ("tasks/other/", "tasks/other/progress/"):
+        assert "no such task" in program.get(path).json()["detail"]
+    assert "this page" not in program.get("tasks/task/adjudication/").json()["detail"]
+
+
+def test_a_request_of_the_wrong_form_is_told_what_to_send(make_task, program, client):
+    make_task([DISPUTED])
+    form = client.post("/api/v1/leases/1/judge/", {"label": "de"}, headers=program.headers)
+    assert "Content-Type: application/json" in form.json()["detail"]
+    bearer = client.get("/api/v1/tasks/", headers={"Authorization": "Bearer 0000"})
+    assert refusal(bearer) == (401, "not_authenticated")
+    assert "Authorization: Token" in bearer.json()["detail"]
+    assert "Bearer" in bearer.json()["detail"]
+    assert "Use the method" in program.get("tasks/task/next/").json()["detail"]
+
+
 def test_what_is_no_json(make_task, program):
     make_task([DISPUTED])
     path = f"/api/v1/leases/{program.next()['id']}/judge/"
@@ -245,6 +291,12 @@ def test_the_schema_is_valid_and_whole(tmp_path):
     described = json.loads(path.read_text())["paths"]
     assert {(method.upper(), path) for path, methods in described.items() for method in methods} == {
         ("GET", "/api/v1/tasks/"),
+        ("GET", "/api/v1/tasks/{task}/"),
+        ("GET", "/api/v1/tasks/{task}/adjudication/"),
+        ("GET", "/api/v1/tasks/{task}/adjudication/{unit}/"),
+        ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/settle/"),
+        ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/discard/"),
+        ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/unsettle/"),
         ("GET", "/api/v1/tasks/{task}/progress/"),
         ("POST", "/api/v1/tasks/{task}/next/"),
         ("POST", "/api/v1/tasks/{task}/undo/"),

@@ -29,7 +29,7 @@ def audits(draw):
 
 
 def audited(posts=1000, resolved=30, wrong=0, **found):
-    """An audit in which every doubt was right and no confirmation was checked, but for what is said otherwise."""
+    """An audit in which every doubt was right and no confirmation was checked, unless the test says otherwise."""
     counts = {"doubted": wrong, "doubted_wrong": wrong, "confirmed": resolved - wrong, "checked": 0, "checked_wrong": 0}
     return Audit(posts, **{**counts, **found})
 

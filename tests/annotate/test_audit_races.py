@@ -1,7 +1,6 @@
-"""The last audited posts of a language, finished by several people at once, each with a connection of their own."""
+"""The last audited posts of a language, finished by several people at once, each with their own connection."""
 
 import threading
-import time
 
 import pytest
 
@@ -14,9 +13,9 @@ from annotate.work.judging import judge
 from annotate.work.opening import Opened, extend_task
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, extend_by
-from tests.annotate.test_races import WAIT, at_once
+from tests.together import HANGS, at_once, until, until_others_wait_or_end, waiting_for_locks
 
-pytestmark = [pytest.mark.django_db(transaction=True, serialized_rollback=True), pytest.mark.postgres_only]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only]
 
 LEFT = 30
 AUDITED = 4
@@ -31,13 +30,15 @@ def audited(make_task):
 @pytest.fixture
 def checks(monkeypatch):
     """The threads come to the check of the limit together, each with its own unit locked and moved."""
-    together, contested = threading.Barrier(AUDITED, timeout=WAIT), []
+    together, looked, contested = threading.Barrier(AUDITED, timeout=HANGS), [], []
     real_check, real_contest = contesting.check_limit, contesting.contest
 
     def check(unit):
         together.wait()
         real_check(unit)
-        time.sleep(0.2)  # so that nobody's word is there for the others before all have looked
+        looked.append(unit)
+        # So that nobody's word is there for the others before all have looked, or wait for one who has.
+        until(lambda: len(looked) + waiting_for_locks() >= AUDITED)
 
     def contest(task, label, by=None):
         contested.append(real_contest(task, label, by))
@@ -114,13 +115,13 @@ def test_an_extension_and_the_last_audit_at_once_leave_nothing_behind_and_wait_f
 
     def before():
         adding.set()
-        time.sleep(0.5)  # the answer has its unit locked by now, and waits
+        until_others_wait_or_end()  # the answer has its unit locked, and waits
 
     added = [{"votes": AGREED, "text": text} for text in texts] + [{"votes": AGREED}] * 5
     extend_by(monkeypatch, audited, added, before)
 
     def answer():
-        adding.wait(WAIT)
+        adding.wait(HANGS)
         return judge(ann, lease.pk, Answer("de"))
 
     said = at_once(lambda: extend_task(audited, 10**6), answer)

@@ -1,8 +1,9 @@
-"""The audit of the detectors' agreement: who is asked, what counts, and what follows."""
+"""The audit of the detectors' agreement: the people asked, what counts, and what follows."""
 
 from collections import Counter
 
 import pytest
+from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,8 +19,10 @@ from annotate.work.judging import judge, skip, undo
 from annotate.work.opening import extend_task
 from annotate.work.permit import permit_of
 from annotate.work.queue import lease_locked, take
+from annotate.work.standing import standing
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
+from tests.annotate.test_export import with_manifest
 
 FRENCH = ("fr", "fr", "fr")
 COPY = {"text": LONG.format("of a copy"), "votes": AGREED}
@@ -191,6 +194,21 @@ def test_what_is_discarded_or_not_done_yet_gives_bounds(make_task, ann, ada):
     assert high == pytest.approx(jeffreys(2, 3)[1])
 
 
+def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, ann, ada, capsys):
+    task = make_task([AGREED] * 3, audit_least=3, audit_recheck=0, audit_limit=0.1)
+    adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
+    call_command("audit", "task")
+    assert "* de: not done yet\n" in capsys.readouterr().out
+    for _ in range(2):
+        say(ann, task, "de")
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    assert "* de: discarded, and so neither right nor wrong: 1\n" in told
+    assert "More than 10% may be wrong, but nothing is left that people do not read: de.\n" in told
+    (row,) = audits.report(task)["languages"]
+    assert (row["all_read"], row["over_limit"], row["contested"]) == (True, False, False)
+
+
 def test_the_error_of_a_language_has_its_jeffreys_interval(make_task, ann, ada):
     task = make_task([AGREED] * 8 + [FRENCH] * 4, audit_least=4, audit_recheck=0, audit_limit=1)
     wrong = 0
@@ -231,7 +249,7 @@ def test_a_copy_may_be_chosen_where_its_original_is_not(make_task):
         assert task.units.get(copy_of=None).stage == stages.QUEUED
 
 
-def test_a_language_that_fails_its_audit_goes_to_people(make_task, ann, ada):
+def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_task, ann, ada, data_dir, capsys):
     task = make_task([AGREED] * 10 + [FRENCH] * 2, audit_least=2, audit_recheck=0, audit_limit=0.95)
     units = [say(ann, task, "fr") for _ in range(2)]
     while lease := take(ann, task):
@@ -250,6 +268,18 @@ def test_a_language_that_fails_its_audit_goes_to_people(make_task, ann, ada):
     row = audits.report(task)["languages"][0]
     assert row["contested"]
     assert row["audited"] == 2
+    # and whoever sees work come back is told why
+    assert audits.contested_waiting() == {task.pk: {"de": 7}}
+    why = "The audit failed for de, so people label these too: 7 of them wait."
+    [row] = standing().tasks
+    assert row["next"] == f"People may go on: 7 answers are missing. {why}"
+    with_manifest()
+    call_command("export_gold", "task", out=data_dir / "gold")
+    assert why in capsys.readouterr().err
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    assert "Contested, since more than 95% may be wrong; people label all of it: de.\n" in told
+    assert told.endswith("No other language that has unread posts and a finished audit is over the limit of 95%.\n")
 
 
 def test_a_language_within_the_limit_stays_as_it_is(make_task, ann):

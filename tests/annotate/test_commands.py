@@ -1,9 +1,5 @@
-import os
 import re
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,16 +11,16 @@ from knox.models import AuthToken
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer
-from annotate.management.commands import demo
+from annotate.management import demo
+from annotate.management.commands import serve
 from annotate.models import Annotator, Judgment, Pause, Task, Transition
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
+from corpora.models import Corpus
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import POSTS
 from tests.annotate.test_export import with_manifest
-
-ROOT = Path(__file__).resolve().parents[2]
-
+from tests.running import DATA, assay
 
 # --- tokens
 
@@ -128,14 +124,12 @@ def test_audit_prints_what_was_found_and_what_is_over_the_limit(audited, capsys)
     high = 100 * jeffreys(0, 4)[1]
     assert re.search(rf"^de +German +10 +4 of 4 +0\.0% \[0\.0, {high:.1f}\]$", told, re.MULTILINE)
     assert "The detectors agree on 10 posts. 4 of these were chosen by lot" in told
-    assert told.endswith(
-        "No language of which posts are left unread, and whose audit is done, is over the limit of 60%.\n"
-    )
+    assert told.endswith("No language that has unread posts and a finished audit is over the limit of 60%.\n")
     limited("task", 0.05)
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert "* de: more than 5% may be wrong\n" in told
-    assert told.endswith("Over the limit of 5%: de; `audit task --contest` has people label them.\n")
+    assert told.endswith("Over the limit of 5%: de; `assay audit task --contest` has people label them.\n")
 
 
 def test_audit_contests_what_is_over_the_limit_once(audited, capsys):
@@ -183,29 +177,6 @@ def test_audit_names_a_task_that_is_not_there(db):
         call_command("audit", "none")
 
 
-# --- the drawing in the README
-
-
-def test_the_table_of_stages_is_drawn_where_the_readme_has_a_place_for_it(settings, tmp_path, capsys):
-    settings.BASE_DIR = tmp_path
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- stages: begin -->\nold\n<!-- stages: end -->\nafter\n", encoding="utf-8")
-    for _ in range(2):  # safe to run again
-        call_command("draw_stages")
-        text = readme.read_text(encoding="utf-8")
-        drawn = f"<!-- stages: begin -->\n{stages.drawing()}\n<!-- stages: end -->"
-        assert text == f"before\n{drawn}\nafter\n"
-
-
-def test_a_readme_without_a_place_for_the_drawing_stays_as_it_is(settings, tmp_path):
-    settings.BASE_DIR = tmp_path
-    readme = tmp_path / "README.md"
-    readme.write_text("<!-- stages: begin -->\nno end", encoding="utf-8")
-    with pytest.raises(CommandError, match="has no place for the drawing"):
-        call_command("draw_stages")
-    assert readme.read_text(encoding="utf-8") == "<!-- stages: begin -->\nno end"
-
-
 # --- the demo
 
 
@@ -228,10 +199,9 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
 ):
     monkeypatch.setattr(demo, "CROWD_WORK", 3)  # enough to begin with
     monkeypatch.setattr(demo, "call_command", with_statistics)
-    call_command("demo", no_serve=True)
-    out, err = capsys.readouterr()
-    assert "nobody reads it" not in err
-    password = re.search(r"the password  (\w+)  as", out)[1]
+    told = demo.set_up(8000)
+    assert "nobody reads it" not in capsys.readouterr().err
+    password = re.search(r"the password  (\w+)  as", told)[1]
     for name in ("anna", "yusuf", "ada", "oliver", "manager"):
         assert client.login(username=name, password=password), name
     task, precision, *crowd = Task.objects.order_by("pk")
@@ -257,10 +227,9 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
     yusuf.save()
     anna.languages.filter(language="nl").delete()
 
-    call_command("demo", no_serve=True)
-    again = capsys.readouterr().out
+    again = demo.set_up(8000)
     assert f"the password  {password}  as" in again
-    assert f"{POSTS.name}: already imported." in again
+    assert f"{POSTS.name}: already imported." in capsys.readouterr().out
     assert Judgment.objects.latest("pk") == judgment
     assert Judgment.objects.count() == before + 1
     assert list(Task.objects.order_by("pk")) == [task, precision, *crowd]
@@ -270,36 +239,79 @@ def test_the_demo_can_be_run_again_and_keeps_what_people_have_labelled(
     assert (data_dir / "demo_password").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_demo_says_when_its_port_is_taken_and_sets_nothing_up(db, data_dir):
+@pytest.mark.parametrize("there", [lambda: User.objects.create_user("ann"), lambda: Corpus.objects.create(name="mine")])
+def test_the_demo_does_not_stand_among_real_people_and_texts(db, data_dir, there):
+    there()
+    with pytest.raises(CommandError, match=r"are not a demo's: .*`ASSAY_DATA_DIR=demo-data assay serve --demo`"):
+        demo.set_up(8000)
+    assert User.objects.count() + Corpus.objects.count() == 1
+    assert list(data_dir.iterdir()) == []
+
+
+def test_serving_elsewhere_says_how_links_come_to_begin_with_that_address(db, data_dir, capsys, monkeypatch, settings):
+    monkeypatch.setattr(serve, "serve", lambda *how: None)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    call_command("serve", port=port)
+    told = capsys.readouterr().out
+    assert f"begin with http://localhost:8000; set ASSAY_SITE=http://localhost:{port} where you run it" in told
+    settings.SITE_ASSUMED = False
+    call_command("serve", port=port)
+    assert "ASSAY_SITE" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("host", "named"), [("0.0.0.0", "assay.example.org"), ("127.0.0.9", "127.0.0.9")])
+def test_a_site_that_would_refuse_everybody_else_is_not_served(db, data_dir, monkeypatch, settings, host, named):
+    served = []
+    monkeypatch.setattr(serve, "serve", lambda *how: served.append(how))
+    settings.HOSTS_ASSUMED = True
+    with pytest.raises(CommandError, match=rf"At {host} others would be refused, .*=localhost,{re.escape(named)}\."):
+        call_command("serve", demo=True, host=host, port=0)
+    assert (served, list(data_dir.iterdir())) == ([], [])
+    settings.HOSTS_ASSUMED = False
+    call_command("serve", host=host, port=0)
+    assert served == [(host, 0, 1, 8)]
+
+
+def test_the_address_that_is_told_is_one_that_is_answered(db, data_dir, capsys, monkeypatch, settings):
+    monkeypatch.setattr(serve, "serve", lambda *how: None)
+    for hosts, name in (
+        (["assay.example.org", "10.0.0.7"], "assay.example.org"),
+        (["x.org", "localhost"], "localhost"),
+    ):
+        settings.HOSTS_ASSUMED, settings.ALLOWED_HOSTS = False, hosts
+        call_command("serve", host="0.0.0.0", port=0)
+        assert f"Serving http://{name}:0/ from" in capsys.readouterr().out
+
+
+def test_a_site_for_this_machine_alone_takes_no_setting(db, data_dir, monkeypatch, settings):
+    served = []
+    monkeypatch.setattr(serve, "serve", lambda *how: served.append(how))
+    settings.HOSTS_ASSUMED = True
+    for host in ("localhost", "127.0.0.1"):
+        call_command("serve", host=host, port=0)
+    assert [host for host, *_ in served] == ["localhost", "127.0.0.1"]
+
+
+def test_serving_says_when_its_port_is_taken_and_sets_nothing_up(db, data_dir):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(CommandError, match=rf"Port {port} cannot be used .* manage\.py demo --port"):
-            call_command("demo", port=port)
+        with pytest.raises(CommandError, match=rf"Port {port} of 127.0.0.1 cannot be used .* --port 8001"):
+            call_command("serve", demo=True, port=port)
     assert list(data_dir.iterdir()) == []
     assert not User.objects.exists()
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
-def test_the_demo_refuses_a_port_that_there_is_not(db, port):
-    with pytest.raises(CommandError, match=f"Port {port} cannot be used"):
-        call_command("demo", port=port)
+def test_serving_refuses_a_port_that_there_is_not(db, port):
+    with pytest.raises(CommandError, match=f"Port {port} of 127.0.0.1 cannot be used"):
+        call_command("serve", port=port)
 
 
 # --- settings from the environment
-
-
-def manage(tmp_path, *arguments, **environment):
-    kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    return subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), *arguments],
-        env={**kept, "ASSAY_DATA_DIR": str(tmp_path), **environment},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
 
 
 @pytest.mark.parametrize(
@@ -317,14 +329,19 @@ def manage(tmp_path, *arguments, **environment):
     ],
 )
 def test_a_wrong_setting_is_one_sentence_and_no_traceback(tmp_path, environment, told):
-    done = manage(tmp_path, "migrate", **environment)
+    done = assay(tmp_path, "django", "migrate", **environment)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert re.search(told, done.stderr)
     assert done.stderr.count("\n") == 1
-    assert not list(tmp_path.glob("*.sqlite3"))
+    assert not list((tmp_path / DATA).glob("*.sqlite3"))
+
+
+def test_a_slash_at_the_end_of_the_sites_address_is_not_doubled(tmp_path):
+    made = assay(tmp_path, "add_manager", "meg", ASSAY_SITE="https://assay.example.org/")
+    assert "Log in at https://assay.example.org/ with the password" in made.stdout
 
 
 def test_who_asks_for_it_sees_the_traceback(tmp_path):
-    done = manage(tmp_path, "migrate", "--traceback", DATABASE_URL="garbage")
+    done = assay(tmp_path, "django", "migrate", "--traceback", DATABASE_URL="garbage")
     assert "Traceback" in done.stderr

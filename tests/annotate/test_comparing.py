@@ -43,7 +43,7 @@ def test_one_more_for_the_better_makes_chance_no_likelier(less, more):
 
 
 def test_counts_below_0_are_refused():
-    with pytest.raises(ValueError, match="no counts"):
+    with pytest.raises(ValueError, match="not counts"):
         mcnemar(-1, 3)
 
 

@@ -1,4 +1,4 @@
-"""What the database refuses, whatever the operations do: each rule broken by writing past them."""
+"""What the database refuses, whatever the operations do: each test breaks a rule by writing past them."""
 
 import re
 from datetime import timedelta

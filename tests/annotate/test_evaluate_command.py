@@ -22,7 +22,7 @@ PUBLISHED = Path(settings.BASE_DIR) / "fixtures" / "twitter_langid"
 
 @pytest.fixture
 def truth():
-    """What people say who follow the guidelines: a language that is not on the list is undefined."""
+    """What people who follow the guidelines say: a language that is not on the list is undefined."""
     lines = (settings.BASE_DIR / "fixtures" / "demo_truth.tsv").read_text().splitlines()
     labels = dict(line.split("\t")[:2] for line in lines)
     return {key: label if label in ARTICLE_LABELS else "und" for key, label in labels.items()}
@@ -51,7 +51,7 @@ def finish(task, truth):
 
 @pytest.fixture
 def stream(demo_corpus, truth, tmp_path):
-    """A uniform set of which all was read."""
+    """A uniform set whose posts were all read."""
     task = open_task("stream", demo_corpus, 200, "3", audit_share=1).task
     finish(task, truth)
     export(task, tmp_path / "stream")
@@ -125,6 +125,27 @@ def test_two_predictors_are_compared_by_the_command(stream, mine, run):
     assert (twin["overall"]["only_first"], twin["overall"]["only_second"]) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["mine@1"], ["--against", "mine"]),
+        (["cld2"], ["--against", "cld2"]),
+        (["--file", "{mine}"], ["--against-file", "{mine}"]),
+    ],
+)
+def test_a_predictor_is_not_compared_with_itself(stream, mine, run, first, second):
+    with pytest.raises(CommandError, match="cannot be compared with itself; name another predictor"):
+        run(*(word.format(mine=mine) for word in (*first, *second)), "--gold", stream)
+
+
+def test_a_set_is_measured_although_its_corpus_has_grown_since(stream, mine, run, tmp_path):
+    before = {spelled: run(spelled, "--gold", stream) for spelled in ("mine@1", "cld2")}
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"id": "later", "text": "Noch ein Satz, der dazugekommen ist."}\n')
+    call_command("import_corpus", NAME, str(more), licence="CC-BY-4.0", text_may_leave=True)
+    assert {spelled: run(spelled, "--gold", stream) for spelled in before} == before
+
+
 def test_it_writes_three_reports_and_prints_tables(stream, mine, tmp_path, capsys):
     out = tmp_path / "report"
     capsys.readouterr()
@@ -147,7 +168,7 @@ def test_a_file_of_predictions_is_measured_without_any_corpus(stream, mine, run)
 def test_a_file_whose_name_does_not_tell_its_format_is_read_as_it_is_said_to_be(stream, mine, run, tmp_path):
     nameless = tmp_path / "mine"
     nameless.write_text(mine.read_text())
-    with pytest.raises(CommandError, match=r"does not tell its format; say --format jsonl\|csv\|tsv"):
+    with pytest.raises(CommandError, match=r"does not tell its format; give --format jsonl\|csv\|tsv"):
         call_command("evaluate", gold=[stream], file=nameless)
     assert run("--file", nameless, "--format", "tsv", "--gold", stream)["accuracy"]["with_und"]["posts"] == 200
 
@@ -220,16 +241,14 @@ def test_a_file_may_have_labels_of_the_gold_sets_that_are_no_known_languages(pub
     )
     assert run("--file", path, "--gold", published["uniform"])["accuracy"]["with_und"]["value"] == 1
     path.write_text(path.read_text().replace("\ten\n", "\tqq-Latn\n"))
-    with pytest.raises(CommandError, match="The label 'qq-Latn' is no language code known here"):
+    with pytest.raises(CommandError, match="The label 'qq-Latn' is not a language code known here"):
         call_command("evaluate", gold=[published["uniform"]], file=path)
 
 
 def test_a_file_whose_columns_are_swapped_is_told_so(published, tmp_path):
     path = predictions(tmp_path / "swapped.tsv", [published["uniform"]], lambda row: "en")
     path.write_text("".join("\t".join(reversed(line.split("\t"))) + "\n" for line in path.read_text().splitlines()))
-    with pytest.raises(
-        CommandError, match=r"the columns seem to be swapped: .* The id comes first, .* --column"
-    ) as told:
+    with pytest.raises(CommandError, match=r"the columns seem to be swapped: .* Put the id first, .* --column") as told:
         call_command("evaluate", gold=[published["uniform"]], file=path)
     assert "--map" not in str(told.value)
 

@@ -216,11 +216,11 @@ def test_without_the_digests_of_the_lines_erased_rows_cannot_be_told_apart(folde
         read_gold_set(folder, allow_erased=True)
 
 
-# --- what is no gold set
+# --- what is not a gold set
 
 
 def broken(**changes):
-    """The manifest with changes; ... for a key that is to be missing."""
+    """The manifest with changes; ... removes a key."""
     return lambda manifest: {key: value for key, value in (manifest | changes).items() if value is not ...}
 
 
@@ -235,22 +235,22 @@ def half_a_pair(manifest):
         (lambda manifest: "{", "manifest.json is not JSON"),
         (lambda manifest: "[" * 100_000, "manifest.json is not JSON"),
         (lambda manifest: f'{{"format": 2, "deep": {"[" * 960}{"]" * 960}}}', "manifest.json"),
-        (lambda manifest: "[]", "where 'format' is looked for there is no object"),
+        (lambda manifest: "[]", "there is no object that could have the key 'format'"),
         (broken(format=1), "of format 1, which an earlier version wrote; export the set again"),
         (broken(format=3), "of format 3; this version reads format 2"),
         (broken(format="2"), "'format' is not a number"),
-        (broken(design="random"), "design 'random', which is none of uniform, recall, precision"),
+        (broken(design="random"), "design 'random', which is not one of uniform, recall, precision"),
         (broken(design=...), "has no key 'design'"),
         (broken(finished=1), "'finished' is not true or false"),
         (broken(finished=False), r"names no gold\.unfinished\.jsonl among its files"),
-        (broken(files={"gold.jsonl": "0", "../other": "0"}), r"names '\.\./other', which is no file of the folder"),
-        (broken(files={"gold.jsonl": "0", "a\0b": "0"}), "which is no file of the folder"),
+        (broken(files={"gold.jsonl": "0", "../other": "0"}), r"names '\.\./other', which is not a file of the folder"),
+        (broken(files={"gold.jsonl": "0", "a\0b": "0"}), "which is not a file of the folder"),
         (half_a_pair, "'name' is not a string"),
         (broken(task={}), "has no key 'name'"),
         (broken(task=...), "has no key 'task'"),
         (broken(corpus={"name": None}), "'name' is not a string"),
         (broken(draws=...), "has no key 'draws'"),
-        (broken(draws=["x"]), "where 'frame_size' is looked for there is no object"),
+        (broken(draws=["x"]), "there is no object that could have the key 'frame_size'"),
         (broken(detectors=["cld2"]), "'detectors' is not a list of objects"),
         (broken(audit=[]), "'audit' is not an object"),
         (broken(counts={}), "has no key 'by_label'"),
@@ -283,7 +283,9 @@ def test_a_manifest_that_is_not_as_it_should_be_is_one_sentence(folder, change, 
 @pytest.mark.parametrize("allow_erased", [False, True])
 def test_a_manifest_edited_by_hand_or_without_its_digest_is_refused(folder, change, allow_erased):
     (folder / "manifest.json").write_text(json.dumps(change(json.loads((folder / "manifest.json").read_text()))))
-    with pytest.raises(GoldSetError, match=r"manifest\.json was edited by hand, or is of an earlier version: it does"):
+    with pytest.raises(
+        GoldSetError, match=r"manifest\.json was edited by hand, or is of an earlier version: its digest does"
+    ):
         read_gold_set(folder, allow_erased=allow_erased)
 
 
@@ -315,7 +317,7 @@ def test_what_is_no_folder_or_no_gold_set_is_told(tmp_path, folder):
     with pytest.raises(GoldSetError, match=r"There is no folder .*nowhere"):
         read_gold_set(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(GoldSetError, match=r"is no gold set, since it has no manifest\.json"):
+    with pytest.raises(GoldSetError, match=r"is not a gold set, since it has no manifest\.json"):
         read_gold_set(tmp_path / "empty")
     (folder / "manifest.json").unlink()
     (folder / "manifest.json").mkdir()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+import assay
 from annotate.core.bleu import corpus_bleu
 from annotate.core.intervals import jeffreys
 from annotate.core.ranking import ndcg
@@ -122,7 +123,8 @@ def test_what_no_page_can_be_ranked_by_is_told_with_its_line(exported, predict, 
     gold = exported("wpr", {"en": 2})
     mine = predict("WPR", en=["3", value])
     assert refusal("--gold", gold, "--predictions", mine) == (
-        f"{mine}/WPR/en.prediction, line 2: {value!r} is no finite number; the pages of a query are ranked by numbers, "
+        f"{mine}/WPR/en.prediction, line 2: {value!r} is not a finite number; the pages of a query are ranked by "
+        "numbers, "
         "such as 3 or 0.72, the highest first."
     )
 
@@ -202,7 +204,7 @@ def test_a_label_that_is_none_is_told_with_its_line(exported, predict):
     gold = exported("qadsm", {"en": 2})
     mine = predict("QADSM", en=["Good", "good"])
     assert refusal("--gold", gold, "--predictions", mine) == (
-        f"{mine}/QADSM/en.prediction, line 2: 'good' is no label of the task; it is one of Good, Bad."
+        f"{mine}/QADSM/en.prediction, line 2: 'good' is not a label of the task; it must be one of Good, Bad."
     )
 
 
@@ -218,14 +220,15 @@ def test_predictions_in_a_language_without_rows_are_told_and_not_measured(export
     gold = exported("qadsm", {"en": 1})
     report = run("--gold", gold, "--predictions", predict("QADSM", en=["Good"], it=["Good"]))
     assert report["warnings"] == [
-        "There are predictions of QADSM in it too, in which the set qadsm has no test rows; they are not measured."
+        "There are also predictions of QADSM in it, but the set qadsm has no test rows there; they are not measured."
     ]
 
 
 def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
     gold, mine = exported("qam", {"en": 1}), predict("QADSM", en=["Good"])
     assert refusal("--gold", gold, "--predictions", mine) == (
-        f"{mine} has no folder QAM nor QG, and the set qam is of that; put its predictions there, one file a language, "
+        f"{mine} has no folder QAM nor QG, which the set qam needs; put its predictions there, one file for each "
+        "language, "
         "such as QAM/en.prediction."
     )
     assert refusal("--gold", gold, "--predictions", tmp_path / "none") == (
@@ -233,21 +236,21 @@ def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
     )
     other = exported("qam", {"en": 1}, name="other")
     assert refusal("--gold", gold, "--gold", other, "--predictions", mine) == (
-        f"{gold} and {other} are both sets of QAM, and the predictions are for one; measure on each by itself."
+        f"{gold} and {other} are both sets of QAM, and the predictions are for one set; measure on each by itself."
     )
 
 
 def test_a_set_without_published_files_says_why(exported, predict):
     mine = predict("QADSM", en=["Good"])
-    refused = "XGLUE's files are the texts of the records, which the licence keeps here, so they are not written."
+    refused = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
     kept = exported("qadsm", {"en": 1}, refused=refused)
     assert refusal("--gold", kept, "--predictions", mine) == (
         f"The set qadsm in {kept} has no files to predict for. {refused}"
     )
     none = exported("qadsm", {"en": 1}, name="none", published=None)
     assert refusal("--gold", none, "--predictions", mine) == (
-        f"The set none in {none} is of the kind a_type, for which XGLUE has no files; nothing can be predicted "
-        "for it in them."
+        f"The set none in {none} is of the kind a_type, for which XGLUE has no files; there is no place "
+        "to predict anything for it."
     )
 
 
@@ -282,12 +285,18 @@ def test_predictors_are_for_posts_and_folders_of_predictions_for_records(exporte
     )
     assert refusal("--gold", gold, "--predictions", mine, "--against-file", "x").startswith("--against-file is for")
     assert refusal("cld2", "--gold", gold) == (
-        f"{gold} is a set of records, which predictions are measured on that are in XGLUE's files; name their folder "
+        f"{gold} is a set of records, and predictions for it must be in XGLUE's files; name their folder "
         "with --predictions, and no predictor."
     )
+    assert assay.evaluate(mine, gold).to_dict()["qadsm"]["average"] == 1.0
+    for options in ({"against": mine}, {"mapping": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
+        with pytest.raises(
+            assay.AssayError, match=f"^{next(iter(options))} is for sets of posts; with predictions give"
+        ):
+            assay.evaluate(mine, gold, **options)
     posts = exported("qadsm", {"en": 1}, name="posts", design="uniform")
     assert refusal("--gold", posts, "--predictions", mine) == (
-        f"{posts} is no set of records but one of posts, for which --predictions has nothing; name a predictor, or "
+        f"{posts} is a set of posts, and --predictions is for sets of records; name a predictor, or "
         "give a file of its labels with --file."
     )
 

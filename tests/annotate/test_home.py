@@ -5,6 +5,7 @@ import re
 import pytest
 
 from annotate.kinds import Answer
+from annotate.models import Task
 from annotate.quality.pauses import PAUSED
 from annotate.quality.qualification import next_question
 from annotate.work.judging import judge, skip
@@ -77,7 +78,7 @@ def test_a_task_about_posts_is_asked_by_its_title(make_task, as_ann):
 
 
 def offered(html):
-    """Where a page's forms and buttons lead, those to log out and to stop apart."""
+    """The addresses of a page's forms and buttons, except those to log out and to stop."""
     forms = re.findall('<form[^>]*action="([^"]*)"', html)
     links = re.findall('class="(?:primary|button)" href="([^"]*)"', html)
     return [address for address in forms + links if not re.search("/(logout|pause)/$", address)]
@@ -191,3 +192,33 @@ def test_tasks_with_work_come_first_and_the_button_that_has_work_is_the_primary_
     assert re.findall("<small>([a-z]+)</small></h2>", page)[0] == "second"
     assert re.findall('<a class="primary" href="([^"]*)">', page) == ["/tasks/second/adjudication/"]
     assert '<button class="primary">Start' not in page
+
+
+def test_tasks_of_the_same_title_are_told_apart_by_their_names(make_task, person, client):
+    for name in ("july", "august"):
+        make_task([DISPUTED], name=name)
+    client.force_login(person("ann", "de").user)
+    home = client.get("/").text
+    assert re.findall(r"<h2>(.*?)</h2>", home) == [
+        f"Which language? <small>{name}</small>" for name in Task.objects.values_list("name", flat=True)
+    ]
+    assert "Which language? · july · " in client.get("/tasks/july/answers/").text
+    assert {str(task) for task in Task.objects.all()} == {"Which language? (july)", "Which language? (august)"}
+
+
+def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person, client):
+    task, both, ann = make_task([DISPUTED], rounds=1), person("both", "en", adjudicates=True), person("ann", "de")
+    client.force_login(both.user)
+    home = client.get("/").text
+    assert "<button>Start</button>" in home
+    assert 'class="button"' not in home
+    assert '<a href="/tasks/task/adjudication/">Nothing to adjudicate</a>' in home
+    skip(ann, take(ann, task).pk)
+    home = client.get("/").text
+    assert '<a class="primary" href="/tasks/task/adjudication/">Adjudicate 1</a>' in home
+    assert "Nothing to adjudicate" not in home
+    make_task([DISPUTED], name="more")
+    client.force_login(ann.user)
+    home = client.get("/").text
+    assert home.count('<button class="primary">Start</button>') == 1
+    assert "djudicat" not in home

@@ -21,8 +21,9 @@ from knox.models import AuthToken
 from annotate.core import stages
 from annotate.models import Judgment
 from tests.annotate.conftest import DISPUTED
+from tests.together import HANGS
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 PEOPLE, EACH = 32, 5
 CHEAP = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -37,7 +38,9 @@ def database_url():
 
 @pytest.fixture
 def server(settings, tmp_path, db):
-    """gunicorn as in life, two processes of eight threads; yields its address, and looks through its log at the end."""
+    """gunicorn as in real use, two processes of eight threads; yields its address, and looks through its log at
+    the end.
+    """
     settings.PASSWORD_HASHERS = CHEAP
     (tmp_path / "load_settings.py").write_text(f"from deploy.settings import *\nPASSWORD_HASHERS = {CHEAP}\n")
     environment = os.environ | {
@@ -64,7 +67,7 @@ def server(settings, tmp_path, db):
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(HANGS)
     assert log.read_text() == ""
 
 
@@ -80,7 +83,7 @@ class Visitor:
     def send(self, path, data=None, **headers):
         request = urllib.request.Request(self.address + path, data, headers)
         try:
-            with self.opener.open(request, timeout=60) as response:
+            with self.opener.open(request, timeout=HANGS) as response:
                 self.statuses[response.status] += 1
                 return response.read().decode()
         except urllib.error.HTTPError as error:
@@ -156,7 +159,7 @@ def test_thirty_two_people_at_once_over_http_lose_nothing(server, make_task, per
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(HANGS)
         assert not thread.is_alive(), "a request hangs"
     assert errors == []
     assert set(statuses) <= {200, 204}

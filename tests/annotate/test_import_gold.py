@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 import zstandard
+from datasets import load_dataset
 from django.core.management import CommandError, call_command
 
 from annotate.goldsets.edits import line_digest
@@ -14,6 +15,7 @@ from annotate.goldsets.importing import canonical, import_gold
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import GoldRow, read_gold_set
 from corpora.folders import digest_of
+from corpora.version import VERSION
 from tests.annotate.test_export import no_file_longer_than
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "fixtures" / "twitter_langid"
@@ -26,14 +28,14 @@ def out(tmp_path):
 
 @pytest.fixture
 def run(out, capsys):
-    """Runs the command on a file, or on the given content, and returns what it said."""
+    """Runs the command on a file, or on the given content, and returns what it said; any share may be refused."""
 
-    def run(content, *, design="uniform", name="twitter", out=out, **options):
+    def run(content, *, design="uniform", name="twitter", out=out, max_rejects="100%", **options):
         path = content
         if not isinstance(content, Path):
             path = out.parents[1] / "rows.tsv"
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        call_command("import_gold", str(path), out=out, design=design, name=name, **options)
+        call_command("import_gold", str(path), out=out, design=design, name=name, max_rejects=max_rejects, **options)
         return capsys.readouterr().out
 
     return run
@@ -53,6 +55,14 @@ def labels(out):
 
 def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_datasets_library_gives_the_rows_that_were_imported_last(run, out, tmp_path):
+    for content in ("en\t1\nde\t2\n", "fr\t1\nde\t2\n", "fr\t1\n"):
+        run(content)
+        found = load_dataset(str(out), split="test", cache_dir=str(tmp_path / "cache"))
+        assert dict(zip(found["id"][:], found["label"][:], strict=True)) == labels(out)
+        assert len(labels(out)) == content.count("\n")
 
 
 # --- the published files
@@ -105,10 +115,10 @@ FAULTY = [
     (b"de\t" + b"9" * 201, "an id of more than 200"),
     (b"de\t1\x002", "an id of more than 200 characters, or with one that cannot be seen"),
     (b"de\t\xff", "not UTF-8"),
-    (b"german\t1", "a label that is no language code"),
-    (b"not-\t1", "a label that is no language code"),
-    (b"not-not-de\t1", "a label that is no language code"),
-    (b"d e\t1", "a label that is no language code"),
+    (b"german\t1", "a label that is not a language code"),
+    (b"not-\t1", "a label that is not a language code"),
+    (b"not-not-de\t1", "a label that is not a language code"),
+    (b"d e\t1", "a label that is not a language code"),
     (b"de\t" + b"9" * 5000, "an id of more than 200"),
 ]
 
@@ -204,6 +214,7 @@ def test_a_packed_file_a_byte_order_mark_and_windows_newlines_are_read(run, out,
 def test_the_folder_says_where_it_comes_from_and_digests_every_file(run, out):
     run(PUBLISHED / "precision_oriented.tsv", design="precision", source="langid_eval", licence="CC0 1.0")
     manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["versions"] == {"assay": VERSION}
     assert manifest["imported"] == {
         "name": "twitter",
         "file": "precision_oriented.tsv",
@@ -232,10 +243,10 @@ def test_the_same_file_gives_the_same_bytes_and_replaces_the_earlier_import(run,
 def test_what_is_no_import_of_that_name_or_more_than_one_is_left_alone(run, out):
     run("de\t1\n")
     before = files(out)
-    with pytest.raises(CommandError, match="holds something else than an import of other; choose another folder"):
+    with pytest.raises(CommandError, match="holds something other than an import of other; choose another folder"):
         run("en\t1\n", name="other")
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(CommandError, match=r"holds what is no part of the import: notes\.txt\."):
+    with pytest.raises(CommandError, match=r"holds files that are not part of the import: notes\.txt\."):
         run("en\t1\n")
     assert files(out) == before | {"notes.txt": b"mine"}
 
@@ -253,13 +264,13 @@ def test_a_write_that_fails_leaves_the_earlier_import_as_it_was(run, out):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "has no row that can be taken; it is empty. Nothing was written."),
-        (b"\n \n", "has no row that can be taken; it is empty"),
-        (b"1\tde\n2\ten\n", "line 1, for one, has a label that is no language code .* must be label<TAB>id"),
+        (b"", "rows.tsv is empty."),
+        (b"\n \n", "has no row that can be used; it is empty"),
+        (b"1\tde\n2\ten\n", "line 1, for one, has a label that is not a language code .* must be label<TAB>id"),
         ("de\t1\n".encode("utf-16"), "line 1, for one, has bytes that are not UTF-8"),
         (gzip.compress(b"de\t1\n" * 100_000)[:-20], "is cut off or damaged; nothing of it was imported"),
-        (Path("nowhere.tsv"), "nowhere.tsv cannot be read: No such file or directory"),
-        (Path(__file__).parent, "cannot be read: Is a directory"),
+        (Path("nowhere.tsv"), "nowhere.tsv does not exist, or is not an ordinary file"),
+        (Path(__file__).parent, "is a directory; name the files in it"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_sentence_and_nothing_is_written(run, out, content, sentence):
@@ -277,6 +288,6 @@ def test_a_name_that_a_manifest_cannot_bear_is_refused(run, out):
 def test_a_design_without_such_files_is_refused(tmp_path, out):
     path = tmp_path / "rows.tsv"
     path.write_text("de\t1\n")
-    with pytest.raises(GoldSetError, match="no such files; it is one of uniform, recall, precision"):
+    with pytest.raises(GoldSetError, match="no such files; the design must be one of uniform, recall, precision"):
         import_gold(path, out, design="records", name="x")
     assert not out.exists()

@@ -94,9 +94,9 @@ def test_an_answer_that_the_task_does_not_offer_is_refused_and_the_unit_stays_op
     lease = take(ann, task)
     for said, sentence in [
         (Answer("ja"), "'ja' is not on this task's list of languages"),
-        (Answer("de", "mixed"), "A reason goes with Undefined only"),
+        (Answer("de", "mixed"), "Only Undefined can have a reason"),
         (Answer("und", "whatever"), "'whatever' is not one of the reasons: several, mixed, gibberish, unlisted"),
-        (Answer("und", "unlisted", " \n"), "Write in the comment which language it is"),
+        (Answer("und", "unlisted", " \n"), "Write in the comment which one it is"),
     ]:
         with pytest.raises(InvalidAnswer, match=sentence):
             judge(ann, lease.pk, said)
@@ -180,7 +180,7 @@ def test_an_answer_after_a_skip_is_refused_with_the_skip_by_name(make_task, read
 
 
 def test_a_retry_of_what_was_taken_back_is_refused(make_task, person):
-    """Else a request that was held up on its way would bring the answer back."""
+    """Otherwise a request that was delayed on its way would bring the answer back."""
     task, ann = make_task([DISPUTED]), person("ann", "de")
     lease = take(ann, task)
     judge(ann, lease.pk, GERMAN)

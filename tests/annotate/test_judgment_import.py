@@ -1,4 +1,4 @@
-"""Judgments that were made elsewhere, into a task of their own or one that there is."""
+"""Judgments that were made elsewhere, imported into a new task or an existing one."""
 
 import json
 
@@ -17,6 +17,7 @@ from annotate.work.people_file import BadTable, read_table
 from annotate.work.queue import take
 from corpora.core.errors import CorpusError
 from corpora.models import Corpus, Item
+from corpora.rejecting import TooManyRejected
 from tests.annotate import crowd
 
 pytestmark = pytest.mark.django_db
@@ -70,6 +71,13 @@ def test_workers_become_annotators_who_cannot_log_in_and_bear_a_name_that_nobody
     assert all(one.pseudonym.startswith("annotator-") for one in Annotator.objects.all())
     with pytest.raises(BadTable, match="is not a user name"):
         read_table("username,name,languages\nimported:crowd:w1,W,de:5\n")
+
+
+def test_the_api_names_each_answer_of_an_imported_task_once(file_of, person, client):
+    import_judgments("crowd", file_of("a ann 0", "b ann 1"))
+    client.force_login(person("eve", "en").user)
+    answers = client.get("/api/v1/tasks/crowd/").json()["answers"]
+    assert [(answer["asked"], answer["label"]) for answer in answers] == [("", "0"), ("", "1")]
 
 
 def test_one_worker_of_two_tasks_is_two_annotators(file_of):
@@ -128,7 +136,7 @@ def test_rows_that_cannot_be_taken_are_listed_with_line_and_reason(file_of):
         6: "The worker holds a tab, a newline or another character that cannot be seen.",
         7: "The row has 2 fields where the header has 3.",
         8: "The task is empty.",
-        9: "The label 'z' is none of the task's: x y.",
+        9: "The label 'z' is not one of the task's: x y.",
     }
     assert imported.judgments == 1
 
@@ -157,8 +165,8 @@ def test_a_column_may_say_the_language_of_each_item(file_of):
     assert imported.task.languages == ["de", "fr"]
     assert dict(imported.task.units.values_list("item__key", "item__language")) == {"a": "de", "b": "fr"}
     assert reasons(imported) == {
-        3: "a was in de in a row before.",
-        5: "The language 'klingon' is no code known here, such as de, zh-CN or hi-Latn.",
+        3: "a was in de in an earlier row.",
+        5: "The language 'klingon' is not a code known here, such as de, zh-CN or hi-Latn.",
     }
 
 
@@ -185,8 +193,8 @@ def test_the_units_of_a_task_there_is_get_the_judgments_and_wait_for_those_that_
     assert reasons(imported) == {
         10: f"{labelled.item.key} has its label already; give all judgments of an item in one file.",
         11: f"{pot.item.key} is a gold answer of the task crowd, and gets no label.",
-        12: "elsewhere is no item of the task crowd.",
-        13: "The label 'Good' is none of the task's: 1 0.",
+        12: "elsewhere is not an item of the task crowd.",
+        13: "The label 'Good' is not one of the task's: 1 0.",
     }
     for unit in (done, open_one, split):
         unit.refresh_from_db()
@@ -219,11 +227,22 @@ def test_where_it_breaks_off_nothing_is_written(file_of, monkeypatch):
 
 
 def test_where_nothing_can_be_taken_the_first_reason_is_said_and_no_task_is_made(file_of):
-    with pytest.raises(JudgmentFileError, match=r"all of its 2 rows were rejected, the first at line 2: .*'x' is none"):
+    with pytest.raises(
+        TooManyRejected, match=r"all of its 2 rows were rejected, the first at line 2: .*'x' is not one"
+    ):
         import_judgments("crowd", file_of("a w1 x", "a w2 x"), labels=["0", "1"])
     with pytest.raises(JudgmentFileError, match="holds no rows"):
         import_judgments("crowd", file_of())
     assert not Task.objects.exists()
+
+
+def test_of_too_many_rejects_the_first_that_counts_is_said(file_of):
+    file = file_of("a w1 x", "a w1 x", "b w1 x", "c w1 q")
+    with pytest.raises(TooManyRejected, match=r"1 of its 4 rows was rejected, .* line 5: The label 'q' is not one"):
+        import_judgments("crowd", file, labels=["x", "y"], max_rejects=0.01)
+    with pytest.raises(TooManyRejected, match=r"the first is line 5: "):
+        import_judgments("crowd", file, labels=["x", "y"], max_rejects=0)
+    assert import_judgments("crowd", file_of("a w1 x", "a w1 x"), max_rejects=0).judgments == 1
 
 
 def test_what_cannot_be_imported_is_refused_with_what_to_do(file_of, make_task, make_records_task):
@@ -236,7 +255,7 @@ def test_what_cannot_be_imported_is_refused_with_what_to_do(file_of, make_task, 
         ("crowd", {"labels": ["0", "1"]}, "crowd has the labels 1 0; leave --labels out"),
         ("taken", {}, "There is a corpus 'taken'"),
         ("../crowd", {}, "cannot be a task's name"),
-        ("new", {"labels": ["x", "x"]}, "A label stands twice"),
+        ("new", {"labels": ["x", "x"]}, "--labels names a label twice"),
         ("new", {"labels": ["x" * 65]}, "more than 64 characters"),
     ]:
         with pytest.raises(TaskError if name == "taken" else JudgmentFileError, match=sentence):
@@ -250,8 +269,8 @@ def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
     call_command("import_judgments", "crowd", str(file))
     told = said(capsys)
     assert told.startswith(
-        "Task crowd: 3 judgments of 2 annotators on 2 units imported (2 labelled), 0 repeats kept for analysis; 0 rows "
-        "were there already, 1 were rejected, listed in "
+        "Task crowd is new: 3 judgments of 2 annotators on 2 units imported (2 labelled), 0 repeats kept for analysis; "
+        "0 rows were there already, 1 were rejected, listed in "
     )
     call_command("import_judgments", "crowd", str(file), "--keep-repeats")
     assert said(capsys) == (
@@ -283,12 +302,13 @@ def test_zencrowd_gives_its_published_figures_where_the_first_of_each_repeat_is_
     assert [round(100 * whole["gold"][how]["value"], 2) for how in ("majority", "dawid_skene")] == [74.00, 75.64]
 
 
-def test_the_readme_says_which_figure_belongs_to_which_option():
-    readme = (crowd.FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
+def test_the_page_on_agreement_says_which_figure_belongs_to_which_option():
+    page = crowd.FOLDER.parents[1] / "annotate" / "docs" / "explanation" / "agreement.md"
+    text = page.read_text(encoding="utf-8")
     for row in (
         "| cf_amt | (first kept) | 6,025 | 85.33% | 83.67% | 0.5209 |",
         "| cf_amt | `--repeats` | 6,030 | 85.33% | 83.67% | 0.5212 |",
         "| zencrowd_in | (first kept) | 10,495 | 74.00% | 75.64% | 0.1699 |",
         "| zencrowd_in | `--repeats` | 11,205 | 74.09% | 75.74% | 0.1757 |",
     ):
-        assert row in readme
+        assert row in text

@@ -1,4 +1,4 @@
-"""Kinds' files: a wrong one is told in one sentence with its line; of a right one check_kind says what people see."""
+"""Kinds' files: one sentence refuses a wrong one with its line; for a right one, check_kind says what people see."""
 
 import re
 
@@ -83,21 +83,22 @@ WRONG = [
     (MOOD.encode("latin-1"), "line 17: this is not UTF-8; save the file as UTF-8."),
     (
         mood('form = "grades"', "form = grades"),
-        "line 3: this is not TOML (Invalid value); mend that line or the one above.",
+        "line 3: this is not TOML (Invalid value); correct that line or the one above.",
     ),
-    (mood('"+"', '"+'), "line 15: this is not TOML (Illegal character '\\n'); mend that line or the one above."),
+    (mood('"+"', '"+'), "line 15: this is not TOML (Illegal character '\\n'); correct that line or the one above."),
     (
         MOOD + "[options]\n",
-        "line 26: this is not TOML (Cannot declare ('options',) twice); mend that line or the one above.",
+        "line 26: this is not TOML (Cannot declare ('options',) twice); correct that line or the one above.",
     ),
     # keys
-    (mood("title", "titel"), "line 2: 'titel' is no key of a kind's file; the nearest is title."),
-    (mood("style", "stile"), "line 7: 'stile' is no key of [[layout]]; the nearest is style."),
-    (mood('key = "a"', 'keys = "a"'), "line 18: 'keys' is no key of [[answers]]; the nearest is key."),
-    (mood("gold_share", "goldshare"), "line 25: 'goldshare' is no option; the nearest is gold_share."),
+    (mood("title", "titel"), "line 2: 'titel' is not a key of a kind's file; the nearest is title."),
+    (mood("style", "stile"), "line 7: 'stile' is not a key of [[layout]]; the nearest is style."),
+    (mood('key = "a"', 'keys = "a"'), "line 18: 'keys' is not a key of [[answers]]; the nearest is key."),
+    (mood("gold_share", "goldshare"), "line 25: 'goldshare' is not an option; the nearest is gold_share."),
     (
         mood("apart", "wholly"),
-        "line 4: 'wholly' is no key of a kind's file; there is title, form, together, apart, layout, answers, options, "
+        "line 4: 'wholly' is not a key of a kind's file; there is title, form, together, apart, layout, answers, "
+        "options, "
         "guidelines, publishes, languages.",
     ),
     # what must be there, and of which type
@@ -116,21 +117,21 @@ WRONG = [
         mood('form = "grades"\n', ""),
         'line 1: there is no form; write one, such as form = "choice"; there is choice and grades.',
     ),
-    (mood('"grades"', '"grade"'), "line 3: 'grade' is no form of answers; the nearest is grades."),
+    (mood('"grades"', '"grade"'), "line 3: 'grade' is not a form of answers; the nearest is grades."),
     (mood('["product"]', '"product"'), "line 4: apart is 'product'; it must be a list in brackets."),
     (mood("[options]", "[[options]]"), "line 24: options is [{'gold_share': 0}]; it must be a table."),
     (mood("gold_share = 0", "gold_share = nan"), "line 25: gold_share is nan; it must be 0 to 0.5."),
     (mood("gold_share = 0", 'stop_early = "yes"'), "line 25: stop_early is 'yes'; it must be true or false."),
-    (mood('"Annoyed"', '"Content"'), "line 22: - would be called Content as + is; give one another name."),
+    (mood('"Annoyed"', '"Content"'), "line 22: - would be called Content, like +; give one of them another name."),
     (
         MOOD + '[guidelines]\nen = "a\\u0000b"\n',
         "line 27: the guidelines in en hold a NUL, which no database keeps; take it out.",
     ),
     # the layout
-    (mood('"passage"', '"pasage"'), "line 11: 'pasage' is no style of a block; the nearest is passage."),
-    (mood('["review"]', "[]"), 'line 12: the block shows no field; name one or more, as in fields = ["query"].'),
+    (mood('"passage"', '"pasage"'), "line 11: 'pasage' is not a style of a block; the nearest is passage."),
+    (mood('["review"]', "[]"), 'line 12: the block shows no field; name one or more, such as fields = ["query"].'),
     (mood('["review"]', '["product"]'), "line 12: the field product is shown twice; show it in one block."),
-    (mood('["review"]', '["review", "review"]'), "line 12: 'review' stands twice in fields; leave one out."),
+    (mood('["review"]', '["review", "review"]'), "line 12: 'review' is in fields twice; leave one out."),
     (
         mood('["review"]', '["text"]'),
         "line 12: no field can be called text, since exported sets have a column of that name.",
@@ -141,75 +142,79 @@ WRONG = [
     ),
     (
         mood('["review"]', '["The Review"]'),
-        "line 12: 'The Review' cannot be the name of a field; write up to 30 of a to z, digits and _, a letter first.",
+        "line 12: 'The Review' cannot be the name of a field; write up to 30 letters a to z, digits and _, beginning "
+        "with a letter.",
     ),
     (
         mood('["product"]', '["produkt"]'),
-        "line 4: apart names 'produkt', which is no field of the layout; the nearest is product.",
+        "line 4: apart names 'produkt', which is not a field of the layout; the nearest is product.",
     ),
     (
         "together = 'query'\n" + MOOD,
-        "line 1: together names 'query', which is no field of the layout; there is product, review.",
+        "line 1: together names 'query', which is not a field of the layout; there is product, review.",
     ),
     # answers
     (
         mood('code = "+"\n', ""),
-        'line 14: there is no code; write what is stored of it, such as code = "good".',
+        'line 14: there is no code; write the code that is stored, such as code = "good".',
     ),
     (mood('name = "Annoyed"\n', ""), 'line 20: there is no name; write what people read, such as name = "Good".'),
-    (mood('"-"', '"+"'), "line 21: the code + stands at two answers; give one of them another."),
+    (mood('"-"', '"+"'), "line 21: two answers have the code +; give one of them another code."),
     (
         mood('"-"', '"very bad"'),
-        "line 21: the code 'very bad' has a space in it; write one word, and the rest as its name.",
+        "line 21: the code 'very bad' has a space in it; write one word, and put the rest into its name.",
     ),
     (
         mood('[[answers]]\ncode = "-"\nname = "Annoyed"\n', ""),
-        "line 14: there is one answer only; add another [[answers]], or nothing is asked.",
+        "line 14: there is only one answer; add another [[answers]], since one alone asks nothing.",
     ),
     (
         MOOD[: MOOD.index("[[answers]]")],
-        "line 1: there are no answers; add two [[answers]] or more, each with code and name.",
+        "line 1: there are no answers; add two or more [[answers]], each with a code and a name.",
     ),
     (
         re.sub(r"(?s)apart.*?(?=\[\[answers)", "", MOOD),
-        "line 4: there are answers and nothing to show; add a [[layout]] with style and fields.",
+        "line 4: there are answers but nothing to show; add a [[layout]] with a style and fields.",
     ),
     (mood('key = "a"', 'key = "2"'), "line 20: - would have the same key as +; give it another with key."),
     (mood('key = "a"', "key = 1"), "line 18: key is 1; it must be a text in quotes."),
-    (mood('key = "a"', 'key = "ä"'), "line 18: 'ä' is no key that an answer can have; write one of 1 to 9 or a to z."),
+    (
+        mood('key = "a"', 'key = "ä"'),
+        "line 18: 'ä' is not a key that an answer can have; write one of 1 to 9 or a to z.",
+    ),
     (mood('key = "a"', 'key = "Q"'), "line 18: the key q is that of Undefined on the page; choose another."),
     (mood('key = "a"', 'key = "space"'), "line 18: the key space is that of Skip on the page; choose another."),
     (
         mood('de = "Zufrieden"', 'dee = "Zufrieden"'),
-        "line 16: 'dee' is no code of a language; write one such as de, zh-CN or hi-Latn.",
+        "line 16: 'dee' is not a code of a language; write one such as de, zh-CN or hi-Latn.",
     ),
     (
         mood('de = "Zufrieden"', 'pt-br = "Zufrieden"'),
-        "line 16: 'pt-br' is no code of a language; write one such as de, zh-CN or hi-Latn.",
+        "line 16: 'pt-br' is not a code of a language; write one such as de, zh-CN or hi-Latn.",
     ),
     (
         mood('de = "Zufrieden"', 'zh_cn = "Zufrieden"'),
-        "line 16: 'zh_cn' is no code of a language; the nearest is zh-CN.",
+        "line 16: 'zh_cn' is not a code of a language; the nearest is zh-CN.",
     ),
     (
         mood('en = "Content", ', ""),
-        "line 16: name has no English words, which are for all other languages; add en to it.",
+        "line 16: name has no English words, which all other languages fall back on; add en to it.",
     ),
     # options
-    (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is no option of such a kind; leave it out."),
+    (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is not an option of such a kind; leave it out."),
     (mood("gold_share = 0", "gold_share = 0.7"), "line 25: gold_share is 0.7; it must be 0 to 0.5."),
     (mood("gold_share = 0", 'redundancy = "3"'), "line 25: redundancy is '3'; it must be a whole number."),
     (
         mood("gold_share = 0", "redundancy = 2"),
-        "line 24: of two answers that differ neither is a majority, so a redundancy of 2 loses every such unit; ask 3, "
-        "with stop_early the third only where the first two differ.",
+        "line 24: if two answers differ, neither is a majority, so a redundancy of 2 loses every such unit; ask 3, "
+        "and with stop_early the third only if the first two differ.",
     ),
     (
         mood("gold_share = 0", 'aggregation = "median"').replace("grades", "choice"),
-        "line 25: answers that are no grades have no median; leave it out, or write form = 'grades'.",
+        "line 25: answers that are not grades have no median; leave it out, or write form = 'grades'.",
     ),
     # what is published
-    (MOOD + '[publishes]\nxgleu = "qam"\n', "line 27: 'xgleu' is no key of [publishes]; the nearest is xglue."),
+    (MOOD + '[publishes]\nxgleu = "qam"\n', "line 27: 'xgleu' is not a key of [publishes]; the nearest is xglue."),
     (MOOD + '[publishes]\nxglue = "qa"\n', "line 27: xglue has no files 'qa'; the nearest is qam."),
     (
         MOOD + '[publishes]\nxglue = "qam"\n',
@@ -219,38 +224,38 @@ WRONG = [
     # guidelines
     (
         MOOD + '[guidelines]\nen = "no.md"\n',
-        "the guidelines {folder}/no.md cannot be read: No such file or directory; write them, or mend the name.",
+        "the guidelines {folder}/no.md cannot be read: No such file or directory; write them, or correct the name.",
     ),
-    (MOOD + "[guidelines]\nen = 1\n", 'line 27: the guidelines in en are no text; name a file, such as en = "en.md".'),
+    (MOOD + "[guidelines]\nen = 1\n", 'line 27: the guidelines in en are not text; name a file, such as en = "en.md".'),
     (
         MOOD + '[guidelines]\nenglish = "en.md"\n',
-        "line 27: 'english' is no code of a language; write one such as de, zh-CN or hi-Latn.",
+        "line 27: 'english' is not a code of a language; write one such as de, zh-CN or hi-Latn.",
     ),
     # languages
-    (pidgin("autonym", "autonim"), "line 6: 'autonim' is no key of [languages.pcm]; the nearest is autonym."),
+    (pidgin("autonym", "autonim"), "line 6: 'autonim' is not a key of [languages.pcm]; the nearest is autonym."),
     (
         pidgin('under = "pt"', 'under = "por"'),
-        "line 8: the language pt-BR stands under 'por', which is no listed code; "
+        "line 8: the language pt-BR stands under 'por', which is not a listed code; "
         "write one such as pt, or leave it out.",
     ),
     (pidgin("languages.pcm", "languages.de"), "line 4: the language de is listed already as German; leave it out."),
     (
         pidgin('"pcm"', '"pidgin"'),
-        "line 2: the label 'pidgin' is no language known here; add it in a table [languages.pidgin].",
+        "line 2: the label 'pidgin' is not a language known here; add it in a table [languages.pidgin].",
     ),
-    (pidgin('"pt-BR"', '"pt-br"'), "line 2: the label 'pt-br' is no language known here; the nearest is pt-BR."),
-    (pidgin('"en"', '"und"'), "line 2: und stands among the labels; leave it out, it may always be answered."),
+    (pidgin('"pt-BR"', '"pt-br"'), "line 2: the label 'pt-br' is not a language known here; the nearest is pt-BR."),
+    (pidgin('"en"', '"und"'), "line 2: und is among the labels; leave it out, since it may always be answered."),
     # a base
-    (pidgin('"language"', '"languages"'), "line 1: 'languages' is no kind to build upon; the nearest is language."),
+    (pidgin('"language"', '"languages"'), "line 1: 'languages' is not a kind to build upon; the nearest is language."),
     (
         pidgin('"language"', '"verify"'),
         "line 2: verify asks about the languages it is opened for; leave labels out.",
     ),
     (
         'base = "language"\n' + MOOD,
-        "line 4: a kind with a base has no form of its own; leave it out, or leave base out.",
+        "line 4: a kind with a base cannot have its own form; leave it out, or leave base out.",
     ),
-    (pidgin("labels", "lables"), "line 2: 'lables' is no key of a kind with a base; the nearest is labels."),
+    (pidgin("labels", "lables"), "line 2: 'lables' is not a key of a kind with a base; the nearest is labels."),
 ]
 
 
@@ -277,25 +282,25 @@ def test_check_kind_writes_over_no_page_but_its_own(write, capsys):
         if other != path:
             other.write_text("mine", encoding="utf-8")
         before = other.read_bytes()
-        with pytest.raises(CommandError, match=r"is no page that check_kind wrote; move it, or name another with"):
+        with pytest.raises(CommandError, match=r"is not a page that check_kind wrote; move it, or name another with"):
             call_command("check_kind", path, out=other)
         assert other.read_bytes() == before
 
 
 def test_guidelines_lie_beside_the_file_and_are_no_book(write, tmp_path):
     for elsewhere in ("../other.md", str(tmp_path.parent / "other.md")):
-        with pytest.raises(KindError, match=r"line 27: the guidelines .* do not lie beside the kind's file; put them"):
+        with pytest.raises(KindError, match=r"line 27: the guidelines .* are not beside the kind's file; put them"):
             read_kind(write(f'{MOOD}[guidelines]\nen = "{elsewhere}"\n'))
     (tmp_path / "book.md").write_bytes(b"a" * 1_000_001)
     with pytest.raises(KindError, match=r"book\.md have more than 1,000,000 bytes\."):
         read_kind(write(f'{MOOD}[guidelines]\nen = "book.md"\n'))
-    with pytest.raises(KindError, match=r"mood\.toml has more than 1,000,000 bytes; it is no kind's file\."):
+    with pytest.raises(KindError, match=r"mood\.toml has more than 1,000,000 bytes; it is not a kind's file\."):
         read_kind(write(MOOD + 1_000_000 * "#"))
 
 
 def test_what_toml_leaves_to_python_is_told_too(write):
     for text in ("a = " + 5_000 * "[", "a = " + 10_000 * "9"):
-        with pytest.raises(KindError, match=r"mood\.toml: a number is too long, or brackets stand too deep"):
+        with pytest.raises(KindError, match=r"mood\.toml: a number is too long, or brackets are nested too"):
             read_kind(write(text))
 
 
@@ -425,11 +430,11 @@ def test_what_people_will_see_is_said_in_english(write, capsys):
         "- Annoyed (-, key 2)",
         "Each record is for 3 people.",
         "The label is the majority of the answers; a record without one is left out.",
-        "Before they begin they take a test of 10 questions, 80% of them to be right, 2 times at most.",
+        "Before they begin they take a test of 10 questions, of which 80% must be right, 2 times at most.",
         "No known answers are hidden among the work.",
-        "Records of equal product are never parted by a split.",
+        "Records with the same product are never in different splits.",
         "Published as JSONL and Parquet alone.",
-        "Guidelines in English (en); whoever works in another language reads them in English (en).",
+        "Guidelines in English (en); people who work in another language read them in English (en).",
         f"The page is in {path.with_suffix('.html')}.",
     ]
 
@@ -451,7 +456,10 @@ def test_the_page_of_a_question_about_languages_names_those_that_are_added(write
     path = write(pidgin("language", base).replace("labels", "# labels"), "pidgin.toml")
     said = checked(path, capsys)
     assert "It adds the language Nigerian Pidgin (pcm), in itself Naijá." in said
-    assert "It adds the language Brazilian Portuguese (pt-BR); what detectors call Portuguese (pt) may be it." in said
+    assert (
+        "It adds the language Brazilian Portuguese (pt-BR); what detectors call Portuguese (pt) may be this language."
+        in said
+    )
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert "Nigerian Pidgin" in page
     assert "Naijá" in page
@@ -466,9 +474,9 @@ def test_the_files_that_come_with_assay_are_right(slug, capsys, tmp_path):
 # --- what is told of kinds' files
 
 
-@pytest.mark.parametrize("document", ["README.md", "annotate/kinds/KINDS.md"])
+@pytest.mark.parametrize("document", ["languages", "own-kind"])
 def test_the_examples_of_the_documents_are_right(document, write, settings):
-    text = (settings.BASE_DIR / document).read_text(encoding="utf-8")
+    text = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / f"{document}.md").read_text(encoding="utf-8")
     examples = [each for each in re.findall(r"(?s)```toml\n(.*?)```", text) if "title =" in each or "base =" in each]
     assert examples
     for example in examples:
@@ -476,7 +484,7 @@ def test_the_examples_of_the_documents_are_right(document, write, settings):
 
 
 def test_all_keys_are_told():
-    text = (HERE / "KINDS.md").read_text(encoding="utf-8")
+    text = (HERE.parent / "docs" / "how-to" / "own-kind.md").read_text(encoding="utf-8")
     assert not [
         key for key in {*KEYS, *KEYS_WITH_BASE, *STYLES, *FORMS} if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)
     ]

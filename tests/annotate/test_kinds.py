@@ -1,4 +1,4 @@
-"""A kind of question is one file: this adds one in a folder of its own, and nothing else is touched."""
+"""A kind of question is one file: this adds one in its own folder, and touches nothing else."""
 
 import hashlib
 import json
@@ -89,14 +89,14 @@ def test_it_is_labelled_by_page_and_by_api_and_exported_with_each_field_named(ta
         client.post("/tasks/moods/judge/", {"lease": open_lease(ann, task).pk, "answer": "+"})
     assert "<b>Content</b>" in client.get("/tasks/moods/answers/").text
     assert said(ann) == [("answer", "+", "")] * 2
+    answers = client.get("/api/v1/tasks/moods/").json()["answers"]
+    assert {answer["label"]: answer["name"] for answer in answers} == {"+": "Content", "0": "Neither", "-": "Annoyed"}
     for annotator in others:
         client.force_login(annotator.user)
         while lease := client.post("/api/v1/tasks/moods/next/").json()["lease"]:
             row = next(row for row in REVIEWS if row["product"] == lease["fields"]["product"])
             assert list(lease["fields"].items()) == [("product", row["product"]), ("review", row["review"])]
             assert lease["language"] == "en"
-            assert lease["answers"] == ["+", "0", "-"]
-            assert lease["names"] == {"+": "Content", "0": "Neither", "-": "Annoyed"}
             label = "+" if row["id"] == "r1" else "-"
             judged = client.post(
                 f"/api/v1/leases/{lease['id']}/judge/", {"label": label}, content_type="application/json"
@@ -182,7 +182,7 @@ ADS = [
 
 @pytest.fixture
 def ads(db, tmp_path):
-    """A task opened with a file of which nothing else knows."""
+    """A task opened with a file that nothing else knows."""
     kind, rows = tmp_path / "ad_fit.toml", tmp_path / "ads.jsonl"
     kind.write_text(AD_FIT, encoding="utf-8")
     rows.write_text("".join(json.dumps(row) + "\n" for row in ADS), encoding="utf-8")
@@ -198,10 +198,12 @@ def expected(key):
 
 def label_by_api(client, annotator, task):
     client.force_login(annotator.user)
+    answers = client.get(f"/api/v1/tasks/{task.name}/").json()["answers"]
+    assert {answer["label"]: (answer["names"], answer["autonym"]) for answer in answers} == {
+        "fits": ({"fr": "Oui", "en": "It fits"}, ""),
+        "not": ({"fr": "Non", "en": "It does not"}, ""),
+    }
     while lease := client.post(f"/api/v1/tasks/{task.name}/next/").json()["lease"]:
-        said = {"fr": {"fits": "Oui", "not": "Non"}, "en": {"fits": "It fits", "not": "It does not"}}
-        assert lease["names"] == said[lease["language"]]
-        assert lease["autonyms"] == {}
         label = expected(lease["fields"]["query"])
         sent = client.post(f"/api/v1/leases/{lease['id']}/judge/", {"label": label}, content_type="application/json")
         assert sent.status_code == 200
@@ -269,5 +271,5 @@ def test_a_wrong_file_opens_no_task_and_is_told_in_one_sentence(tmp_path, db):
     path.write_text(AD_FIT.replace("style", "stile", 1), encoding="utf-8")
     with pytest.raises(CommandError) as refused:
         call_command("open_task", "t", "--kind", str(path), "--corpus", "ads", "--seed", "1")
-    assert str(refused.value) == f"{path}, line 7: 'stile' is no key of [[layout]]; the nearest is style."
+    assert str(refused.value) == f"{path}, line 7: 'stile' is not a key of [[layout]]; the nearest is style."
     assert not Task.objects.exists()

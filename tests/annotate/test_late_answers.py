@@ -12,7 +12,7 @@ from annotate.quality.pauses import PAUSED
 from annotate.work.judging import judge
 from annotate.work.pausing import pause
 from annotate.work.queue import open_lease, take
-from tests.annotate.hands import GRACE, Hands, said
+from tests.annotate.hands import Hands, let_guard_pass, said
 
 HTMX = {"HX-Request": "true"}
 COMMENT = 'a comment with <marks> & "quotes"'
@@ -78,7 +78,7 @@ def test_it_is_refused_once_three_others_have_it_and_says_that_the_comment_still
     refused = send(client, lease, answer="0")
     assert refused.status_code == 409
     assert why in refused.text
-    assert "What you wrote was not saved; it still stands below" in refused.text
+    assert "What you wrote was not saved; you can still copy it below" in refused.text
     # the notice alone changes on the screen
     assert (refused["HX-Retarget"], refused["HX-Reswap"]) == ("#notice", "innerHTML")
     assert said(ann) == []
@@ -103,7 +103,7 @@ def test_who_is_paused_meanwhile_keeps_the_comment(make_records_task, ann, clien
     refused = send(client, lease, answer="0")
     assert refused.status_code == 403
     assert PAUSED in refused.text
-    assert "it still stands below" in refused.text
+    assert "you can still copy it below" in refused.text
     page = client.post("/tasks/crowd/judge/", {"lease": lease.pk, "answer": "0", "comment": COMMENT}).text
     assert "&lt;marks&gt;" in page
     assert PAUSED in client.get("/tasks/crowd/").text
@@ -151,7 +151,7 @@ def test_an_adjudicator_who_was_too_late_keeps_reason_and_comment(make_records_t
 
 # --- in a browser
 
-in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+in_browser = pytest.mark.django_db(transaction=True)
 
 
 @in_browser
@@ -164,11 +164,11 @@ def test_a_comment_stands_in_its_box_until_one_goes_on(at_work, make_records_tas
     run_out(ann)
     for other in others:
         judge(other, take(other, task).pk, Answer("1"))
-    page.wait_for_timeout(GRACE)
+    let_guard_pass(page)
     hands.press("Digit2")
     page.wait_for_selector("#notice:has-text('has gone on without your answer')")
     assert (hands.post, page.input_value("[name=comment]")) == (before, COMMENT)
-    assert "it still stands below, to be copied" in page.inner_text("#notice")
+    assert "you can still copy it below" in page.inner_text("#notice")
     hands.press_and_wait("Enter")
     assert hands.post != before
     assert page.input_value("[name=comment]") == ""
@@ -209,7 +209,7 @@ def test_two_tabs_show_one_record_and_what_they_answer_counts_once(
     before = second.post
     tab.fill("[name=comment]", COMMENT)
     tab.locator("#post").focus()
-    tab.wait_for_timeout(GRACE)
+    let_guard_pass(tab)
     second.press("Digit2")
     tab.wait_for_selector("#notice:has-text('You have already answered Yes here, and that stands')")
     assert (second.post, tab.input_value("[name=comment]")) == (before, COMMENT)
@@ -231,7 +231,7 @@ def test_an_answer_whose_reply_was_lost_counts_once_with_its_comment(at_work, ma
     page.route("**/judge/", lose, times=1)
     page.fill("[name=comment]", COMMENT)
     page.locator("#post").focus()
-    page.wait_for_timeout(GRACE)
+    let_guard_pass(page)
     hands.press("Digit3")
     page.wait_for_selector("text=There is no connection")
     assert (hands.post, page.input_value("[name=comment]")) == (before, COMMENT)
@@ -251,7 +251,7 @@ def test_a_comment_outlives_a_reload_and_the_log_in_after_a_session_that_ended(a
     page.reload()
     assert page.input_value("[name=comment]") == COMMENT
     page.context.clear_cookies(name="sessionid")
-    page.wait_for_timeout(GRACE)
+    let_guard_pass(page)
     page.locator("#post").focus()
     hands.press("Digit1")
     page.wait_for_url("**/login/**")

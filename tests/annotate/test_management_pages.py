@@ -455,7 +455,7 @@ def test_ranges_stand_where_their_quartiles_are():
 
 # --- in a browser
 
-browser_test = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+browser_test = pytest.mark.django_db(transaction=True)
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 

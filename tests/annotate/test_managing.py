@@ -384,7 +384,8 @@ def test_a_queue_that_all_have_judged_already(make_records_task, person):
         work(person(name, "en"), task)
     assert state(task) == (
         "judged",
-        "2 units lack 2 answers, and each of the 2 people who may work has judged them already. Another is needed.",
+        "2 units lack 2 answers, and each of the 2 people who may work has judged them already. Another person is "
+        "needed.",
     )
     person("cem", "en")
     assert state(task)[0] == "going"
@@ -410,7 +411,7 @@ def test_a_queue_with_too_few_people_for_some_of_its_units(make_records_task, pe
         person(name, "en")
     assert state(task) == (
         "lacking",
-        "All 2 units need answers of more people than are left who may give one (2 may work here). Find others.",
+        "All 2 units need answers from more people than are still able to give one (2 may work here). Find others.",
     )
     cem, dan = person("cem", "en"), person("dan", "en")
     assert state(task)[0] == "going"

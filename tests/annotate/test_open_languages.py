@@ -16,8 +16,8 @@ from annotate.work.new_task import TaskError, with_defaults
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES, LISTED
 from corpora.models import Corpus, Draw, Item
+from tests.annotate.admin.desk import form_of
 from tests.annotate.conftest import LONG, stored_task, votes
-from tests.annotate.test_admin import form_of
 
 ADDED = """
 [languages.pcm]
@@ -106,7 +106,7 @@ def forget():
 
 
 def label_all(client, annotator, task, said=LABELS.get):
-    """Over the API, each by the post's own label."""
+    """Answers over the API, each with the post's own label."""
     client.force_login(annotator.user)
     by_text = {text: key for key, text in POSTS.items()}
     while lease := client.post(f"/api/v1/tasks/{task}/next/").json()["lease"]:
@@ -176,21 +176,20 @@ def test_labels_are_offered_with_name_and_autonym(small_task, person, client):
         "Brazilian Portuguese<small>português brasileiro",
     ):
         assert shown in page
-    lease = client.post("/api/v1/tasks/small/next/").json()["lease"]
-    assert lease["answers"] == ["en", "pt-BR", "pt-PT", "pcm", "und"]
-    assert lease["names"]["pcm"] == "Nigerian Pidgin"
-    assert lease["autonyms"] == {
-        "en": "English",
-        "pt-BR": "português brasileiro",
-        "pt-PT": "português europeu",
-        "pcm": "Naijá",
+    answers = client.get("/api/v1/tasks/small/").json()["answers"]
+    assert {answer["label"]: (answer["name"], answer["autonym"]) for answer in answers} == {
+        "en": ("English", "English"),
+        "pt-BR": ("Brazilian Portuguese", "português brasileiro"),
+        "pt-PT": ("European Portuguese", "português europeu"),
+        "pcm": ("Nigerian Pidgin", "Naijá"),
+        "und": ("Undefined", ""),
     }
 
 
 # --- people
 
 
-def people(tmp_path, languages="pcm:5 en"):
+def people(tmp_path, languages="pcm:5 en:5"):
     path = tmp_path / "people.csv"
     path.write_text(f"username,name,languages\namaka,Amaka,{languages}\n", encoding="utf-8")
     return path
@@ -198,7 +197,7 @@ def people(tmp_path, languages="pcm:5 en"):
 
 def test_people_read_what_a_tasks_file_adds_and_before_that_it_is_said_how(tmp_path, small_task):
     table = people(tmp_path)
-    with pytest.raises(CommandError, match=r"open a task whose --kind is a file that adds it in a table \[languages"):
+    with pytest.raises(CommandError, match=r"added by a file with a table \[languages\.CODE\]"):
         call_command("add_annotators", table)
     small_task([])
     forget()

@@ -87,7 +87,7 @@ def test_a_label_that_is_the_number_0_is_a_label(tmp_path):
 
 def test_practice_without_an_explanation_is_refused_with_its_line(tmp_path):
     write(tmp_path / "g.jsonl", [{"id": "a", "label": "1", "purpose": "practice", "explanation": " "}])
-    with pytest.raises(GoldAnswerError, match="line 1: practice is explained item by item, and a has no explanation"):
+    with pytest.raises(GoldAnswerError, match="line 1: practice explains every item, and a has no explanation"):
         read_gold([tmp_path / "g.jsonl"])
 
 
@@ -107,12 +107,12 @@ def test_a_language_whose_hidden_answers_run_out_is_named(corpus, capsys):
     open_task(corpus, "--gold-share", "0.25")
     said = capsys.readouterr().err
     assert "run out" not in said
-    assert "who labels everything in en meets 6 hidden gold answers, and the rule pauses from the 8th on" in said
+    assert "somebody who labels all of en meets 6 hidden gold answers, and the rule pauses from the 8th on" in said
     open_task(corpus, "--gold-share", "0.4", name="other")
     said = capsys.readouterr().err
-    assert "--gold-share 0.4 is 0.5: one of each 2 units." in said
-    assert "labels everything in en meets 8" not in said
-    assert "the 8 gold answers hidden in en run out for who is given more than 16 units there" in said
+    assert "--gold-share 0.4 is 0.5: one in 2 units." in said
+    assert "labels all of en meets 8" not in said
+    assert "the 8 gold answers hidden in en run out for people given more than 16 units there" in said
     assert "hidden in de" not in said
 
 
@@ -138,24 +138,28 @@ def test_the_same_seed_gives_the_same_units_in_the_same_order(corpus):
     ("change", "options", "sentence"),
     [
         (lambda g: g[:13], [], "The test in de asks 10 questions, drawn at random, and needs a pool of 15"),
-        (lambda g: g, ["--test-items", "11"], "needs a pool of 17 gold answers of the purpose test"),
-        (lambda g: g[:22] + g[26:], [], "In en there are 4 gold answers of the purpose queue"),
+        (lambda g: g, ["--test-items", "11"], "needs a pool of 17 gold answers with the purpose test"),
+        (lambda g: g[:22] + g[26:], [], "In en there are 4 gold answers with the purpose queue"),
         (
             lambda g: [row | ({"label": "1"} if row["purpose"] == "queue" else {}) for row in g],
             [],
-            "In de 8 of the 8 gold answers of the purpose queue are 1: who always answers that",
+            "In de 8 of the 8 gold answers with the purpose queue are 1: a person who always answers that",
         ),
         (lambda g: [*g, g[0]], [], "line 53: en0 is there twice; each serves one purpose."),
         (lambda g: [*g, g[0] | {"id": "none"}], [], "none"),
         (
             lambda g: [g[0] | {"label": "2"}, *g[1:]],
             [],
-            "The gold answer of en0: '2' is no answer here; it is one of 1, 0.",
+            "The gold answer of en0: '2' is not an answer here; it is one of 1, 0.",
         ),
-        (lambda g: [g[0] | {"purpose": "exam"}, *g[1:]], [], "line 1: the purpose is 'exam'; it is one of practice"),
+        (
+            lambda g: [g[0] | {"purpose": "exam"}, *g[1:]],
+            [],
+            "line 1: the purpose is 'exam'; it must be one of practice",
+        ),
         (lambda g: [g[0] | {"label": ""}, *g[1:]], [], "line 1: a gold answer needs an id and a label."),
-        (lambda g: g, ["--redundancy", "2"], "Of two answers that differ neither is a majority"),
-        (lambda g: g, ["--aggregation", "median"], "The labels of qa_match are no grades, so they have no median."),
+        (lambda g: g, ["--redundancy", "2"], "If two answers differ, neither is a majority"),
+        (lambda g: g, ["--aggregation", "median"], "The labels of qa_match are not grades, so they have no median."),
         (lambda g: g, ["--aggregation", "mean"], "--aggregation is 'mean'; it is one of majority, median."),
         (lambda g: g, ["--extra-answers", "3"], "--extra-answers is 3; it must be 0 to 2."),
         (
@@ -217,5 +221,5 @@ def test_a_task_about_records_is_not_enlarged_and_says_what_to_do(corpus):
     with pytest.raises(CommandError) as refused:
         call_command("open_task", "t", "--extend", "--size", "40")
     assert str(refused.value) == (
-        "t is a task drawn by the records design, and its draws are not enlarged; open another task for further ones."
+        "t is a task drawn by the records design, whose draws cannot be enlarged; open another task for further ones."
     )

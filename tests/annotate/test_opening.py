@@ -12,8 +12,10 @@ from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.quality.guidelines import current
+from annotate.work import opening
 from annotate.work.accounts import add_annotators
 from annotate.work.judging import judge, skip
+from annotate.work.new_task import TaskError
 from annotate.work.people_file import read_table
 from annotate.work.queue import take
 from corpora.manifest import manifest_of, write_manifest
@@ -134,11 +136,20 @@ def test_of_each_language_that_is_agreed_on_a_share_and_a_least_number_is_queued
     assert min(agreed.values()) < 3 < max(agreed.values()) / 4
     assert audited == {code: max(-(-posts // 4), min(3, posts)) for code, posts in agreed.items()}
     assert f"{audited.total():,} posts audit the agreement." in out
+    counting = task.units.exclude(agreed_label="").count()
+    assert f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than " in out
+    assert f"People read {audited.total():,} of these all the same" in out
     queued = task.units.filter(audited=True, copy_of=None)
     assert {unit.stage for unit in queued} == {stages.QUEUED}
     disputed = task.units.filter(agreed_label="", stage=stages.QUEUED)
     for units in (queued, disputed):
         assert all(unit.round == 1 and unit.visited == [unit.language] and unit.candidates for unit in units)
+
+
+def test_of_an_audit_for_which_no_post_is_chosen_nothing_is_said(open_task):
+    out, _ = open_task("t", 300)
+    assert "The detectors' agreement counts on " in out
+    assert "nor in the languages of --never-agree.\n" in out
 
 
 def test_a_language_marked_so_in_the_admin_never_agrees_in_tasks_opened_from_then_on(open_task):
@@ -182,6 +193,12 @@ def test_queues_that_nobody_reads_are_warned_of(open_task, person):
 
 
 # --- extending
+
+
+def test_an_extension_of_a_closed_task_says_that_nobody_is_asked(open_task, extend):
+    open_task("t", size=40)
+    Task.objects.update(is_open=False)
+    assert "Task t is closed: nobody is asked until `assay reopen t`.\n" in extend("t", 60).err
 
 
 def test_an_extension_refuses_what_it_would_not_heed(open_task, extend):
@@ -279,16 +296,16 @@ def refused(run, *arguments, **options):
     [
         ("t", 0, [], "--size is 0; it must be 1 or more."),
         ("t", -5, [], "--size is -5; it must be 1 or more."),
-        ("t", 10, ["--corpus", "none"], "There is no corpus 'none'; there is: demo. See import_corpus."),
+        ("t", 10, ["--corpus", "none"], "There is no corpus 'none'; there is: demo. See `assay import_corpus --help`."),
         ("t", 10, ["--seed", ""], "--seed is needed to open a task by the uniform design."),
         ("t", 10, ["--seed", "x" * 65], "The seed has 65 characters; give it 1 to 64."),
         ("t", 10, ["--corpus", ""], "--corpus is needed to open a task by the uniform design."),
         ("t", 10, ["--labels", "de xx q"], "'xx', 'q': not a language code known here"),
         ("t", 10, ["--never-agree", "xx"], "'xx': not a language code known here"),
-        ("two words", 10, [], "name: Enter a valid “slug” consisting of letters, numbers"),
-        ("täsk", 10, [], "name: Enter a valid “slug”"),
-        ("x" * 65, 10, [], "name: Ensure this value has at most 64 characters (it has 65)."),
-        ("t", 10, ["--title", "x" * 201], "title: Ensure this value has at most 200 characters (it has 201)."),
+        ("two words", 10, [], "The task's name has characters that it cannot have"),
+        ("täsk", 10, [], "The task's name has characters that it cannot have"),
+        ("x" * 65, 10, [], "The task's name has 65 characters; 64 are the most"),
+        ("t", 10, ["--title", "x" * 201], "The task's title has 201 characters; 200 are the most"),
         ("t", 10, ["--redundancy", "0"], "--redundancy is 0; it must be 1 to 99."),
         ("t", 10, ["--rounds", "100"], "--rounds is 100; it must be 1 to 99."),
         ("t", 10, ["--skip-limit", "0"], "--skip-limit is 0; it must be 1 to 99."),
@@ -303,8 +320,13 @@ def refused(run, *arguments, **options):
         ),
         ("t", 10, ["--predictor", "cld2"], f"--predictor: {NONE_OF_UNIFORM}"),
         ("t", 10, ["--reuse"], f"--reuse: {NONE_OF_UNIFORM}"),
-        ("t", 10, ["--rounds", "two"], "--rounds: 'two' is no whole number."),
-        ("t", 10, ["--overlap-share", "a lot"], "--overlap-share: 'a lot' is no share; write it as 0.1, 10% or 1/10."),
+        ("t", 10, ["--rounds", "two"], "--rounds: 'two' is not a whole number."),
+        (
+            "t",
+            10,
+            ["--overlap-share", "a lot"],
+            "--overlap-share: 'a lot' is not a share; write it as 0.1, 10% or 1/10.",
+        ),
         ("t", 10, ["--on-conflict", "LOST"], "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
         ("t", 10, ["--design", "none"], "--design is 'none'; it is one of uniform, recall, precision, records."),
         ("t", 10, ["--kind", "none"], "There is no kind 'none'; there is: language, verify, ad_relevance"),
@@ -320,6 +342,20 @@ def test_a_task_is_not_opened_twice(open_task):
     assert refused(open_task, "t", 20) == (
         "There is already a task 't'. Choose another name, or enlarge it with --extend."
     )
+
+
+def test_of_two_tasks_that_are_opened_at_once_under_one_name_the_later_is_refused(demo_corpus):
+    how = {"size": 9, "options": {"audit_share": 0, "audit_least": 0}}
+    first = []
+
+    def meanwhile(units):
+        if not first:
+            first.append(opening.open_task("t", demo_corpus, KIND, seed="1", **how).task)
+
+    with pytest.raises(TaskError, match=r"Somebody else has just made a task 't'\. Run the"):
+        opening.open_task("t", demo_corpus, KIND, seed="2", **how, progress=meanwhile)
+    assert list(Task.objects.all()) == first
+    assert [draw.seed for draw in Draw.objects.all()] == ["1"]
 
 
 @pytest.mark.parametrize(
@@ -352,4 +388,4 @@ def test_votes_that_have_changed_since_cannot_be_extended(open_task, extend):
 
 def test_a_corpus_without_votes_is_sent_to_prelabel(open_task):
     import_posts("raw")
-    assert refused(open_task, "t", 10, corpus="raw") == "Corpus raw has posts without votes; run: prelabel raw"
+    assert refused(open_task, "t", 10, corpus="raw") == "Corpus raw has posts without votes; run `assay prelabel raw`."

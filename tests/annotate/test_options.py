@@ -41,9 +41,9 @@ def test_a_value_is_read_from_text_and_written_so_that_it_is_read_again(read, te
 @pytest.mark.parametrize(
     ("read", "text", "sentence"),
     [
-        (whole_number, "1.5", "--it: '1.5' is no whole number."),
-        (share, "1/0", "--it: '1/0' is no share; write it as 0.1, 10% or 1/10."),
-        (days, "2014-07", "--it: '2014-07' is no window; write it as 2014-07-01..2014-08-01, the end left out."),
+        (whole_number, "1.5", "--it: '1.5' is not a whole number."),
+        (share, "1/0", "--it: '1/0' is not a share; write it as 0.1, 10% or 1/10."),
+        (days, "2014-07", "--it: '2014-07' is not a window; write it as 2014-07-01..2014-08-01, the end left out."),
         (flag, "perhaps", "--it: 'perhaps' is neither yes nor no."),
     ],
 )
@@ -105,7 +105,7 @@ def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_
 
 def test_the_command_tells_the_kinds_whose_default_differs():
     told = {option.name: option.help for option in open_task.OPTIONS}
-    assert told["rounds"].endswith("(default 2; verify, ad_relevance, qa_match, web_ranking: 1)")
+    assert told["rounds"].endswith("(default 2; verify, ad_relevance, qa_match, web_ranking, a kind of your own: 1)")
     assert told["share"].startswith("recall: ")
     assert told["window"].startswith("recall, precision: ")
     for kind in KINDS.values():

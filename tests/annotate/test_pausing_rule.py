@@ -127,7 +127,7 @@ def test_the_default_rule_finds_most_who_answer_at_random_and_hardly_anybody_who
 
 @pytest.mark.parametrize(("heading", "asked"), [("by the 20th gold answer", 20), ("by the 40th", 40)])
 def test_the_tables_for_managers_are_exact(settings, heading, asked):
-    text = (settings.BASE_DIR / "annotate/quality/PAUSING.md").read_text(encoding="utf-8")
+    text = (settings.BASE_DIR / "annotate/docs/explanation/pausing.md").read_text(encoding="utf-8")
     rows = text.split(f"{heading} |")[1].split("\n\n")[0].replace("*", "").splitlines()[2:]
     assert len(rows) == len(CHOICES)
     for row, rule in zip(rows, CHOICES, strict=True):

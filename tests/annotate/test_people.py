@@ -1,4 +1,6 @@
+import io
 import re
+import sys
 from datetime import timedelta
 
 import pytest
@@ -11,7 +13,7 @@ from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Invite
 from annotate.work import accounts
 from annotate.work.accounts import add_annotators
-from annotate.work.languages import HOW
+from annotate.work.languages import unknown_code
 from annotate.work.people_file import BadTable, Row, read_table
 
 HEADER = "username,name,languages\n"
@@ -40,25 +42,42 @@ def set_password(client, token, first=PASSWORD, second=None):
 
 
 def test_a_table_gives_a_row_for_each_person():
-    assert read_table(HEADER + "marta,Marta Nowak,pl:5 en:4\nli,Li,zh-TW\n") == [
+    assert read_table(HEADER + "marta,Marta Nowak,pl:5 en:4\nli,Li,zh-TW:3\n") == [
         Row("marta", "Marta Nowak", {"pl": 5, "en": 4}),
-        Row("li", "Li", {"zh-TW": 5}),
+        Row("li", "Li", {"zh-TW": 3}),
     ]
 
 
-@pytest.mark.parametrize("languages", ["de:5 en:4", "de:5;en:4", '"de:5, en:4"', " de  en:4 ", "de:5; en:4;"])
+@pytest.mark.parametrize("languages", ["de:5 en:4", "de:5;en:4", '"de:5, en:4"', " de:5  en:4 ", "de:5; en:4;"])
 def test_languages_may_be_written_with_spaces_semicolons_or_quoted_commas(languages):
     assert read_table(f"{HEADER}ann,Ann,{languages}\n")[0].levels == {"de": 5, "en": 4}
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 def test_a_table_may_come_from_any_system(ending):
-    text = "\ufeff" + (HEADER + "ann,Ann,de\nbob,Bob,en\n").replace("\n", ending)
+    text = "\ufeff" + (HEADER + "ann,Ann,de:5\nbob,Bob,en:5\n").replace("\n", ending)
     assert [row.username for row in read_table(text)] == ["ann", "bob"]
 
 
-def test_the_columns_may_stand_in_any_order_beside_others():
-    assert read_table("languages,team,name,username\nde,A,Ann Lee,ann\n") == [Row("ann", "Ann Lee", {"de": 5})]
+def test_the_columns_may_stand_in_any_order():
+    assert read_table("languages,name,username\nde:5,Ann Lee,ann\n") == [Row("ann", "Ann Lee", {"de": 5})]
+
+
+def test_a_column_that_is_not_known_is_refused_by_its_name():
+    told = "There are username, name, languages and adjudicates; rename them, or take them out."
+    assert faults("languages,team,name,username,Adjudicates\nde,A,Ann Lee,ann,yes\n") == [
+        f"Columns that are not known here: 'team', 'Adjudicates'. {told}"
+    ]
+    assert faults("username,name,languages,\nann,Ann,de,\n") == [
+        f"Columns that are not known here: one without a name, between or after commas. {told}"
+    ]
+
+
+@pytest.mark.parametrize(("separator", "words"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_table_with_another_separator_is_refused_with_what_to_do(separator, words):
+    table = (HEADER + "ann,Ann,de\n").replace(",", separator)
+    [fault] = faults(table)
+    assert fault.endswith(f"The columns seem to be separated by {words}: save the table with commas between them.")
 
 
 def test_missing_columns_are_named_with_those_that_are_there():
@@ -80,24 +99,24 @@ def test_a_table_without_rows_is_refused():
 def test_all_faults_are_said_at_once_each_with_its_line():
     told = faults(
         HEADER
-        + "an n,Ann,de\n"  # a space
+        + "an n,Ann,de:5\n"  # a space
         + "bob,Bob,xx:5\n"
         + "cleo,Cleo,de:6 en:five\n"
         + "dora,Dora,\n"
-        + "dora,Dora,de\n"
-        + f"{'e' * 151},Emil,de\n"
+        + "dora,Dora,de:5\n"
+        + f"{'e' * 151},Emil,de:5\n"
         + "fay,Fay,de:5,en:4\n"  # commas without quotes
-        + f"gus,{'G' * 151},de\n"
-        + "hal,Ha\u0000l,de\n"
+        + f"gus,{'G' * 151},de:5\n"
+        + "hal,Ha\u0000l,de:5\n"
         + "ida,Ida,zh:5\n"
     )
     name = "is not a user name (letters, digits and @.+-_), or stands here twice."
     assert told == [
         f"Line 2: 'an n' {name}",
-        f"Line 3: 'xx' {HOW}.",
-        "Line 4: 'de:6' has no level from 0 to 5.",
-        "Line 4: 'en:five' has no level from 0 to 5.",
-        "Line 5: no language is named; write them as in de:5 en:4.",
+        f"Line 3: {unknown_code('xx')}",
+        "Line 4: 'de:6' has no level from 0 to 5; write it like de:5, where 5 is native.",
+        "Line 4: 'en:five' has no level from 0 to 5; write it like en:5, where 5 is native.",
+        "Line 5: no language is named; write them like this: de:5 en:4.",
         f"Line 6: 'dora' {name}",
         f"Line 7: {'e' * 151!r} {name}",
         "Line 8: there are more cells than columns; separate languages by spaces, or quote them.",
@@ -110,12 +129,12 @@ def test_all_faults_are_said_at_once_each_with_its_line():
 def test_a_cell_without_end_is_a_fault_and_no_crash():
     cell = '"' + "x" * 200_000
     told = "this is not CSV: field larger than field limit (131072)."
-    assert faults(HEADER + "b b,Bob,de\nann," + cell)[1:] == [f"Line 3: {told}"]
+    assert faults(HEADER + "b b,Bob,de:5\nann," + cell)[1:] == [f"Line 3: {told}"]
     assert faults(cell) == [f"Line 1: {told}"]
 
 
 def test_a_user_name_is_taken_as_it_will_be_compared_at_the_login():
-    assert read_table(HEADER + "Ｚoe\u0301,Zoé,fr\n")[0].username == "Zoé"
+    assert read_table(HEADER + "Ｚoe\u0301,Zoé,fr:5\n")[0].username == "Zoé"
 
 
 # --- making accounts
@@ -152,27 +171,88 @@ def test_an_account_that_is_no_annotator_yet_becomes_one_and_keeps_its_rights(ma
 def test_the_command_prints_a_link_for_each_new_person(person, tmp_path, capsys, client):
     person("old", "de")
     table = tmp_path / "people.csv"
-    table.write_text("\ufeff" + HEADER + "old,Old,en\nann,Ann,de\n", encoding="utf-8")
+    table.write_text("\ufeff" + HEADER + "old,Old,en:5\nann,Ann,de:5\n", encoding="utf-8")
     call_command("add_annotators", str(table))
     out = capsys.readouterr().out
     name, link = out.splitlines()[0].split("\t")
     assert name == "ann"
     assert link.startswith("http://localhost:8000/invite/")
-    assert "1 annotators made, 1 updated." in out
+    assert "1 annotator made, 1 updated." in out
     assert client.get(link.removeprefix("http://localhost:8000")).status_code == 200
+
+
+def test_who_has_set_no_password_gets_a_new_link_where_it_is_asked_for(person, tmp_path, capsys, client):
+    person("old", "de")
+    table = tmp_path / "people.csv"
+    table.write_text(HEADER + "old,Old,en:5\nann,Ann,de:5\n", encoding="utf-8")
+    call_command("add_annotators", str(table))
+    first = capsys.readouterr().out.split()[1]
+    call_command("add_annotators", str(table))
+    told = capsys.readouterr()
+    assert told.out == "0 annotators made, 2 updated.\n"
+    assert "No password set yet: ann; --again prints new links for them.\n" in told.err
+    assert (
+        "With a password of their own, which stays: old. Whoever has lost it gets a new link in the admin" in told.err
+    )
+    call_command("add_annotators", str(table), "--again", "--site", "https://assay.example.org:8101/")
+    told = capsys.readouterr()
+    [line, counted] = told.out.splitlines()
+    assert re.fullmatch(r"ann\thttps://assay\.example\.org:8101/invite/\S+/", line)
+    assert counted.startswith("0 annotators made, 2 updated. Each link sets a password once")
+    assert "No password set yet" not in told.err
+    assert client.get(line.split("8101")[1]).status_code == 200
+    assert client.get(first.removeprefix("http://localhost:8000")).status_code == 404
+
+
+def test_an_address_that_is_only_assumed_is_said_to_be(db, tmp_path, capsys, settings):
+    table = tmp_path / "people.csv"
+    table.write_text(HEADER + "ann,Ann,de:5\n", encoding="utf-8")
+    elsewhere = "If people reach the site elsewhere than at http://localhost:8000, run it with --again --site URL."
+    call_command("add_annotators", str(table))
+    assert elsewhere in capsys.readouterr().out
+    call_command("add_annotators", str(table), "--again", "--site", "http://localhost:8101")
+    assert elsewhere not in capsys.readouterr().out
+    beside = "(assumed; set ASSAY_SITE if people reach the site at another)"
+    call_command("add_manager", "mo")
+    assert f"Log in at http://localhost:8000/ {beside} with the password  " in capsys.readouterr().out
+    call_command("status")
+    assert f"Site         http://localhost:8000 {beside}\n" in capsys.readouterr().out
+    settings.SITE_ASSUMED = False
+    call_command("add_manager", "meg")
+    call_command("status")
+    assert "assumed" not in capsys.readouterr().out
+
+
+def test_who_has_an_account_becomes_a_manager_only_when_that_is_confirmed(person, capsys, monkeypatch, client):
+    ann = person("ann", "de")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
+    with pytest.raises(CommandError, match=r"^There is an account ann already\. .* Add --yes if you mean it\.$"):
+        call_command("add_manager", "ann")
+    ann.user.refresh_from_db()
+    assert not ann.user.is_staff
+    call_command("add_manager", "ann", "--yes")
+    assert "take the ticks off “Staff status” and “Superuser status”" in capsys.readouterr().out
+    client.force_login(User.objects.get())
+    page = client.get(reverse("admin:auth_user_change", args=[ann.user.pk])).content.decode()
+    assert "Staff status" in page
+    assert "Superuser status" in page
+    call_command("add_manager", "ann")  # changes nothing, so nothing is asked
+    User.objects.update(is_superuser=False)
+    with pytest.raises(CommandError, match="There is an account ann already"):
+        call_command("add_manager", "ann")
 
 
 def test_links_begin_with_where_people_reach_the_site(db, tmp_path, capsys, settings):
     settings.SITE = "https://assay.example.org"
     table = tmp_path / "people.csv"
-    table.write_text(HEADER + "ann,Ann,de\n", encoding="utf-8")
+    table.write_text(HEADER + "ann,Ann,de:5\n", encoding="utf-8")
     call_command("add_annotators", str(table))
     assert "\thttps://assay.example.org/invite/" in capsys.readouterr().out
 
 
 def test_the_command_says_all_faults_and_changes_nothing(db, tmp_path):
     table = tmp_path / "people.csv"
-    table.write_text(HEADER + "ann,Ann,de\nbob,Bob,xx\ncleo,Cleo,de:9\n", encoding="utf-8")
+    table.write_text(HEADER + "ann,Ann,de:5\nbob,Bob,xx\ncleo,Cleo,de:9\n", encoding="utf-8")
     with pytest.raises(CommandError) as caught:
         call_command("add_annotators", str(table))
     assert re.search(r"Line 3.*\nLine 4.*\nNothing was changed\.$", str(caught.value))
@@ -301,26 +381,26 @@ def test_locking_out_ends_sessions_at_once(client, person):
 
 def test_a_table_can_make_adjudicators_and_leaves_them_alone_where_it_does_not_say(db):
     header = "username,name,languages,adjudicates\n"
-    add_annotators(read_table(f"{header}ann,Ann,de,yes\nben,Ben,en,\n"))
+    add_annotators(read_table(f"{header}ann,Ann,de:5,yes\nben,Ben,en:4,\n"))
     assert [str(a.user.username) for a in Annotator.objects.filter(adjudicates=True)] == ["ann"]
     add_annotators(read_table("username,name,languages\nann,Ann,de:4\n"))
     assert Annotator.objects.get(user__username="ann").adjudicates
-    add_annotators(read_table(f"{header}ann,Ann,de,no\n"))
+    add_annotators(read_table(f"{header}ann,Ann,de:5,no\n"))
     assert not Annotator.objects.filter(adjudicates=True).exists()
     with pytest.raises(BadTable) as caught:
-        read_table(f"{header}ann,Ann,de,maybe\n")
+        read_table(f"{header}ann,Ann,de:5,maybe\n")
     assert caught.value.args == ("Line 2: adjudicates is 'maybe'; write yes or no.",)
 
 
 def test_an_adjudicator_needs_no_language_and_an_empty_name_wipes_none(db):
     header = "username,name,languages,adjudicates\n"
     add_annotators(read_table(f"{header}ada,Ada A,,yes\n"))
-    add_annotators(read_table(f"{header}ada,,de,yes\n"))
+    add_annotators(read_table(f"{header}ada,,de:5,yes\n"))
     ada = Annotator.objects.get()
     assert (ada.user.get_full_name(), ada.adjudicates) == ("Ada A", True)
     with pytest.raises(BadTable) as caught:
         read_table(f"{header}ben,Ben,,no\ncleo,Cleo,de:5 de:3,\n")
     assert caught.value.args == (
-        "Line 2: no language is named; write them as in de:5 en:4.",
+        "Line 2: no language is named; write them like this: de:5 en:4.",
         "Line 3: 'de' is named twice.",
     )

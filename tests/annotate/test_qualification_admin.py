@@ -165,7 +165,7 @@ def test_a_correction_leaves_tests_that_are_over(task, ann):
 
 def test_a_correction_that_cannot_be_is_refused(task):
     practice = task.gold_answers.get(purpose="practice")
-    with pytest.raises(InvalidAnswer, match="is no answer here"):
+    with pytest.raises(InvalidAnswer, match="is not an answer here"):
         correct(practice, "2", "Because.")
     with pytest.raises(InvalidAnswer, match="Say in a sentence why"):
         correct(practice, "0", " ")
@@ -185,7 +185,7 @@ def test_gold_answers_are_listed_with_how_often_they_were_answered_rightly(desk,
 def test_a_label_is_corrected_at_the_desk_which_says_what_follows(desk, honeypot):
     path = f"{ADMIN}/goldanswer/{honeypot.pk}/change/"
     page = desk.get(path).text
-    assert "accuracies of the past change" in said(desk.get(path))
+    assert "past accuracies change" in said(desk.get(path))
     assert honeypot.item.fields["passage"] in page
     assert re.findall(r'<option value="(\w)"[^>]*>([^<]*)</option>', page) == [("1", "Yes"), ("0", "No")]
     after = desk.post(path, {"label": "0", "explanation": "Looked at again."}, follow=True)

@@ -10,7 +10,7 @@ from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Task
 from annotate.work.judging import judge
 from annotate.work.queue import open_lease, take
-from tests.annotate.hands import ARABIC, FRENCH, GRACE, said, sent, worst_contrast
+from tests.annotate.hands import ARABIC, FRENCH, let_guard_pass, said, sent, worst_contrast
 
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -147,7 +147,7 @@ def test_the_manager_s_lists_call_a_record_s_answers_by_their_names(disagreed, m
 
 # --- in a browser
 
-in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+in_browser = pytest.mark.django_db(transaction=True)
 
 
 def with_fields(task, **fields):
@@ -167,12 +167,12 @@ def test_a_pair_is_judged_by_keyboard(at_work, make_records_task, ann, layout):
     hands.press_and_wait("KeyZ")
     hands.press_and_wait("Digit2")
     hands.press_and_wait("Space")
-    hands.page.wait_for_timeout(GRACE)
+    let_guard_pass(hands.page)
     hands.press("KeyC")
     hands.page.keyboard.type("only in part")
     hands.press("Escape")
     hands.press_and_wait("Digit2")
-    assert "You have been through all" in hands.page.inner_text("#work")
+    assert "You have judged everything" in hands.page.inner_text("#work")
     assert said(ann) == [("answer", "1", ""), ("answer", "0", ""), ("skip", "", ""), ("answer", "0", "")]
     assert Judgment.objects.last().comment == "only in part"
 
@@ -211,7 +211,7 @@ def test_record_and_answers_fit_a_phone_and_a_thumb(at_work, make_records_task, 
         assert 0 <= box["y"] <= 844 - box["height"]
     sizes = page.locator("#post p").evaluate_all("nodes => nodes.map(n => parseFloat(getComputedStyle(n).fontSize))")
     assert min(sizes) >= 20
-    page.wait_for_timeout(GRACE)
+    let_guard_pass(page)
     page.tap(".options button >> nth=1")
     page.wait_for_selector("#work:has-text('1 answered')")
     assert said(ann) == [("answer", KINDS[task_type].labels[1], "")]

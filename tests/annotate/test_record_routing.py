@@ -1,4 +1,6 @@
-"""Records: several people a unit, adaptive redundancy, who may work, and what becomes of skips and differences."""
+"""Records: several people per unit, adaptive redundancy, the right to work, and what becomes of skips and
+differences.
+"""
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -184,7 +186,7 @@ def test_nor_who_passed_it_under_earlier_guidelines(make_records_task, crowd, ma
 
 
 def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records_task, person, manager):
-    """Though posts in them share a queue, since detectors do not tell them apart."""
+    """This holds although posts in them share a queue, since detectors do not tell them apart."""
     task = make_records_task(count=2, languages=("hr", "sr"), test_items=2, gold={"test": ["1", "0"]})
     ann, ben = person("ann", "hr"), person("ben", "hr sr")
     assert set(task.units.values_list("language", "item__language")) == {("hr", "hr"), ("sr", "sr")}

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from markdown_it import MarkdownIt
 
+from annotate.reports import predictor_report
 from annotate.reports.terminal import WIDTH
 from annotate.reports.writing import as_html, as_markdown, as_text
 
@@ -24,6 +25,7 @@ def made(value, low, high, count, posts=None):
 
 
 NOTHING = made(None, 0.0, 1.0, 0)
+BOTH = {"languages": 2, "classes": 2}  # what a mean is over
 
 
 def predictor(spelled="mine@2", **fields):
@@ -57,7 +59,7 @@ def report():
         },
         "recall": {
             "source": "recall and uniform",
-            "macro": {"with_und": 0.9123, "without_und": 0.9234, "languages": 2},
+            "macro": {"with_und": 0.9123, "with_und_over": BOTH, "without_und": 0.9234, "languages": 2},
             "languages": [
                 welsh | {"estimate": made(0.88, 0.86, 0.9, 1600)},
                 czech | {"estimate": made(0.971, 0.958, 0.982, 983.4, 1204)},
@@ -66,7 +68,7 @@ def report():
         },
         "precision": {
             "source": "precision",
-            "macro": {"with_und": 0.8765, "without_und": None, "languages": 2},
+            "macro": {"with_und": 0.8765, "with_und_over": BOTH, "without_und": None, "languages": 0},
             "languages": [
                 czech | {"with_und": made(0.965, 0.95, 0.97, 1000), "without_und": made(0.985, 0.97, 0.99, 979)},
                 tibetan | few | {"with_und": NOTHING, "without_und": NOTHING},
@@ -200,10 +202,12 @@ def test_every_number_in_a_report_may_be_unmeasured(form, report):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_lists_that_are_empty_are_no_tables(form, report):
+    # For all languages, and by language.
+    assert form(report).count("only A right") == 2
     for section in ("recall", "precision", "unseen", "balanced", "comparison"):
         report[section]["languages"] = []
     report["confusion"] = {"labels": [], "cells": []}
-    form(report)
+    assert form(report).count("only A right") == 1
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -279,6 +283,12 @@ def test_a_balanced_distribution_is_called_hypothetical_aloud(form, report):
 def test_the_better_of_two_is_named_and_the_recalls_that_differ(form, report):
     assert "A is mine@2, B is cld2" in form(report)
     assert "differ at the 5% level: 1 of 1" in " ".join(form(report).split())
+
+
+def test_the_better_of_two_stands_in_the_tables_by_its_name(report):
+    compared = next(section for section in predictor_report.sections(report) if section.slug == "comparison")
+    # Over all, mine@2 is right more often, and in Czech cld2.
+    assert [[row[-1].shown for row in table.rows] for table in compared.tables] == [["mine@2"], ["cld2"]]
 
 
 def nasty(part):

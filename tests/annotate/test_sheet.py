@@ -1,4 +1,4 @@
-"""Twenty posts under one question, of which only the odd ones out are marked."""
+"""Twenty posts under one question, where people mark only the odd ones out."""
 
 import re
 from datetime import timedelta
@@ -11,7 +11,7 @@ from annotate.core import stages
 from annotate.models import Judgment, Lease, Unit
 from annotate.work.queue import open_lease, open_sheet, take, take_sheet
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.hands import ARABIC, GRACE, RUSSIAN, Hands, said, worst_contrast
+from tests.annotate.hands import ARABIC, RUSSIAN, Hands, let_guard_pass, posts_of, said, stop_clock, worst_contrast
 
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -111,8 +111,8 @@ def test_what_is_refused_is_said_and_the_rest_is_saved(make_task, as_ann, ann, p
         answer = send(as_ann, fields, headers=headers)
         assert answer.status_code == 200
         assert "2 of 5 answers were saved." in answer.text
-        assert "<li>2 not: You had this one open for longer than it is kept for one reader" in answer.text
-        assert "<li>1 not: &#x27;sv&#x27; is no answer here; it is de, not-de or und.</li>" in answer.text
+        assert "<li>2 not saved: You had this one open for too long" in answer.text
+        assert "<li>1 not saved: &#x27;sv&#x27; is not an answer here; it is de, not-de or und.</li>" in answer.text
         assert 'href="/tasks/task/answers/"' in answer.text
         assert labels(ann) == ["not-de", "de"]
         assert positions(answer.text) == [2]  # which was not answered
@@ -165,7 +165,7 @@ def test_a_task_that_asks_which_language_has_no_sheets(make_task, as_ann):
     make_task([DISPUTED] * 3)
     for answer in (as_ann.get(SHEET), as_ann.post(f"{SHEET}start/"), send(as_ann, {"lease": ["1"]})):
         assert answer.status_code == 404
-        assert "This task comes one by one only, on no sheets." in answer.text
+        assert "This task has no sheets; its units come one by one." in answer.text
     assert not Lease.objects.exists()
 
 
@@ -222,7 +222,7 @@ def test_a_change_of_the_language_is_said_aloud_on_a_sheet_too(make_task, as_ann
 
 # --- in a browser
 
-in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+in_browser = pytest.mark.django_db(transaction=True)
 LETTERS = {"KeyN": "т", "KeyU": "г", "KeyS": "ы", "KeyY": "н", "KeyJ": "о", "KeyK": "л"}
 
 
@@ -235,7 +235,7 @@ def on_sheet(new_page):
         page.goto(SHEET)
         page.click("text=Start")
         page.wait_for_selector(".posts")
-        page.wait_for_timeout(GRACE)
+        let_guard_pass(page)
         return Hands(page, layout | LETTERS)
 
     return begin
@@ -278,13 +278,14 @@ def test_a_sheet_by_keyboard(on_sheet, make_task, ann, layout):
 def test_enter_with_ctrl_submits_from_any_row_and_held_down_sends_one_sheet(on_sheet, make_task, ann):
     make_task([DISPUTED] * 45, asked="de")
     hands = on_sheet(ann)
+    posted = posts_of(hands.page)
     hands.page.keyboard.down("Control")
     hands.page.keyboard.down("Enter")
     hands.page.wait_for_selector("text=20 answers saved")
-    hands.page.wait_for_timeout(GRACE)
+    let_guard_pass(hands.page)
     for _ in range(5):
         hands.page.keyboard.down("Enter")  # repeats
-        hands.page.wait_for_timeout(40)
+    assert len(posted) == 1
     assert len(labels(ann)) == 20
     assert row(hands) == 1
 
@@ -292,10 +293,12 @@ def test_enter_with_ctrl_submits_from_any_row_and_held_down_sends_one_sheet(on_s
 @in_browser
 def test_a_click_that_comes_twice_sends_one_sheet(on_sheet, make_task, ann):
     make_task([DISPUTED] * 45, asked="de")
-    hands = on_sheet(ann)
-    hands.page.dblclick("#submit")
-    hands.page.wait_for_selector("text=20 answers saved")
-    hands.page.wait_for_timeout(GRACE)
+    page = on_sheet(ann).page
+    posted = posts_of(page)
+    page.dblclick("#submit")
+    page.wait_for_selector("text=20 answers saved")
+    let_guard_pass(page)
+    assert len(posted) == 1
     assert len(labels(ann)) == 20
 
 
@@ -399,7 +402,7 @@ def test_marks_outlive_the_session(on_sheet, make_task, ann):
     page.click("button:has-text('Log in')")
     page.wait_for_selector(".posts")
     assert page.inner_text("#count") == "Submit: 1 yes, 1 no, 1 skipped"
-    page.wait_for_timeout(GRACE)
+    let_guard_pass(page)
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("text=3 answers saved")
     assert labels(ann) == ["de", "not-de", "skip"]
@@ -418,10 +421,28 @@ def test_a_page_older_than_the_session_keeps_the_marks(on_sheet, make_task, ann,
     page.click("text=Open sheet")
     page.wait_for_selector("#notice:empty", state="attached")
     assert page.inner_text("#count") == "Submit: 2 yes, 1 no"
-    page.wait_for_timeout(GRACE)
+    let_guard_pass(page)
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("text=3 answers saved")
     console_errors.clear()  # the refusal
+
+
+@in_browser
+def test_a_press_that_was_meant_for_the_sheet_before_sends_nothing(on_sheet, make_task, ann):
+    make_task([DISPUTED] * 40, asked="de")
+    page = on_sheet(ann).page
+    stop_clock(page)
+    posted = posts_of(page)
+    for _ in range(2):
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("text=20 answers saved")
+    page.click("#submit")
+    assert len(posted) == 1
+    let_guard_pass(page)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=All done")
+    assert len(posted) == 2
+    assert labels(ann) == ["de"] * 40
 
 
 @in_browser

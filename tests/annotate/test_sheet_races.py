@@ -1,13 +1,13 @@
-"""Several sheets begun at one moment, in threads with connections of their own."""
+"""Several sheets begun at the same moment, in threads with their own connections."""
 
 import pytest
 
 from annotate.models import Lease
 from annotate.work.queue import SHEET, take_sheet
 from tests.annotate.conftest import AGREED
-from tests.annotate.test_races import at_once
+from tests.together import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_each_of_several_who_begin_at_once_has_a_whole_sheet(make_task, person):

@@ -85,10 +85,11 @@ def test_a_query_more_or_less_moves_hardly_more_rows_than_it_has(sizes, added, l
     more = [Row(f"new-{page}", language, ["another"]) for page in range(added)]
     before, after = (split(each, THREE, seed=seed) for each in (rows, rows + more))
     moved = Counter((before[row.id], after[row.id]) for row in rows if before[row.id] != after[row.id])
-    for pair in moved:
-        # Besides the rows that make room, one query may stand across the end of a split.
-        assert moved[pair] <= added + 4
-    assert not moved["train", "test"] + moved["test", "train"]
+    # Besides the rows that make room, a query of four that stands across the end of a split moves that end by three,
+    # and dev begins where test ends. Both may have grown by a row.
+    across = {frozenset(("test", "dev")): added + 3, frozenset(("dev", "train")): max(added, 2) + 3 + 3}
+    for pair, number in moved.items():
+        assert number <= across[frozenset(pair)], pair
 
 
 def test_another_seed_splits_otherwise():
@@ -152,12 +153,12 @@ def test_languages_without_train_share_dev_and_test_in_their_ratio():
     ("option", "sentence"),
     [
         ("train=0.8,dev=0.1", "The shares in 'train=0.8,dev=0.1' make 0.9 together; they must make 1."),
-        ("train=0.8,valid=0.2", "'valid=0.2' is no share of a split; write train=0.8,dev=0.1,test=0.1."),
+        ("train=0.8,valid=0.2", "'valid=0.2' is not a share of a split; write train=0.8,dev=0.1,test=0.1."),
         ("train=0.8,train=0.2", "The split train is named twice; give each one share."),
-        ("train=most,test=0.2", "'most' is no share of the split train; write a number such as 0.8."),
+        ("train=most,test=0.2", "'most' is not a share of the split train; write a number such as 0.8."),
         ("train=1.5,test=-0.5", "The share of the split train is between 0 and 1, not 1.5."),
-        ("train=1/0,test=0.5", "'1/0' is no share of the split train; write a number such as 0.8."),
-        ("", "'' is no share of a split; write train=0.8,dev=0.1,test=0.1."),
+        ("train=1/0,test=0.5", "'1/0' is not a share of the split train; write a number such as 0.8."),
+        ("", "'' is not a share of a split; write train=0.8,dev=0.1,test=0.1."),
     ],
 )
 def test_ratios_that_cannot_be_are_refused_with_a_sentence(option, sentence):

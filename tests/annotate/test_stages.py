@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,9 +18,12 @@ def test_a_move_that_is_not_in_the_table_is_refused():
         stages.check_move(stages.AGREED, "skipped", stages.QUEUED)
 
 
-def test_the_readme_shows_the_table_as_it_is():
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert stages.drawing() in readme
+def test_every_move_is_told_in_words_and_likewise_means_the_words_above():
+    told = {(start, event, end): stages.happened(start, event, end) for start, event, end, _ in stages.MOVES}
+    assert all(words and words != "likewise" for words in told.values())
+    assert told[stages.DISCARDED, "undone", stages.QUEUED] == "an answer was taken back"
+    with pytest.raises(ValueError, match="no unit goes from AGREED to QUEUED by 'skipped'"):
+        stages.happened(stages.AGREED, "skipped", stages.QUEUED)
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=7))

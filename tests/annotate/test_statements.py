@@ -21,7 +21,7 @@ POTS = ["1", "0"] * 6
 
 
 def statements(client, task, annotator, answer):
-    """Of an answer and the next unit in one request of the page."""
+    """The statements of an answer and the next unit in one request of the page."""
     lease = open_lease(annotator, task)
     with CaptureQueriesContext(connection) as found:
         reply = client.post(f"/tasks/{task.name}/judge/", {"lease": lease.pk, **sent(answer)}, headers=HTMX)

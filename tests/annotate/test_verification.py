@@ -161,7 +161,7 @@ def test_where_there_are_fewer_than_asked_all_are_drawn_and_the_command_and_the_
 
 
 def test_decoys_and_reuse_come_from_a_uniform_task_of_the_corpus(open_task, reader):
-    open_task("uniform", "--labels", "de nl en fr es pt it", "--never-agree", "de nl en fr es pt it", size=300)
+    open_task("uniform", "--labels", "de nl en fr es pt it", "--never-agree", "de nl en fr es pt it", size=150)
     uniform = Task.objects.get()
     work(uniform, reader, lambda unit: unit.candidates[0] if unit.candidates[0] in uniform.labels else "und")
     out, _ = open_task("t", *PRECISION, "--reuse", "--decoy-share", "20%", languages="de")
@@ -235,12 +235,12 @@ def test_the_card_says_how_the_posts_were_drawn_and_what_was_asked(
     assert "the question “Is this post in it?”" in text
     assert "None were hidden among the posts, so the readers' bias to Yes is not known." in text
     if design == "recall":
-        assert "`fasttext` takes for the\nlanguage" in text
+        assert "`fasttext` takes for\nthe language" in text
         assert "- history: 2014-07-01 to 2014-07-16\n" in text
         assert "- window: 2014-07-16 to 2014-08-01\n" in text
         assert "- share: 1/10\n" in text
     else:
-        assert "posts by lot of those that `cld2` takes for it" in text
+        assert "posts were drawn by lot from those that `cld2` takes for it" in text
     for name in manifest["files"]:
         assert f"`{name}`" in text or name == "README.md"
 
@@ -310,7 +310,7 @@ def test_a_design_that_finds_nothing_opens_no_task(open_task):
 def test_a_task_that_verifies_cannot_be_extended(open_task):
     open_task("t", *PRECISION, languages="de", size=5)
     before = everything()
-    said = "t is a task drawn by the precision-oriented design, and its draws are not enlarged; open another"
+    said = "t is a task drawn by the precision-oriented design, whose draws cannot be enlarged; open another"
     with pytest.raises(CommandError, match=said):
         call_command("open_task", "t", "--extend", size=20)
     assert everything() == before

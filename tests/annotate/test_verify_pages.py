@@ -13,7 +13,17 @@ from annotate.work.judging import judge, skip
 from annotate.work.queue import open_lease, take
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
-from tests.annotate.hands import ARABIC, FRENCH, GRACE, RUSSIAN, said, sent, worst_contrast
+from tests.annotate.hands import (
+    ARABIC,
+    FRENCH,
+    RUSSIAN,
+    let_guard_pass,
+    move_clock,
+    said,
+    sent,
+    stop_clock,
+    worst_contrast,
+)
 
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -191,7 +201,10 @@ def dossier(client, unit):
     return page.replace(f"/{unit.task.name}/", "/task/").replace(f"/{unit.pk}/", "/unit/")
 
 
-TOLD = ("langid", "cld2", "fasttext", "reader<", "a comment of", "QUEUED", "doubted", "Votes", "Judgments", "History")
+TOLD = (
+    *("langid", "cld2", "fasttext", "reader<", "a comment of", "Votes", "Judgments", "History"),
+    *("QUEUED", "doubted", "waits for readers", "does not confirm"),
+)
 
 
 def test_an_audit_is_decided_without_knowing_what_was_said_of_it(doubted, ada, client):
@@ -220,7 +233,7 @@ def test_it_stays_blind_once_it_is_decided(doubted, ada, client, person):
     client.force_login(person("eve", adjudicates=True).user)
     anothers = dossier(client, first)
     for page in (own, anothers):
-        assert [word for word in (*TOLD, "LABELLED") if word in page] == []
+        assert [word for word in (*TOLD, "LABELLED", "labelled by people") if word in page] == []
     assert "I read it" not in anothers
     assert "<b>en" not in anothers
 
@@ -235,6 +248,7 @@ def test_the_list_shows_an_audit_without_its_queue_and_no_language_finds_it(doub
     assert re.findall(r"<td>([^<]*)</td>", other) == ["fr, en", "fr"]
     assert "?language=fr" in page
     assert "?language=de" not in page
+    assert "checked blind, so in no language’s list: 1</span>" in page
     assert "the same text" not in client.get("/tasks/task/adjudication/?language=de").text
     # who works through the French list is not led to it
     disputed = unit.task.units.exclude(pk=unit.pk).get()
@@ -254,11 +268,15 @@ def test_what_is_not_an_audit_is_shown_with_all_that_is_known(make_task, ann, ad
         page = dossier(client, unit)
         assert "checked blind" not in page
         assert all(word in page for word in ("langid", "Votes", "Judgments", "History"))
+        # The history is told in words, not in those of the database.
+        assert "waits for readers of German, round 1" in page
+        assert "no further language has a reader, or the rounds are used up" in page
+        assert not any(word in page for word in ("QUEUED", "ADJUDICATION", "exhausted"))
 
 
 # --- in a browser
 
-in_browser = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+in_browser = pytest.mark.django_db(transaction=True)
 
 
 @in_browser
@@ -271,10 +289,10 @@ def test_the_whole_queue_by_keyboard(at_work, make_task, ann, layout):
     hands.press_and_wait("Digit2")
     hands.press_and_wait("Space")
     for reason in ("KeyQ", "Digit2"):
-        hands.page.wait_for_timeout(GRACE)
+        let_guard_pass(hands.page)
         hands.press("KeyQ")
         hands.press_and_wait(reason)
-    hands.page.wait_for_timeout(GRACE)
+    let_guard_pass(hands.page)
     hands.press("KeyC")
     hands.page.keyboard.type("a dialect")
     hands.press("Escape")
@@ -296,18 +314,14 @@ def test_a_press_meant_for_the_language_before_does_not_answer_for_the_next(at_w
     hands = at_work(two_languages, ann)
     page = hands.page
     hands.press_and_wait("Digit1")
-    page.wait_for_timeout(GRACE)
-    # The page's clock stands still, so that a slow machine is not taken for a slow hand.
-    page.evaluate("() => { const now = performance.now(); window.later = 0; performance.now = () => now + later; }")
+    let_guard_pass(page)
+    stop_clock(page)
     hands.press_and_wait("Digit1")
     page.wait_for_selector("#asked.changed:has-text('Is this Swedish?')")
-    page.evaluate("later += 990")
+    move_clock(page, 990)
     hands.press("Digit1")
     page.click("[data-key=Digit1]")
-    page.wait_for_timeout(300)
-    assert len(said(ann)) == 2
-    page.evaluate("later += 20")
-    hands.press_and_wait("Digit2")
+    hands.press_and_wait("Digit2", after=20)
     assert said(ann)[2:] == [("answer", "not-sv", "")]
 
 

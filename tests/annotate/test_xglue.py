@@ -180,8 +180,8 @@ def test_a_cell_too_long_for_the_published_readers_is_refused_before_anything_is
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"a\tb\n", "{path}, line 1 is of 2 cells, not of 3."),
-        (b"a\tb\tc\n\n", "{path}, line 2 is of 1 cells, not of 3."),
+        (b"a\tb\n", "{path}, line 1 has 2 cells, not 3."),
+        (b"a\tb\tc\n\n", "{path}, line 2 has 1 cells, not 3."),
         (b"a\tb\t\xff\n", "{path} is not UTF-8; save it as UTF-8."),
     ],
 )

@@ -54,7 +54,7 @@ def _one_frame(folder: Path, options, seeds: list[str]) -> list[dict]:
         write_jsonl(posts, place.folder / "posts.jsonl")
         (place.folder / "truth.json").write_text(json.dumps({post.id: post.language for post in posts}))
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
-        place.manage("migrate", "--verbosity=0")
+        place.manage("django", "migrate", "--verbosity=0")
         place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
         place.manage("prelabel", NAME, "--processes", "1")
         told = place.run(

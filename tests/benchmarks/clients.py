@@ -99,32 +99,39 @@ class ApiClient(Client):
 class Shift:
     """Readers at work until nobody finds anything.
 
-    Work comes to a queue only when somebody skips. So a reader who finds none waits until there was a skip since they
-    asked; when all wait so, there is nothing left.
+    Work comes to a queue when somebody skips, so a reader who finds none waits for the next skip. It also comes when an
+    answer ends the audit of a language, which may be one that its reader does not read. So when all wait, all look once
+    more, unless nobody has answered since the last time.
     """
 
     def __init__(self, readers: int) -> None:
         self.readers = readers
-        # Those who wait, having asked after the last skip.
-        self.idle = self.skips = 0
+        # idle: those who wait, having asked after the last call to look; answers: since all were idle.
+        self.idle = self.calls = self.answers = 0
         self.over = False
         self.changed = threading.Condition()
 
-    def skipped(self) -> None:
+    def answered(self, *, skipped: bool) -> None:
         with self.changed:
-            self.skips += 1
-            self.idle = 0
-            self.changed.notify_all()
+            self.answers += 1
+            if skipped:
+                self._call()
+
+    def _call(self) -> None:
+        self.calls += 1
+        self.idle = 0
+        self.changed.notify_all()
 
     def wait(self, seen: int) -> bool:
-        """Whether to look again; seen: the skips there had been before the reader last asked."""
+        """Whether to look again; seen: the calls there had been before the reader last asked."""
         with self.changed:
-            if self.skips == seen:
+            if self.calls == seen:
                 self.idle += 1
             if self.idle == self.readers:
-                self.over = True
-                self.changed.notify_all()
-            self.changed.wait_for(lambda: self.over or self.skips > seen)
+                self.over = not self.answers
+                self.answers = 0
+                self._call()
+            self.changed.wait_for(lambda: self.over or self.calls > seen)
             return not self.over
 
     def stop(self) -> None:
@@ -139,7 +146,7 @@ Decide = Callable[[Reader, str], Said]
 def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift: Shift, pause: float) -> None:
     """One reader's work: take, look, judge or skip."""
     while not shift.over:
-        seen = shift.skips
+        seen = shift.calls
         lease = client.post(f"tasks/{task}/next/")["lease"]
         if lease is None:
             if shift.wait(seen):
@@ -149,7 +156,6 @@ def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift:
         said = decide(reader, key)
         if said.label is None:
             judgment = client.post(f"leases/{lease['id']}/skip/", active_seconds=1.5)
-            shift.skipped()
         else:
             judgment = client.post(
                 f"leases/{lease['id']}/judge/",
@@ -158,6 +164,7 @@ def read_on(client: ApiClient, reader: Reader, task: str, decide: Decide, shift:
                 comment=said.comment,
                 active_seconds=2.5,
             )
+        shift.answered(skipped=said.label is None)
         said_back = tuple(judgment[name] or "" for name in ("kind", "label", "reason", "comment"))
         client.log.acknowledge(key, *said_back)
 

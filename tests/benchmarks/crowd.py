@@ -3,7 +3,7 @@
 Thirty people with accuracies from 60% to 95%, and three spammers who are honest in the test and answer at random after
 it, label 2,000 made pairs of question and passage, three of them each. First over the API of a real server: four tasks
 of the same records, with and without the test, with and without gold answers; where nothing is left, the manager voids
-the answers of who was paused, and their units are asked again. Then many times without a server. Needs no data.
+the answers of paused people, and their units are asked again. Then many times without a server. Needs no data.
 """
 
 import json
@@ -98,7 +98,7 @@ def set_up(place: Place, world: World, labelers: list[Labeler]) -> dict[Labeler,
     corpus, _ = write_records(world, place.folder)
     place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
     with place.timed("set up"):
-        place.manage("migrate", "--verbosity=0")
+        place.manage("django", "migrate", "--verbosity=0")
         place.manage("import_corpus", NAME, corpus, "--fields", "question passage", "--licence", "CC0-1.0")
         table = place.folder / "annotators.csv"
         rows = [f"{each.name},Invented,{LANGUAGE}:5" for each in labelers]
@@ -108,7 +108,7 @@ def set_up(place: Place, world: World, labelers: list[Labeler]) -> dict[Labeler,
         call = (
             f"from django.core.management import call_command\nfor name in {names}: call_command('create_token', name)"
         )
-        tokens = place.manage("shell", "--verbosity=0", "--command", call).split()
+        tokens = place.manage("django", "shell", "--verbosity=0", "--command", call).split()
     return dict(zip(labelers, tokens, strict=True))
 
 
@@ -154,7 +154,8 @@ def right_share(labels: Mapping[str, str], world: World) -> float:
 
 def report(outcomes: Mapping[str, Outcome], labelers: Iterable[Labeler], world: World, rule: Rule) -> None:
     show(
-        "Over the API (right: % of the labels; answers: to units; each: answers of who gave fewest and most)",
+        "Over the API (right: % of the labels; answers: to units; each: answers by the people who gave fewest and "
+        "most)",
         ["", "labels", "right", "qualified", "paused", "spammers", "answers", "voided", "gold", "each"],
         [[title, *_cells(outcome, world)] for title, outcome in outcomes.items()],
     )

@@ -101,7 +101,7 @@ def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None
     """Take, look, answer or skip, until there is nothing for anybody."""
     labeler, world, made = client.labeler, client.world, 0
     while not shift.over:
-        seen = shift.skips
+        seen = shift.calls
         found = client.next()
         lease = found["lease"]
         if lease is None:
@@ -114,9 +114,9 @@ def work_on(client: CrowdClient, told: Told, shift: Shift, pause: float) -> None
         question = question_of(lease)
         if world.skips(labeler, question):
             judgment = client.post(f"leases/{lease['id']}/skip/", active_seconds=1.5)
-            shift.skipped()
         else:
             judgment = client.judge(lease, world.says(labeler, question))
+        shift.answered(skipped=judgment["kind"] == "skip")
         made += 1
         if client.chance.random() < RECONNECTS:
             client.close()

@@ -2,7 +2,7 @@
 
 The schedule is that of the queue: everybody works at one speed and is given the first unit that has a free place and
 that they have not answered, but one of each block, at a place drawn by lot, is a gold answer. After each of these the
-rule is asked. When nothing is left, the manager voids all answers of who was paused, the units that rest on them are
+rule is asked. When nothing is left, the manager voids all answers of paused people, the units that rest on them are
 asked again, and so on until nobody more is paused.
 """
 

@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.running import DATA, ROOT, environment
+
 START_SECONDS = 60
 
 
@@ -58,11 +59,8 @@ class Place:
 def new_place(*, sqlite: bool = False) -> Iterator[Place]:
     """sqlite: whatever DATABASE_URL says."""
     url = "" if sqlite else os.environ.get("DATABASE_URL", "")
-    env = {
-        name: value for name, value in os.environ.items() if name != "DATABASE_URL" and not name.startswith("ASSAY_")
-    }
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
-        env["ASSAY_DATA_DIR"] = str(Path(name) / "var")
+        env = environment(Path(name) / DATA)
         if not url.startswith(("postgres://", "postgresql://")):
             yield Place(Path(name), env, "SQLite")
             return
@@ -80,9 +78,7 @@ def new_place(*, sqlite: bool = False) -> Iterator[Place]:
 @contextmanager
 def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
     """Gunicorn on a free port of this machine; yields its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = [f"--bind=127.0.0.1:{port}", f"--workers={workers}", f"--threads={threads}", "--keep-alive=75"]
     with open(place.folder / "server.log", "w+") as log:
         server = subprocess.Popen(
@@ -94,7 +90,7 @@ def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
             stderr=subprocess.STDOUT,
         )
         try:
-            _wait_for(server, port)
+            wait_for_server(server, port)
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
@@ -104,7 +100,13 @@ def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
                 print(f"The server wrote:\n{text[-4000:]}\n", file=sys.stderr)
 
 
-def _wait_for(server: subprocess.Popen, port: int) -> None:
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_server(server: subprocess.Popen, port: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and server.poll() is None:
         try:

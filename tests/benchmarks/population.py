@@ -98,7 +98,7 @@ def set_up(place: Place, stream: Sequence[StreamPost]) -> None:
     write_jsonl(stream, place.folder / "posts.jsonl")
     (place.folder / "truth.json").write_text(json.dumps({post.id: post.label for post in stream}))
     place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
-    place.manage("migrate", "--verbosity=0")
+    place.manage("django", "migrate", "--verbosity=0")
     with place.timed("import_corpus"):
         place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
     with place.timed("prelabel"):

@@ -35,7 +35,7 @@ def run(folder: Path, options) -> None:
     with new_place() as place:
         path = place.folder / "posts.jsonl"
         write_jsonl(posts, path)
-        place.manage("migrate", "--verbosity=0")
+        place.manage("django", "migrate", "--verbosity=0")
         for repetition in range(options.repetitions):
             pair = [(one, 1), (many, cores)]
             # Whoever goes first finds the disk's cache cold.

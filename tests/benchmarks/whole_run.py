@@ -82,7 +82,7 @@ def run(folder: Path, options) -> None:
 def set_up(place: Place, size: int, seed: str) -> str:
     """Migrate, import, prelabel and open the task; returns what the commands said."""
     with place.timed("migrate"):
-        place.manage("migrate", "--verbosity=0")
+        place.manage("django", "migrate", "--verbosity=0")
     with place.timed("import_corpus"):
         said = place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
     with place.timed("prelabel"):
@@ -118,7 +118,7 @@ def make_people(place: Place, readers: list[Reader]) -> tuple[dict[Reader, str],
         call = (
             f"from django.core.management import call_command\nfor name in {names}: call_command('create_token', name)"
         )
-        tokens = place.manage("shell", "--verbosity=0", "--command", call).split()
+        tokens = place.manage("django", "shell", "--verbosity=0", "--command", call).split()
     return dict(zip(readers, tokens, strict=True)), invite
 
 

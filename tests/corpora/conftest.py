@@ -13,6 +13,14 @@ POSTS = [
     {"id": "5", "text": "haha"},
     {"id": "6", "text": "@someone @other https://example.org/a"},
 ]
+# One with all that a post may have.
+FULL = {
+    "id": 7,
+    "text": "@ann look: https://example.org",
+    "author": "Ann",
+    "posted_at": "2014-07-01T14:00:00+02:00",
+    "url": "https://example.org/7",
+}
 
 
 def as_jsonl(rows):
@@ -35,10 +43,10 @@ def write(tmp_path):
 
 @pytest.fixture
 def import_corpus(db, capsys):
-    """Runs the command and returns what it said."""
+    """Runs the command and returns what it said; rows may be rejected, however many they are."""
 
-    def run(name, *files, licence="CC0-1.0", **options):
-        call_command("import_corpus", name, *map(str, files), licence=licence, **options)
+    def run(name, *files, licence="CC0-1.0", max_rejects="100%", **options):
+        call_command("import_corpus", name, *map(str, files), licence=licence, max_rejects=max_rejects, **options)
         return capsys.readouterr().out
 
     return run

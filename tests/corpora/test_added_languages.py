@@ -3,17 +3,8 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from corpora.core.languages import (
-    ARTICLE_LABELS,
-    COVERAGE,
-    LANGUAGES,
-    LISTED,
-    Language,
-    add_names,
-    confusable_with,
-    normalise,
-    read_added,
-)
+from corpora.core.added_languages import add_names, read_added
+from corpora.core.languages import ARTICLE_LABELS, COVERAGE, LANGUAGES, LISTED, Language, confusable_with, normalise
 from corpora.core.predictions import is_label, read_map
 from corpora.core.records import RecordError, read_language
 from corpora.draw import sample_precision, sample_records
@@ -21,7 +12,7 @@ from corpora.manifest import manifest_of
 from corpora.models import Corpus
 from corpora.predictors import find_predictor, predicted_labels, triggers
 from tests.corpora.conftest import POSTS
-from tests.corpora.test_import_corpus import posts, rejects
+from tests.corpora.on_disk import posts, rejects
 
 PIDGIN = {"name": "Nigerian Pidgin", "autonym": "Naijá"}
 VARIETIES = {
@@ -87,7 +78,7 @@ def test_a_code_is_one_of_bcp_47(code):
         ("sl-Latn-IT-rozaj-biske", PIDGIN, "The language code sl-Latn-IT-rozaj-biske has 22 characters; 16 are"),
         ("pt", PIDGIN, "The language pt is listed already as Portuguese; leave it out."),
         ("zh", PIDGIN, "The language zh is listed already as Chinese; leave it out."),
-        ("pcm", "Pidgin", "The language pcm is no table; write [languages.pcm] and its name below."),
+        ("pcm", "Pidgin", "The language pcm is not a table; write [languages.pcm] and its name below."),
         ("pcm", {**PIDGIN, "autonm": "Naijá"}, "pcm has the unknown key 'autonm'; did you mean autonym?"),
         ("pcm", {**PIDGIN, "labels": []}, "pcm has the unknown key 'labels'; there is name, autonym, script, under."),
         ("pcm", {}, 'The language pcm has no name; add one, such as name = "Nigerian Pidgin".'),
@@ -97,8 +88,12 @@ def test_a_code_is_one_of_bcp_47(code):
         ("pcm", {**PIDGIN, "autonym": ""}, "The autonym of the language pcm is ''; write a word"),
         ("pcm", {**PIDGIN, "script": "Latin"}, "The script of the language pcm is 'Latin'; write its four letters"),
         ("pcm", {**PIDGIN, "script": ""}, "The script of the language pcm is ''; write its four letters"),
-        ("pcm", {**PIDGIN, "under": "eng"}, "The language pcm stands under 'eng', which is no listed code; write one"),
-        ("pcm", {**PIDGIN, "under": ["en"]}, "The language pcm stands under ['en'], which is no listed code"),
+        (
+            "pcm",
+            {**PIDGIN, "under": "eng"},
+            "The language pcm stands under 'eng', which is not a listed code; write one",
+        ),
+        ("pcm", {**PIDGIN, "under": ["en"]}, "The language pcm stands under ['en'], which is not a listed code"),
     ],
 )
 def test_what_is_wrong_with_a_language_is_said_in_one_sentence(code, table, sentence):
@@ -109,7 +104,7 @@ def test_what_is_wrong_with_a_language_is_said_in_one_sentence(code, table, sent
 
 def test_a_language_cannot_stand_under_one_that_is_added_itself():
     add_names(read_added({"pcm": PIDGIN}))
-    with pytest.raises(ValueError, match="stands under 'pcm', which is no listed code"):
+    with pytest.raises(ValueError, match="stands under 'pcm', which is not a listed code"):
         read_added({"fpe": {"name": "Pichi", "under": "pcm"}})
 
 
@@ -147,7 +142,7 @@ def test_the_same_language_may_be_added_again_but_not_by_other_names():
     with pytest.raises(ValueError) as error:
         add_names(read_added({"kri": {"name": "Krio"}, "pcm": {"name": "Pidgin"}}))
     assert str(error.value) == (
-        "The language pcm was added before as 'Nigerian Pidgin' ('Naijá'), and is 'Pidgin' here; "
+        "The language pcm was added before as 'Nigerian Pidgin' ('Naijá'), but is 'Pidgin' here; "
         "write the same name and autonym."
     )
     assert "kri" not in LANGUAGES
@@ -166,15 +161,15 @@ def test_whoever_goes_through_the_languages_is_not_disturbed_by_one_that_is_adde
 
 
 def test_once_added_a_language_is_a_label_and_may_be_declared():
-    with pytest.raises(RecordError, match="'pcm' is no label known here"):
+    with pytest.raises(RecordError, match="'pcm' is not a label known here"):
         read_map(["pidgin=pcm"])
-    with pytest.raises(RecordError, match="The language 'PCM' is no code known here; write a code such as"):
+    with pytest.raises(RecordError, match="The language 'PCM' is not a code known here; write a code such as"):
         read_language("PCM")
     add_names(read_added({"pcm": PIDGIN, **VARIETIES}))
     assert all(map(is_label, ("pcm", "pt-BR", "pt")))
     assert read_map(["pidgin=pcm", "por=pt-BR,pt-PT"]) == {"pidgin": ("pcm",), "por": ("pt-BR", "pt-PT")}
     assert read_language(" pcm ") == "pcm"
-    with pytest.raises(RecordError, match="The language 'pt_br' is no code known here; write pt-BR"):
+    with pytest.raises(RecordError, match="The language 'pt_br' is not a code known here; write pt-BR"):
         read_language("pt_br")
 
 
@@ -194,13 +189,13 @@ def test_records_may_be_in_the_languages_of_a_file(write, import_corpus, kind):
     file = write("ads.jsonl", ads("pcm", "pt-BR", "pt-PT", "pt", "kri"))
     import_corpus("c", file, fields="query", languages=kind)
     assert [row["language"] for row in posts()] == ["pcm", "pt-BR", "pt-PT", "pt"]
-    assert "'kri' is no code known here" in rejects()[0]["reason"]
+    assert "'kri' is not a code known here" in rejects()[0]["reason"]
 
 
 def test_without_the_file_their_languages_are_unknown(write, import_corpus):
     import_corpus("c", write("ads.jsonl", ads("pcm", "pt")), fields="query")
     assert [row["language"] for row in posts()] == ["pt"]
-    assert "'pcm' is no code known here" in rejects()[0]["reason"]
+    assert "'pcm' is not a code known here" in rejects()[0]["reason"]
 
 
 def test_a_language_of_the_file_may_be_declared_for_all_records_and_drawn_for(write, import_corpus, kind):
@@ -233,7 +228,7 @@ def test_predictions_may_have_the_languages_of_a_file_and_be_drawn_by(importing,
 
 
 def test_without_the_file_their_labels_are_unknown(importing):
-    with pytest.raises(CommandError, match="The label 'pcm' is no language code known here"):
+    with pytest.raises(CommandError, match="The label 'pcm' is not a language code known here"):
         importing(["pcm", "de", "de", "de", "de", "de"])
 
 

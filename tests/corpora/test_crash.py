@@ -1,11 +1,9 @@
 """An import or a prelabelling that is killed, or meets a full disk, and is run again."""
 
 import errno
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import duckdb
@@ -17,14 +15,31 @@ from corpora.core.errors import CorpusError
 from corpora.engines import full_disk_explained
 from corpora.folders import corpus_dir
 from corpora.manifest import manifest_of, read_manifest
-from tests.corpora.test_import_corpus import bytes_of
+from tests.corpora.on_disk import bytes_of
+from tests.together import until
 
 pytestmark = pytest.mark.django_db
 
-ROWS = 60_000
+ROWS = 2_000
 # The commands are of annotate, which has people.
 APPS = ["django.contrib.contenttypes", "django.contrib.auth", "corpora", "annotate"]
+# Kills itself before it does a thing for the {time}th time, as an event of Python's audit and the end of its path say,
+# and prints the ids of its children before.
 COMMAND = """
+import os, signal, sys
+from pathlib import Path
+
+times = []
+
+def watch(event, args):
+    if (event, str(args[0])[-len({path!r}):] if args else "") == ({event!r}, {path!r}):
+        times.append(event)
+        if len(times) == {time}:
+            print(Path("/proc/self/task", str(os.getpid()), "children").read_text(), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(watch)
+
 import django
 from django.conf import settings
 settings.configure(INSTALLED_APPS={apps!r}, DATA_DIR={data_dir!r}, AUTHOR_KEY={key!r},
@@ -33,16 +48,20 @@ settings.configure(INSTALLED_APPS={apps!r}, DATA_DIR={data_dir!r}, AUTHOR_KEY={k
 django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
-call_command({command!r}, "c", *{files!r}, **{options!r})
+call_command({command!r}, "c", *{files!r}, **{options!r}, stdout=sys.stderr)
 """
 
 
 @pytest.fixture
 def killed(settings):
-    """Starts a command in a process of its own and kills it as soon as `ready` says so; returns its children's ids."""
+    """Runs a command in a process of its own that is killed at a step; returns the ids of its children."""
 
-    def kill(command, *files, ready, **options):
+    def kill(command, *files, at, **options):
+        event, path, time = at
         code = COMMAND.format(
+            event=event,
+            path=path,
+            time=time,
             data_dir=str(settings.DATA_DIR),
             key=settings.AUTHOR_KEY,
             command=command,
@@ -51,18 +70,9 @@ def killed(settings):
             options=options,
         )
         root = Path(__file__).resolve().parent.parent.parent
-        process = subprocess.Popen(
-            [sys.executable, "-c", code], cwd=root, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
-        until = time.monotonic() + 30
-        while not ready():
-            assert process.poll() is None, "the command ended before it could be killed"
-            assert time.monotonic() < until
-            time.sleep(0.001)
-        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        return workers
+        done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        return done.stdout.split()
 
     return kill
 
@@ -84,47 +94,54 @@ def sources(name="c"):
 
 
 @pytest.mark.parametrize(
-    ("when", "ready"),
+    ("at", "imported"),
     [
-        ("while the first is staged", lambda: (corpus_dir("c") / "staging" / "rows.parquet").exists()),
-        ("while parts are written", lambda: any((corpus_dir("c") / "parts").glob("*"))),
-        ("between two files", lambda: sources() == 1),
+        (("open", "/a.jsonl", 3), 0),  # it is read to be staged
+        (("os.mkdir", "/tmp", 1), 0),  # it is staged, and will be sorted
+        (("open", "/parts/000001.parquet", 1), 0),  # it is written, and not yet safe on the disk
+        (("os.rename", "/manifest.draft", 1), 0),  # all is there, and nothing says so
+        (("open", "/b.jsonl", 3), 1),
+        (("os.rename", "/manifest.draft", 2), 1),
     ],
 )
-def test_an_import_killed_and_run_again_ends_with_the_same_bytes(files, killed, import_corpus, when, ready):
-    killed("import_corpus", *files, ready=ready, licence="CC0-1.0")
-    assert sources() < 2, "killed too late to tell anything"
+def test_an_import_killed_and_run_again_ends_with_the_same_bytes(files, killed, import_corpus, at, imported):
+    killed("import_corpus", *files, at=at, licence="CC0-1.0")
+    assert sources() == imported
     import_corpus("c", *files)
     import_corpus("whole", *files)
     assert bytes_of("c") == bytes_of("whole")
     assert manifest_of("c").rows == 2 * ROWS - 10
 
 
-def test_a_prelabelling_killed_and_run_again_ends_with_the_same_bytes(write, killed, import_corpus):
-    files = [write(f"{n}.jsonl", lines(n * 1000, 1000)) for n in range(4)]
+@pytest.mark.parametrize(
+    ("at", "done"), [(("open", "/votes/000003.parquet", 1), 2), (("os.rename", "/manifest.draft", 4), 3)]
+)
+def test_a_prelabelling_killed_and_run_again_ends_with_the_same_bytes(write, killed, import_corpus, at, done):
+    files = [write(f"{n}.jsonl", lines(n * 100, 100)) for n in range(4)]
     for name in ("c", "whole"):
         import_corpus(name, *files)
-    killed("prelabel", ready=lambda: manifest_of("c").votes, processes=1)
-    assert 0 < len(manifest_of("c").votes) < 4
+    killed("prelabel", at=at, processes=1)
+    assert len(manifest_of("c").votes) == done
     for name in ("c", "whole"):
         call_command("prelabel", name, processes=1)
     assert bytes_of("c") == bytes_of("whole")
 
 
 @pytest.mark.parametrize(
-    "ready",
+    "at",
     [
-        lambda: (corpus_dir("c") / "staging" / "predictions.parquet").exists(),
-        lambda: any((corpus_dir("c") / "predictions").glob("*")),
+        ("open", "/p.tsv", 2),
+        ("open", "/predictions/000001.parquet", 1),
+        ("os.rename", "/manifest.draft", 1),
     ],
 )
-def test_an_import_of_predictions_killed_and_run_again_ends_with_the_same_bytes(write, killed, import_corpus, ready):
+def test_an_import_of_predictions_killed_and_run_again_ends_with_the_same_bytes(write, killed, import_corpus, at):
     posts = write("a.jsonl", lines(0, ROWS))
     predictions = write("p.tsv", "".join(f"{n}\tde\t0.5\n" for n in range(ROWS)))
     for name in ("c", "whole"):
         import_corpus(name, posts)
-    killed("import_predictions", predictions, ready=ready, name="mine", version="1")
-    assert not manifest_of("c").predictions, "killed too late to tell anything"
+    killed("import_predictions", predictions, at=at, name="mine", version="1")
+    assert not manifest_of("c").predictions
     for name in ("c", "whole"):
         call_command("import_predictions", name, str(predictions), name="mine", version="1")
     assert bytes_of("c") == bytes_of("whole")
@@ -160,13 +177,10 @@ def is_running(pid):
 
 
 def test_the_workers_of_a_prelabelling_that_was_killed_end_with_it(write, killed, import_corpus):
-    import_corpus("c", *(write(f"{n}.jsonl", lines(n * 1000, 1000)) for n in range(4)))
-    workers = killed("prelabel", ready=lambda: manifest_of("c").votes, processes=2)
+    import_corpus("c", *(write(f"{n}.jsonl", lines(n * 100, 100)) for n in range(4)))
+    workers = killed("prelabel", at=("open", "/votes/000002.parquet", 1), processes=2)
     assert len(workers) >= 2
-    until = time.monotonic() + 20
-    while any(map(is_running, workers)):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    until(lambda: not any(map(is_running, workers)))
 
 
 def test_duckdb_that_finds_no_room_to_spill_is_explained_as_a_full_disk(data_dir):
@@ -193,7 +207,7 @@ def a_file_for_a_folder(directory):
 
 
 @pytest.mark.parametrize("harm", [nothing_at_all, a_lock_that_cannot_be_opened, a_file_for_a_folder])
-def test_a_directory_that_cannot_be_written_is_explained(write, import_corpus, harm):
+def test_a_directory_that_cannot_be_written_is_explained(write, import_corpus, data_dir, harm):
     harm(corpus_dir("c"))
     with pytest.raises(CommandError, match=r"corpora/c(/manifest\.json)? cannot be (written|read): .*\. "):
         import_corpus("c", write("a.jsonl", lines(0, 1)))

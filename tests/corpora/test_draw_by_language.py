@@ -17,6 +17,7 @@ from corpora.items import record
 from corpora.manifest import manifest_of
 from corpora.models import Corpus, Draw, Item
 from corpora.predictors import Predictor, find_predictor
+from tests.corpora.conftest import as_jsonl
 
 pytestmark = pytest.mark.django_db
 
@@ -53,24 +54,31 @@ def rows():
     return stream()
 
 
-@pytest.fixture
-def make(write, import_corpus):
-    """Makes the corpus `c` of rows, with votes and the predictor mine@1."""
-
-    def make(rows, *, votes=True):
-        import_corpus("c", write("posts.jsonl", [{k: v for k, v in row.items() if k != "label"} for row in rows]))
-        if votes:
-            call_command("prelabel", "c", processes=1)
-        said = "".join(f"{row['id']}\t{row['label']}\n" for row in rows)
-        call_command("import_predictions", "c", str(write("p.tsv", said)), name="mine", version="1")
-        return Corpus.objects.get(name="c")
-
-    return make
+def corpus_of(rows, folder, *, name="c", votes=True):
+    """Makes the corpus of rows, with votes and the predictor mine@1."""
+    posts, predictions = folder / "posts.jsonl", folder / "p.tsv"
+    posts.write_text(as_jsonl([{k: v for k, v in row.items() if k != "label"} for row in rows]))
+    call_command("import_corpus", name, str(posts), licence="CC0-1.0")
+    if votes:
+        call_command("prelabel", name, processes=1)
+    predictions.write_text("".join(f"{row['id']}\t{row['label']}\n" for row in rows))
+    call_command("import_predictions", name, str(predictions), name="mine", version="1")
+    return Corpus.objects.get(name=name)
 
 
 @pytest.fixture
-def corpus(make, rows):
-    return make(rows)
+def make(tmp_path):
+    return lambda rows, **how: corpus_of(rows, tmp_path, **how)
+
+
+@pytest.fixture(scope="module")
+def begin(make_world, tmp_path_factory):
+    return make_world(corpus_of, stream(), tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture
+def corpus(begin, data_dir):
+    return begin(data_dir)
 
 
 def within(row, window):
@@ -217,8 +225,8 @@ def test_labels_that_a_predictor_does_not_have_are_explained(make):
         ("ckb", majority, "majority does not know ckb; draw for it by a predictor that does"),
         ("ckb", cld2, "cld2 does not know ckb"),
         ("zh", MINE, "mine@1 has no label zh, but zh-CN for it; draw for zh-CN"),
-        ("xx", MINE, "'xx' is no language code known here"),
-        ("und", MINE, "'und' is no language; a draw is for a language"),
+        ("xx", MINE, "'xx' is not a language code known here"),
+        ("und", MINE, "'und' is not a language; a draw is for a language"),
     ]:
         with pytest.raises(CorpusError, match=sentence):
             sample_precision(corpus, [language], size=5, seed="s", predictor=predictor)
@@ -262,14 +270,14 @@ def days(start, end):
         ({"history": days((1, 1), (2, 1))}, r"No post with an author of corpus c is from the history \(2014-01-01 to"),
         (
             {"window": days((12, 1), (12, 2))},
-            r"window \(2014-12-01 to 2014-12-02\); what has a time is from 2014-",
+            r"window \(2014-12-01 to 2014-12-02\); the posts that have a time are from 2014-",
         ),
         ({"share": Fraction(0)}, "must be above 0 and at most 1"),
         ({"share": Fraction(3, 2)}, "must be above 0 and at most 1"),
         ({"share": Fraction(1, 10**9)}, "round it to six places"),
         ({"least_posts": 0}, "must be 1 or more"),
         ({"predictor": Predictor("other", "1")}, "There are no predictions of other@1 for corpus c"),
-        ({"languages": ["xx"]}, "'xx' is no language code"),
+        ({"languages": ["xx"]}, "'xx' is not a language code"),
     ],
 )
 def test_what_cannot_be_drawn_is_explained_and_nothing_is_drawn(corpus, how, sentence):
@@ -311,7 +319,7 @@ def test_posts_without_any_author_or_time_are_explained(make, without, sentence)
 def test_posts_without_votes_or_predictions_are_explained(make, write, import_corpus):
     corpus = make(stream(posts=50), votes=False)
     for predictor in (MINE, Predictor("cld2")):
-        with pytest.raises(CorpusError, match="posts without votes; run: prelabel c"):
+        with pytest.raises(CorpusError, match="posts without votes; run `assay prelabel c`"):
             sample_precision(corpus, None, size=5, seed="s", predictor=predictor)
     import_corpus("c", write("more.jsonl", [{"id": "new", "text": "Noch einer."}]))
     call_command("prelabel", "c", processes=1)

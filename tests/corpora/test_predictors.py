@@ -17,7 +17,7 @@ from corpora.manifest import Manifest, manifest_of
 from corpora.prediction_files import read_predictions
 from corpora.predictors import BUILT_IN, Predictor, find_predictor, labels_where, predicted_labels, predicting, triggers
 from tests.corpora.conftest import POSTS
-from tests.corpora.test_import_corpus import bytes_of
+from tests.corpora.on_disk import bytes_of
 
 pytestmark = pytest.mark.django_db
 
@@ -167,9 +167,9 @@ def test_declared_labels_are_renamed_or_kept_as_classes(corpus, importing, write
     [
         ("zh", "write LABEL=LABEL"),
         ("zh=", "write LABEL=LABEL"),
-        ("nb=nn", "'nn' is no label known here"),
-        ("cmn=zh", "'zh' is no label known here"),
-        ("zh=zh-CN,zh-CN", "stands there twice"),
+        ("nb=nn", "'nn' is not a label known here"),
+        ("cmn=zh", "'zh' is not a label known here"),
+        ("zh=zh-CN,zh-CN", "it names a label twice"),
         ("hr=hr,sr", "hr is the label of one language"),
         ("zh=zh-CN,und", "stands for languages"),
     ],
@@ -194,9 +194,9 @@ def with_line(number, line):
     ("content", "sentence"),
     [
         (with_line(2, "2\tzh"), r"Line 2: The label 'zh' stands for zh-CN, zh-TW\. Say .* --map zh=zh-CN,zh-TW; if"),
-        (with_line(2, "2\tnb"), r"Line 2: The label 'nb' is no language code known here\. Say what .* --map nb=und"),
+        (with_line(2, "2\tnb"), r"Line 2: The label 'nb' is not a language code known here\. Say what .* --map nb=und"),
         (with_line(3, "3\tzh"), r"Line 3: The label 'zh' stands for zh-CN, zh-TW\."),
-        ("tweet\tlang\n" + tsv(LABELS), r"Line 1: The label 'lang' is no .* name its columns with --column"),
+        ("tweet\tlang\n" + tsv(LABELS), r"Line 1: The label 'lang' is not .* name its columns with --column"),
         ("\n".join(f"{n}\txx{n % 20}" for n in range(40)), r"Line 5: The label 'xx4' is .*\. There are more\."),
         (with_line(4, "4\t"), "line 4: The label is empty; write und"),
         (with_line(4, "\tru"), "line 4: The id is empty"),
@@ -258,9 +258,13 @@ def test_the_same_again_changes_nothing_and_other_content_needs_another_version(
 def test_a_corpus_that_has_grown_needs_predictions_for_all_of_its_posts(with_votes, importing, write, import_corpus):
     importing(write("p.tsv", tsv(LABELS)))
     import_corpus("c", write("more.jsonl", [{"id": "7", "text": "Noch ein Satz, der dazugekommen ist."}]))
-    for asked, sentence in [("mine", "cover 6 of 7 posts of corpus c; import them again"), ("cld2", "run: prelabel c")]:
+    for asked, sentence in [("mine", "cover 6 of 7 posts of corpus c; import them again"), ("cld2", "run `assay prel")]:
         with pytest.raises(CorpusError, match=sentence):
             triggers("c", find_predictor("c", asked))
+        # Of the posts that were there, what they say is known all the same.
+        assert set(predicted_labels("c", find_predictor("c", asked), LABELS)) == set(LABELS)
+        with pytest.raises(CorpusError, match=sentence):
+            predicted_labels("c", find_predictor("c", asked), ["1", "7"])
     with pytest.raises(CommandError, match=r"lacks 1 post: 7\."):
         importing(write("p.tsv", tsv(LABELS)))
     with pytest.raises(CommandError, match="says something else of 1 post: 1 than"):
@@ -322,7 +326,7 @@ def test_a_missing_file_and_a_missing_corpus_are_explained(corpus, importing, wr
         find_predictor("c", "mine")
     with pytest.raises(CorpusError, match=r"There are no predictions of mine@1 for corpus c"):
         triggers("c", Predictor("mine", "1"))
-    with pytest.raises(CorpusError, match="posts without votes; run: prelabel c"):
+    with pytest.raises(CorpusError, match="posts without votes; run `assay prelabel c`"):
         triggers("c", Predictor("majority"))
 
 
@@ -334,6 +338,18 @@ def test_the_labels_of_some_posts_are_found_and_unknown_ids_named(with_votes, im
     assert predicted_labels("c", find_predictor("c", "cld2"), ["6", "1"]) == {"6": "und", "1": "de"}
     with pytest.raises(CorpusError, match="Corpus c has no posts with 2 ids: 8, 9"):
         predicted_labels("c", mine, ["1", "8", "9"])
+
+
+@pytest.mark.parametrize(
+    ("spelled", "meant"), [("fastext", "fasttext"), ("mine@2", "mine@1"), ("Majority", "majority")]
+)
+def test_a_misspelt_predictor_is_answered_with_the_one_that_was_meant(with_votes, importing, write, spelled, meant):
+    importing(write("p.tsv", tsv(LABELS)))
+    with pytest.raises(CorpusError, match=rf"Did you mean {meant}\?"):
+        find_predictor("c", spelled)
+    with pytest.raises(CorpusError) as refused:
+        find_predictor("c", "xyz")
+    assert "Did you mean" not in str(refused.value)
 
 
 def test_labels_are_counted_alone_and_against_another_predictor(with_votes, importing, write):
@@ -351,8 +367,18 @@ def test_labels_are_counted_alone_and_against_another_predictor(with_votes, impo
 
 def test_a_file_without_a_corpus_is_read_by_the_same_rules(write):
     declared = read_map(["zh=zh-CN,zh-TW", "nb=no"])
-    labels, mapping = read_predictions(write("p.tsv", "7\tzh\n8\tnb\t0.5\n".replace("\t0.5", "")), declared)
-    assert (labels, mapping) == ({"7": "zh", "8": "no"}, {"zh": ("zh-CN", "zh-TW")})
+    labels, told = read_predictions(write("p.tsv", "7\tzh\n8\tnb\t0.5\n".replace("\t0.5", "")), declared)
+    assert (labels, told.sentences()) == ({"7": "zh", "8": "no"}, [])
+    assert classes(declared) == {"zh": ("zh-CN", "zh-TW")}
+    labels, told = read_predictions(write("p.tsv", "7\t__label__zh\n8\t__label__nb\n9\t__label__en\n"), declared)
+    assert labels == {"7": "zh", "8": "no", "9": "en"}
+    assert told.sentences() == [
+        "The label of 1 row was understood without --map: __label__en as en. Declare it with --map where something "
+        "else is meant."
+    ]
+    _, told = read_predictions(write("p.tsv", "7\t__label__de\n8\ten-US\n"), declared)
+    (sentence,) = told.sentences()
+    assert sentence.startswith("The labels of 2 rows were understood without --map: __label__de as de, en-US as en.")
     for content, sentence in [
         ("7\tzh\n8\tqq\n", "Line 2: The label 'qq'"),
         ("7\tzh\n8\tde\n7\tzh\n", r"repeats 1 id: 7 \(line 3, first in line 1\)"),

@@ -1,19 +1,23 @@
 """From a corpus to votes."""
 
 import errno
+import os
 
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
+from corpora import prelabel as prelabelling
+from corpora import voting_pieces
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.folders import corpus_dir, digest_of
 from corpora.manifest import Manifest, manifest_of, write_manifest
 from corpora.schemas import VOTES_SCHEMA
+from corpora.voting_worker import vote_on
 from tests.corpora.conftest import POSTS
-from tests.corpora.test_import_corpus import bytes_of
+from tests.corpora.on_disk import bytes_of
 
 pytestmark = pytest.mark.django_db
 
@@ -133,3 +137,81 @@ def test_votes_that_cannot_be_written_are_explained(corpus, prelabel, monkeypatc
 def test_what_cannot_be_done_is_explained(corpus, prelabel, name, options, sentence):
     with pytest.raises(CommandError, match=sentence):
         prelabel(name, **options)
+
+
+class Ending:
+    """Whichever process unpickles it ends with the status 3."""
+
+    def __call__(self, k, posts): ...
+
+    def __reduce__(self):
+        return os._exit, (3,)
+
+
+def test_a_process_that_ends_by_itself_is_not_said_to_lack_memory(corpus, prelabel, monkeypatch):
+    monkeypatch.setattr(prelabelling, "vote_on", Ending())
+    with pytest.raises(
+        CommandError, match=r"was ended by a fault of its own \(status 3\), .* What is done is kept"
+    ) as told:
+        prelabel(processes=2)
+    assert "memory" not in str(told.value)
+
+
+class StoppedHere(Exception):
+    pass
+
+
+def test_a_part_that_was_stopped_goes_on_at_its_last_piece_and_ends_with_the_same_bytes(
+    write, import_corpus, monkeypatch
+):
+    rows = [{"id": str(n), "text": f"Das ist der Text mit der Nummer {n}."} for n in range(700)]
+    for name in ("c", "whole"):
+        import_corpus(name, write("a.jsonl", rows))
+    monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 30)
+    monkeypatch.setattr(voting_pieces, "PIECE_CHUNKS", 4)
+    told, worked = [], []
+
+    def stop_at(most):
+        def progress(count):
+            told.append(count)
+            if sum(told) >= most:
+                raise StoppedHere
+
+        return progress
+
+    def counted(k, posts):
+        worked.append(posts.num_rows)
+        return vote_on(k, posts)
+
+    monkeypatch.setattr(prelabelling, "vote_on", counted)
+    for most in (300, 600):
+        told.clear()
+        with pytest.raises(StoppedHere):
+            prelabelling.prelabel("c", processes=1, progress=stop_at(most))
+        assert not manifest_of("c").votes
+    told.clear()
+    prelabelling.prelabel("c", processes=1, progress=told.append)
+    assert sum(told) == 700
+    assert sum(worked) < 700 + 2 * 4 * 30, "what stood in pieces was not done again"
+    prelabelling.prelabel("whole", processes=1)
+    assert bytes_of("c") == bytes_of("whole")
+
+
+@pytest.mark.parametrize(("k", "rows_in_a_chunk"), [(2, 10), (1, 20)])
+def test_pieces_made_otherwise_are_not_taken(write, import_corpus, monkeypatch, k, rows_in_a_chunk):
+    rows = [{"id": str(n), "text": f"Das ist der Text mit der Nummer {n}."} for n in range(60)]
+    for name in ("c", "whole"):
+        import_corpus(name, write("a.jsonl", rows))
+    monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(voting_pieces, "PIECE_CHUNKS", 1)
+
+    def stop(count):
+        if list((corpus_dir("c") / "voting").glob("*/*.arrow")):
+            raise StoppedHere
+
+    with pytest.raises(StoppedHere):
+        prelabelling.prelabel("c", k=1, processes=1, progress=stop)
+    monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", rows_in_a_chunk)
+    for name in ("c", "whole"):
+        prelabelling.prelabel(name, k=k, processes=1)
+    assert bytes_of("c") == bytes_of("whole")

@@ -20,7 +20,7 @@ from corpora.items import items_of, record
 from corpora.manifest import manifest_of, read_manifest, write_manifest
 from corpora.models import Corpus, Draw, Item
 from corpora.schemas import POST_SCHEMA
-from tests.corpora.test_import_corpus import bytes_of, posts, rejects
+from tests.corpora.on_disk import bytes_of, posts, rejects
 
 pytestmark = pytest.mark.django_db
 
@@ -123,10 +123,10 @@ BAD = [
     ({"language": None}, "The language is missing."),
     ({"language": " "}, "The language is empty."),
     ({"language": 1}, "The language is a number; it must be a string."),
-    ({"language": "xx"}, "The language 'xx' is no code known here; write a code such as de, zh-CN or hi-Latn."),
-    ({"language": "EN"}, "The language 'EN' is no code known here; write en."),
-    ({"language": "zh_cn"}, "The language 'zh_cn' is no code known here; write zh-CN."),
-    ({"language": "und"}, "The language is und, which is none; people who read it are to judge the record."),
+    ({"language": "xx"}, "The language 'xx' is not a code known here; write a code such as de, zh-CN or hi-Latn."),
+    ({"language": "EN"}, "The language 'EN' is not a code known here; write en."),
+    ({"language": "zh_cn"}, "The language 'zh_cn' is not a code known here; write zh-CN."),
+    ({"language": "und"}, "The language is und, which is not a language, so nobody could be asked to read the record."),
     ({"url": "x"}, "The url is not a web address: it must begin with http:// or https:// and hold no spaces."),
 ]
 
@@ -171,7 +171,7 @@ def test_a_language_can_be_declared_for_a_whole_file(write, import_corpus):
         ({"fields": "query Title"}, "No field can be called 'Title'; use up to 30 small letters"),
         ({"fields": 'query a"b'}, "No field can be called 'a\"b'"),
         ({"fields": "query query"}, "The field query is named twice in --fields"),
-        ({"fields": "query", "language": "xx"}, "--language xx: The language 'xx' is no code known here"),
+        ({"fields": "query", "language": "xx"}, "--language xx: The language 'xx' is not a code known here"),
         ({"fields": "", "language": "de"}, "A language is declared for records alone"),
     ],
 )
@@ -320,7 +320,7 @@ def plain(write, import_corpus):
     return Corpus.objects.get(name="c")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.text("abc:", min_size=1, max_size=4),
     size=st.none() | st.integers(1, 20),
@@ -401,6 +401,14 @@ def test_items_of_unknown_ids_are_refused_by_name(ads):
     with pytest.raises(CorpusError, match="no record of 9 ids, the first: a, b, c, d, e"):
         items_of(ads, "abcdefghi")
     assert not Item.objects.exists()
+
+
+def test_a_corpus_that_was_deleted_meanwhile_is_not_drawn_from(ads):
+    (sample,) = sample_records(ads, ["de"], size=None, seed="s")
+    Corpus.objects.all().delete()
+    for draw in (lambda: record(sample), lambda: items_of(ads, ["de0-0"])):
+        with pytest.raises(CorpusError, match=r"Corpus c was deleted meanwhile; nothing was drawn\."):
+            draw()
 
 
 def test_a_corpus_imported_anew_with_other_fields_is_not_mixed_with_what_was_drawn(ads, write):

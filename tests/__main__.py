@@ -1,0 +1,99 @@
+"""What `make test` runs, `python -m tests [arguments of pytest]`. It ends with the time of each part and the slowest
+ten tests.
+
+Each part keeps all cores busy by itself; the checks that run no test keep the first part company, since one core is
+often idle while a browser waits.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.postgres import find_binaries
+
+PYTHON = sys.executable
+PYTEST = [PYTHON, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
+CHECKS: dict[str, list[str]] = {
+    "ruff check": [PYTHON, "-m", "ruff", "check", "."],
+    "ruff format": [PYTHON, "-m", "ruff", "format", "--check", "."],
+    "mypy": [PYTHON, "-m", "mypy"],
+    "makemigrations": [PYTHON, "manage.py", "django", "makemigrations", "--check", "--dry-run"],
+}
+# Which tests each runs is said in tests/conftest.py.
+PARTS: dict[str, list[str]] = {
+    "tests on SQLite": [*PYTEST, "--part", "sqlite"],
+    "tests on PostgreSQL": [PYTHON, "-m", "tests.postgres", *PYTEST, "--part", "postgresql"],
+}
+ON_SQLITE_ALONE = {"tests on SQLite": PYTEST}
+NOTHING_COLLECTED = 5
+# Hundreds of processes would compile the same modules, pytest its assertions too, where the caller wants no caches.
+ENVIRONMENT = {"DATABASE_URL": "", "PYTHONDONTWRITEBYTECODE": ""}
+
+
+def run(command: Sequence[str], **how: object) -> tuple[int, float]:
+    """Exit status and seconds."""
+    began = time.monotonic()
+    done = subprocess.run(command, env={**os.environ, **ENVIRONMENT}, **how)  # type: ignore[call-overload]
+    return done.returncode, time.monotonic() - began
+
+
+def check(name: str) -> tuple[str, int, float, str]:
+    with tempfile.TemporaryFile("w+") as said:
+        status, seconds = run(CHECKS[name], stdout=said, stderr=subprocess.STDOUT)
+        said.seek(0)
+        return name, status, seconds, said.read()
+
+
+def slowest(reports: Path, number: int = 10) -> list[tuple[float, str, str]]:
+    """Seconds, part and test: of all that the parts report, set-up and all."""
+    cases = [
+        (float(case.get("time", 0)), report.stem, f"{case.get('classname')}::{case.get('name')}")
+        for report in reports.glob("*.xml")
+        for case in ElementTree.parse(report).iter("testcase")
+    ]
+    return sorted(cases, reverse=True)[:number]
+
+
+def main(arguments: list[str]) -> int:
+    parts = PARTS
+    if find_binaries() is None:
+        print(
+            "No PostgreSQL was found (Debian: postgresql), so all tests run on SQLite, but those that need its locks."
+        )
+        if os.environ.get("ASSAY_REQUIRE_ALL") == "1":
+            return 1
+        parts = ON_SQLITE_ALONE
+    failed, times, ran = [], [], False
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as beside:
+        checks = beside.map(check, CHECKS)
+        for name, command in parts.items():
+            print(f"== {name}", flush=True)
+            status, seconds = run([*command, f"--junitxml={Path(folder, name)}.xml", *arguments])
+            times.append((name, seconds))
+            ran = ran or status != NOTHING_COLLECTED
+            failed += [name] if status not in (0, NOTHING_COLLECTED) else []
+        for name, status, seconds, said in checks:
+            times.append((name, seconds))
+            if status:
+                failed.append(name)
+                print(f"== {name}\n{said}")
+        print("\nThe slowest ten:")
+        for seconds, part, test in slowest(Path(folder)):
+            print(f"{seconds:7.1f} s  {part}: {test}")
+    print("\nThe parts (the checks ran beside the first):")
+    for name, seconds in times:
+        print(f"{seconds:7.1f} s  {name}")
+    if not ran:
+        failed.append("no test was found")
+    print(f"Failed: {', '.join(failed)}." if failed else "Everything passed.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,227 @@
+"""The manager's desk, by its real pages: tasks, what their audits found, and their options."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.urls import reverse
+
+from annotate.core.intervals import jeffreys
+from annotate.kinds import Answer
+from annotate.models import LanguageRoute, Task, Transition, Unit
+from annotate.work.adjudication import settle
+from annotate.work.judging import judge, skip
+from annotate.work.languages import unknown_code
+from annotate.work.queue import take
+from corpora.models import Draw
+from tests.annotate.admin.desk import Page, address, errors, form_of, page
+from tests.annotate.conftest import AGREED, DISPUTED
+
+
+def test_a_tasks_page_shows_its_stages_and_queues(desk, world):
+    shown = page(desk, address(Task, "change", world.pk)).text
+    assert "2 queued" in shown
+    assert "de de 1 1 ann" in shown  # queue, labels, waiting, open now, readers
+    assert "fr fr 1 0 nobody 1 lack readers: add some, or send it on" in shown
+    assert "Send on units that lack readers" in shown
+    assert "fr (1)" in page(desk, address(Task, "changelist")).text
+
+
+@pytest.fixture
+def failed(make_task, person):
+    """A task of two languages whose audit is done; German was wrong each time, and the limit let it pass."""
+    task = make_task([AGREED] * 12 + [("fr",) * 3] * 8, name="audited", audit_least=4, audit_recheck=0, audit_limit=1)
+    ann, ada = person("ann", "de fr"), person("ada", adjudicates=True)
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("fr"))
+    for unit in task.units.filter(stage="ADJUDICATION"):
+        settle(ada, unit.pk, Answer("en", "I read it"))
+    return task
+
+
+def test_a_tasks_page_shows_what_its_audit_found(desk, failed):
+    shown = page(desk, address(Task, "change", failed.pk))
+    assert shown.forbidden == []
+    assert "The detectors agree on 20 posts. 8 of these were chosen by lot" in shown.text
+    low, high = (100 * end for end in jeffreys(4, 4))
+    assert f"de German 12 4 of 4 100.0% [{low:.1f}, {high:.1f}]" in shown.text
+    assert "fr French 8 4 of 4 0.0% [0.0, " in shown.text
+    assert "Where the detectors agree and are wrong" in shown.text  # the plot
+    assert "over the limit" not in shown.text
+
+
+def test_a_lower_limit_shows_what_is_over_it_and_the_button_has_people_label_that(desk, failed, manager):
+    assert task_form(desk, failed, audit_limit=0.6, audit_share=0.9, audit_least=1, audit_recheck=1).status_code == 302
+    failed.refresh_from_db()
+    assert (failed.audit_limit, failed.audit_share, failed.audit_least, failed.audit_recheck) == (0.6, 0, 4, 0)
+    shown = page(desk, address(Task, "change", failed.pk))
+    assert shown.forbidden == []
+    assert "Over the task’s limit: de. Have people label the languages over the limit" in shown.text
+    assert "more than 60% may be wrong" in shown.text
+    path = reverse("admin:annotate_task_contest", args=[failed.pk])
+    assert desk.get(path).status_code == 403
+    assert failed.units.filter(stage="AGREED").count() == 12
+    reply = desk.post(path, follow=True)
+    assert "Sent to people: 8 of de." in Page(reply).text
+    assert "contested: people label all of it" in Page(reply).text
+    moves = Transition.objects.filter(event="contested")
+    assert set(moves.values_list("unit__agreed_label", "by__username")) == {("de", "manager")}
+    assert "a finished audit is over the limit, so nothing was sent" in Page(desk.post(path, follow=True)).text
+    assert desk.post(reverse("admin:annotate_task_contest", args=[0])).status_code == 404
+
+
+def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, make_task):
+    waiting = make_task([AGREED] * 3, audit_least=1)
+    shown = page(desk, address(Task, "change", waiting.pk)).text
+    assert "de German 3 0 of 1 – [0.0, 100.0] not done yet" in shown
+    without = make_task([AGREED] * 3, name="without")
+    assert (
+        "no post was chosen for an audit when the task was opened"
+        in page(desk, address(Task, "change", without.pk)).text
+    )
+    assert "Over the task’s limit" not in page(desk, address(Task, "change", without.pk)).text
+
+
+def test_queues_with_nothing_waiting_are_folded_and_come_after_the_checks(desk, make_task, person):
+    task = make_task([DISPUTED, AGREED], audit_least=1)
+    person("ann", "de en fr")
+    shown = page(desk, address(Task, "change", task.pk)).text
+    words = ("The audit of agreement", "de de 2 0 ann", "2 queues with nothing waiting", "fr fr 0 0 ann")
+    places = [shown.index(word) for word in words]
+    assert places == sorted(places)
+    assert desk.get(address(Task, "change", task.pk)).content.count(b"<details><summary>2 queues") == 1
+    assert "2 queues with nothing waiting" in page(desk, address(LanguageRoute, "changelist")).text
+
+
+def test_a_page_says_what_no_adjudicator_may_decide(desk, make_task, person):
+    task, both = make_task([DISPUTED], rounds=1), person("both", "de", adjudicates=True)
+    skip(both, take(both, task).pk)
+    told = "1 post waits for an adjudicator who has not read it; make another person an adjudicator."
+    assert told in page(desk, address(Task, "change", task.pk)).text
+    person("ada", adjudicates=True)
+    assert "who has not read it" not in page(desk, address(Task, "change", task.pk)).text
+
+
+def test_the_page_of_a_verification_shows_the_decoys(desk, make_task, person):
+    task = make_task([DISPUTED] * 6, asked="de", decoys=4)
+    shown = page(desk, address(Task, "change", task.pk)).text
+    assert "de German 4 – –" in shown
+    ann = person("ann", "de")
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    shown = page(desk, address(Task, "change", task.pk))
+    assert shown.forbidden == []
+    assert "In 4 answers to them readers said Yes 4 times." in shown.text
+    low, _ = jeffreys(4, 4)
+    assert f"de German 4 4 of 4: 100.0% [{100 * low:.1f}, 100.0] –" in shown.text
+    assert "precision draw of 6 for de from corpus, seed 1" in shown.text
+    assert "Audit limit" not in shown.text
+
+
+def test_what_a_verification_asks_about_cannot_be_changed(desk, make_task):
+    task = make_task([DISPUTED], asked="de")
+    assert task_form(desk, task, labels="fr", title="New").status_code == 302
+    task.refresh_from_db()
+    assert (task.labels, task.title) == (["de"], "New")
+
+
+def test_units_can_be_listed_by_what_they_are_to_people_who_manage(desk, make_task):
+    make_task([AGREED] * 3, audit_least=1)
+    make_task([DISPUTED] * 3, name="verify", asked="de", decoys=1)
+    for query, count in (
+        ({"audited__exact": "1"}, 1),
+        ({"asked": "de"}, 3),
+        ({"decoy": "yes"}, 1),
+        ({"decoy": "no"}, 5),
+    ):
+        noun = "units" if count != 1 else "unit"
+        assert f" {count} {noun}" in page(desk, address(Unit, "changelist"), **query).text, query
+
+
+def test_draws_show_for_what_and_by_whom_they_were_made(desk, make_task):
+    make_task([DISPUTED], asked="de")
+    assert "corpus precision de cld2 1 1 1 2" in page(desk, address(Draw, "changelist")).text
+
+
+def test_annotators_see_none_of_it(client, failed):
+    client.force_login(User.objects.get(username="ann"))
+    for path in (
+        address(Task, "change", failed.pk),
+        address(Unit, "changelist"),
+        address(Draw, "changelist"),
+        reverse("admin:annotate_task_contest", args=[failed.pk]),
+    ):
+        reply = client.post(path) if "contest" in path else client.get(path)
+        assert (reply.status_code, "/login/" in reply.url) == (302, True), path
+    assert failed.units.filter(stage="AGREED").count() == 12
+
+
+def test_staff_who_may_only_look_at_tasks_see_the_audit_and_cannot_contest(client, failed):
+    failed.audit_limit = 0.6
+    failed.save()
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.add(Permission.objects.get(codename="view_task"))
+    client.force_login(staff)
+    shown = page(client, address(Task, "change", failed.pk)).text
+    assert "Over the task’s limit: de." in shown
+    assert "Have people label" not in shown
+    assert "Send on units" not in shown
+    assert client.post(reverse("admin:annotate_task_contest", args=[failed.pk])).status_code == 403
+    assert failed.units.filter(stage="AGREED").count() == 12
+
+
+def test_units_are_sent_on_by_the_button_and_by_nothing_else(desk, world, person):
+    person("dov", "he")
+    path = reverse("admin:annotate_task_reroute", args=[world.pk])
+    unit = Unit.objects.get(language="fr")
+    assert desk.get(path).status_code == 403
+    unit.refresh_from_db()
+    assert unit.language == "fr"
+    reply = desk.post(path, follow=True)
+    assert reply.redirect_chain == [(address(Task, "change", world.pk), 302)]
+    assert "Sent on: 1 to readers of their next language, 0 to adjudication." in Page(reply).text
+    unit.refresh_from_db()
+    assert unit.language == "he"
+    assert unit.transitions.last().by.username == "manager"
+    assert desk.post(reverse("admin:annotate_task_reroute", args=[0])).status_code == 404
+
+
+def task_form(desk, task, **changes):
+    path = address(Task, "change", task.pk)
+    return desk.post(path, form_of(desk, path) | changes)
+
+
+def test_a_tasks_knobs_can_be_changed_and_what_was_fixed_at_its_opening_cannot(desk, world):
+    reply = task_form(
+        desk, world, title="New", rounds=3, labels="fr de, en de", redundancy=9, least_letters=1, name="x"
+    )
+    assert reply.status_code == 302
+    task = Task.objects.get()
+    assert (task.title, task.rounds, task.labels) == ("New", 3, ["de", "en", "fr"])
+    assert (task.redundancy, task.least_letters, task.name) == (1, 20, "task")
+    assert LogEntry.objects.get().get_change_message() == "Changed Title, Labels and Rounds."
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"labels": "de xx"},
+            unknown_code("xx"),
+        ),
+        ({"labels": " "}, "Name at least one label."),
+        ({"rounds": 0}, "Ensure this value is greater than or equal to 1."),
+        ({"skip_limit": 0}, "Ensure this value is greater than or equal to 1."),
+        ({"lease_minutes": 0}, "Ensure this value is greater than or equal to 1."),
+        ({"least_level": 6}, "Ensure this value is less than or equal to 5."),
+        ({"on_conflict": "QUEUED"}, "Select a valid choice. QUEUED is not one of the available choices."),
+    ],
+)
+def test_a_wrong_knob_is_refused(desk, make_task, changes, told):
+    task = make_task([AGREED])
+    before = Task.objects.values().get()
+    assert errors(task_form(desk, task, **changes)) == [told]
+    assert Task.objects.values().get() == before
+
+
+def test_a_task_that_is_not_there_is_not_found(desk, db):
+    assert desk.get(address(Task, "change", 99)).status_code in (302, 404)

@@ -1,0 +1,47 @@
+"""A predictor measured, and the figures of its report by language."""
+
+from fractions import Fraction
+
+import pytest
+
+from annotate.evaluation.evaluate import evaluate
+from annotate.evaluation.matching import read_sets
+
+# 60 posts on which the detectors agree on German, half of them audited, 20 on English, half likewise, 20 disputed.
+VOTER = (
+    (27, "de", "audited", "de", "de"),
+    (2, "de", "audited", "en", "de"),
+    (1, "de", "audited", "und", "de"),
+    (30, "de", "agreed", "", "de"),
+    (10, "en", "audited", "en", "en"),
+    (10, "en", "agreed", "", "en"),
+    (6, "", "disputed", "de", "de"),
+    (2, "", "disputed", "de", "en"),
+    (8, "", "disputed", "en", "en"),
+    (4, "", "disputed", "und", "en"),
+)
+FRAME = 200  # the tasks of make_task are drawn from twice their posts
+
+
+def run(subject, *folders, unfinished=False, allow_erased=False, **options):
+    return evaluate(subject, read_sets(folders, unfinished=unfinished, allow_erased=allow_erased), **options)
+
+
+def by_language(part):
+    return {row["language"]: row for row in part["languages"]}
+
+
+def values(part, key):
+    return {row["language"]: row[key] and row[key]["value"] for row in part["languages"]}
+
+
+def means(part):
+    return {key: value for key, value in part["macro"].items() if key != "well_measured"}
+
+
+def close(number):
+    return pytest.approx(float(Fraction(number)))
+
+
+def interval(estimate):
+    return estimate["low"], estimate["high"]

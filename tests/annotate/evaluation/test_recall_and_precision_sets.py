@@ -1,0 +1,229 @@
+"""Recall and precision on the sets that were drawn for them, held to tables that were worked out by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from annotate.core.comparing import difference, mcnemar
+from annotate.core.estimation import Guess, Stratum, proportion, stratified
+from annotate.core.intervals import jeffreys
+from annotate.evaluation import unread_triggers
+from annotate.evaluation.matching import EvaluationError
+from tests.annotate.evaluation.figures import FRAME, by_language, close, interval, means, run, values
+
+# --- recall sets
+
+
+def test_recall_is_pooled_over_both_kinds_of_sets_with_a_post_counted_once(world, stream):
+    shared = [("stream-0", "de"), ("stream-1", "de"), ("stream-86", "de")]  # two audited, one disputed that is missed
+    folder, _ = world.verify("recall", "de", [(15, "de", "de"), (5, "de", "nl"), (2, "not-de", "de")], shared=shared)
+    alone = run(world.subject(), folder)
+    assert alone["gold"][0]["posts"] == 23  # those that are not German are not exported
+    german = by_language(alone["recall"])["de"]["estimate"]
+    assert (german["value"], german["posts"]) == (close("17/23"), 23)
+    assert interval(german) == jeffreys(17, 23)
+    assert means(alone["recall"]) == {
+        "with_und": None,
+        "with_und_over": {"languages": 0, "classes": 0},
+        "without_und": close("17/23"),
+        "languages": 1,
+    }
+    both = run(world.subject(), folder, stream)
+    assert both["recall"]["source"] == "recall and uniform"
+    german = by_language(both["recall"])["de"]["estimate"]
+    # Of 60 posts agreed to be German 58 are left, and 3 of the 30 that were read are not.
+    agreed = Stratum(60, 30, 25, 25, Guess(58, 58, ((3, -1, -1),)))
+    rest = stratified([agreed, Stratum(20, 10, 0, 0), Stratum(20, 20, 7, 6)], frame=FRAME)
+    assert german["posts"] == 23 + 25 + 7
+    assert german["count"] == pytest.approx(23 + rest.count)
+    assert german["hits"] == pytest.approx(17 + rest.hits)
+    # Where there is one kind only, it stands alone.
+    assert by_language(both["recall"])["en"]["estimate"]["value"] == close("28/32")
+
+
+def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_the_number_of_tests(world, stream):
+    german, _ = world.verify("recall", "de", [(60, "de", "de"), (40, "de", "nl")])
+    english, _ = world.verify("recall", "en", [(28, "en", "en"), (4, "en", "nl")])
+    french, _ = world.verify("recall", "fr", [(9, "fr", "fr")])
+    report = run(world.subject(), stream, german, english, french)
+    rows = {row["language"]: row for row in report["recall_check"]}
+    assert set(rows) == {"de", "en"}  # the uniform set has no French
+    on_uniform = stratified([Stratum(60, 30, 27, 27), Stratum(20, 10, 0, 0), Stratum(20, 20, 8, 6)], frame=FRAME)
+    assert rows["de"]["p"] == difference(proportion(60, 100), on_uniform)
+    assert rows["de"]["p_holm"] == 2 * rows["de"]["p"] < 0.05 < rows["en"]["p_holm"]
+    assert rows["de"]["recall_set"]["posts"] == 100
+    assert rows["de"]["uniform_set"]["posts"] == 35
+    assert run(world.subject(), german)["recall_check"] is None
+
+
+# --- precision sets
+
+
+def test_precision_counts_posts_that_the_predictor_labels_so_and_und_as_wrong_or_not_at_all(world):
+    folder, _ = world.verify(
+        "precision", "de", [(12, "de", "de"), (3, "not-de", "de"), (5, "und", "de"), (7, "de", "nl"), (4, "und", "nl")]
+    )
+    report = run(world.subject("cld2", built_in=True), folder)
+    german = by_language(report["precision"])["de"]
+    assert interval(german["with_und"]) == jeffreys(12, 20)
+    assert interval(german["without_und"]) == jeffreys(12, 15)
+    assert report["precision"]["source"] == "precision"
+    assert means(report["precision"]) == {
+        "with_und": 0.6,
+        "with_und_over": {"languages": 1, "classes": 1},
+        "without_und": 0.8,
+        "languages": 1,
+    }
+    assert report["unseen"] is None
+    assert report["accuracy"] is report["recall"] is report["confusion"] is None
+    assert report["warnings"] == []
+
+
+def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world, stream):
+    shared = [("stream-0", "de"), ("stream-27", "not-de")]  # both audited: German, and English that is taken for it
+    folder, _ = world.verify("precision", "de", [(12, "de", "de"), (3, "not-de", "de")], shared=shared)
+    german = by_language(run(world.subject("cld2", built_in=True), stream, folder)["precision"])["de"]
+    agreed = Stratum(60, 30, 28, 26, Guess(58, 58, ((2, 0, -1),)))
+    rest = stratified([agreed, Stratum(20, 10, 0, 0), Stratum(20, 20, 6, 6)], frame=FRAME)
+    assert german["with_und"]["posts"] == 17 + 34
+    assert german["with_und"]["count"] == pytest.approx(17 + rest.count)
+    assert german["with_und"]["hits"] == pytest.approx(13 + rest.hits)
+
+
+def test_the_mean_precision_is_of_languages_that_were_found(world):
+    folder, _ = world.uniform([(3, "", "disputed", "de", "de"), (1, "", "disputed", "de", "nl")])
+    precision = run(world.subject(), folder)["precision"]
+    assert values(precision, "with_und") == {"de": 1, "nl": 0}
+    assert by_language(precision)["nl"]["note"] == "no post in it was found; not in the mean"
+    assert means(precision) == {
+        "with_und": 1,
+        "with_und_over": {"languages": 1, "classes": 1},
+        "without_und": 1,
+        "languages": 1,
+    }
+
+
+# --- a predictor that the precision set was not drawn for
+
+
+def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_read(world, stream, monkeypatch):
+    shared = [("stream-30", "de")]  # agreed on and not audited, but read in the other set
+    folder, _ = world.verify("precision", "de", [(12, "de", "de"), (3, "not-de", "de")], shared=shared)
+    # It finds German in two English posts, one of which was read.
+    said = {"stream-60": "de", "stream-79": "de"}
+    first = world.subject("cld2", built_in=True)
+    monkeypatch.setattr(unread_triggers, "of_corpus", lambda corpus, spelled: first)
+    report = run(world.subject("mine", "2", said=said), stream, folder)
+    assert report["unseen"] == {
+        "over": "uniform set",
+        "languages": [
+            {
+                "language": "de",
+                "name": "German",
+                "triggers": 68,
+                "never_shown": 30,
+                "share": close("30/68"),
+                "outside": 2,
+            }
+        ],
+    }
+    [warning] = report["warnings"]
+    assert "The precision-oriented posts of de were drawn by cld2, not by mine@2." in warning
+    assert by_language(report["precision"])["de"]["note"] == "drawn by cld2; precision on other posts is unknown"
+    assert by_language(report["precision"])["en"]["note"] == ""
+    # The predictor that it was drawn for hears nothing of the kind.
+    assert run(first, stream, folder)["unseen"] is None
+
+
+def test_where_a_predictor_has_a_precision_set_of_its_own_that_of_another_does_not_count(world):
+    first, _ = world.verify("precision", "de", [(10, "de", "de")], predictor="mine@1", name="first")
+    second, _ = world.verify(
+        "precision", "de", [(10, "de", "de"), (10, "not-de", "de")], predictor="mine@2", name="own"
+    )
+    for folders in ((first, second), (second, first)):
+        report = run(world.subject("mine", "2"), *folders)
+        assert interval(by_language(report["precision"])["de"]["with_und"]) == jeffreys(10, 20)
+        assert by_language(report["precision"])["de"]["note"] == ""
+        [warning] = report["warnings"]
+        assert "The posts of de in the precision-oriented set first were drawn by another predictor" in warning
+
+
+def test_a_file_with_a_predictor_s_name_is_not_taken_for_it(world):
+    folder, _ = world.verify("precision", "de", [(12, "de", "de")], predictor="cld2")
+    file = replace(world.subject("cld2", built_in=True), predictor=None)
+    assert "were drawn by cld2, not by cld2" in run(file, folder)["warnings"][0]
+
+
+def test_where_the_first_predictor_is_gone_what_is_outside_of_it_is_not_known(world, stream):
+    folder, _ = world.verify("precision", "de", [(12, "de", "de")], predictor="old@1")
+    [row] = run(world.subject(), stream, folder)["unseen"]["languages"]
+    assert (row["triggers"], row["never_shown"], row["outside"]) == (66, 30, None)
+
+
+def test_without_a_corpus_or_a_uniform_set_the_unseen_cannot_be_counted_and_that_is_said(world):
+    folder, _ = world.verify("precision", "de", [(12, "de", "de")])
+    report = run(world.subject(), folder)
+    assert report["unseen"] is None
+    assert "cannot be counted here" in report["warnings"][1]
+
+
+# --- precision on recall sets
+
+
+def test_precision_from_a_recall_set_is_refused_and_named_hypothetical_where_it_is_wanted(world):
+    german, _ = world.verify("recall", "de", [(18, "de", "de"), (2, "de", "nl")])
+    dutch, _ = world.verify("recall", "nl", [(9, "nl", "nl"), (1, "nl", "de")])
+    subject = world.subject()
+    report = run(subject, german, dutch)
+    assert report["precision"] is report["balanced"] is None
+    assert "Precision is not measured: a recall-oriented set has as many posts" in report["warnings"][0]
+    with pytest.raises(EvaluationError, match="--balanced-precision computes it, under that name"):
+        run(subject, german, dutch, measures=["precision"])
+    report = run(subject, german, dutch, measures=["precision"], balanced=True)
+    assert report["precision"] is report["recall"] is None
+    # As if as common: 18 of 20 are found, one of 10 Dutch is taken for it.
+    assert values(report["balanced"], "balanced") == {"de": close("9/10"), "nl": close("9/10")}
+    assert values(report["balanced"], "natural") == {"de": None, "nl": None}
+
+
+def test_reweighted_to_natural_shares_the_interval_is_as_wide_as_it_is(world):
+    german, _ = world.verify("recall", "de", [(18, "de", "de"), (2, "de", "nl")])
+    dutch, _ = world.verify("recall", "nl", [(9, "nl", "nl"), (1, "nl", "de")])
+    stream, _ = world.uniform([(50, "", "disputed", "de", "de"), (1, "", "disputed", "nl", "nl")])
+    report = run(world.subject(), german, dutch, stream, balanced=True)
+    rows = by_language(report["balanced"])
+    # 50 Germans to a Dutch post: 0.9 of one is found, and a tenth of 50 is taken for it.
+    assert rows["nl"]["natural"]["value"] == close("9/59")
+    low, high = jeffreys(2, 20)
+    assert interval(rows["nl"]["natural"]) == pytest.approx((0.9 / (0.9 + 50 * high), 0.9 / (0.9 + 50 * low)))
+    assert rows["de"]["natural"]["value"] == pytest.approx(0.9 / (0.9 + 0.1 / 50))
+
+
+# --- two predictors
+
+
+def test_two_predictors_are_compared_on_what_people_have_read_with_a_post_counted_once(world, stream):
+    folder, _ = world.verify("recall", "de", [(6, "de", "nl"), (4, "de", "de")], shared=[("stream-80", "de")])
+    wrong_now = dict.fromkeys(["stream-0", "stream-1"], "nl")
+    right_now = dict.fromkeys([f"recall-de-{n}" for n in range(6)] + ["stream-86", "stream-87"], "de")
+    never_read = {"stream-30": "nl"}
+    other = world.subject("mine", "2", said=wrong_now | right_now | never_read)
+    comparison = run(world.subject("mine", "1"), stream, folder, against=other)["comparison"]
+    assert comparison["other"]["spelled"] == "mine@2"
+    assert comparison["overall"] == {"items": 60 + 10, "only_first": 2, "only_second": 8, "p": mcnemar(2, 8)}
+    rows = by_language(comparison)
+    assert {label: (row["items"], row["only_first"], row["only_second"]) for label, row in rows.items()} == {
+        "de": (27 + 8 + 10, 2, 8),
+        "en": (2 + 10 + 8, 0, 0),
+        "und": (5, 0, 0),
+    }
+    assert rows["de"]["p_holm"] == pytest.approx(3 * mcnemar(2, 8))
+    assert rows["en"]["p_holm"] == 1
+
+
+def test_two_predictors_are_compared_by_the_classes_that_neither_splits(world):
+    folder, _ = world.uniform([(5, "", "disputed", "zh-TW", "zh-TW"), (5, "", "disputed", "zh-CN", "zh-TW")])
+    coarse = world.subject("coarse", said=dict.fromkeys(world.said, "zh"), mapping={"zh": ("zh-CN", "zh-TW")})
+    report = run(world.subject("fine"), folder, against=coarse)
+    assert values(report["recall"], "estimate") == {"zh-CN": 0, "zh-TW": 1}
+    assert report["comparison"]["overall"] == {"items": 10, "only_first": 0, "only_second": 0, "p": 1}

@@ -1,0 +1,230 @@
+"""A predictor measured on uniform sets, held to tables that were worked out by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from annotate.core.estimation import Stratum, stratified
+from annotate.core.intervals import jeffreys
+from annotate.evaluation.evaluate import evaluate
+from annotate.evaluation.matching import EvaluationError, read_sets
+from annotate.reports.writing import as_html, as_markdown, as_text
+from tests.annotate.evaluation.figures import FRAME, VOTER, by_language, close, interval, means, run, values
+
+# --- the uniform set, by stratum
+
+
+def test_a_voter_is_right_on_agreed_posts_as_often_as_on_the_audited_ones(world, stream):
+    report = run(world.subject("cld2", built_in=True), stream)
+    accuracy = report["accuracy"]
+    # 27 of 30 audited German stand for 60, 10 of 10 English for 20; of the disputed 14 of 20 are right.
+    assert accuracy["with_und"]["value"] == close("88/100")
+    assert accuracy["without_und"]["value"] == close("88/94")
+    assert accuracy["naive_with_und"]["value"] == close("91/100")
+    assert accuracy["naive_without_und"]["value"] == close("91/95")
+    assert interval(accuracy["naive_with_und"]) == jeffreys(91, 100)
+    assert [accuracy[key]["posts"] for key in ("with_und", "without_und", "naive_with_und")] == [60, 55, 100]
+    strata = [Stratum(60, 30, 30, 27), Stratum(20, 10, 10, 10), Stratum(20, 20, 20, 14)]
+    assert interval(accuracy["with_und"]) == interval(stratified(strata, frame=FRAME).as_dict())
+    assert report["predictor"]["voted"] is True
+
+
+def test_recall_and_precision_are_taken_by_stratum_from_a_uniform_set_alone(world, stream):
+    report = run(world.subject("cld2", built_in=True), stream)
+    assert report["recall"]["source"] == report["precision"]["source"] == "uniform"
+    # German: 54 agreed and 8 disputed, of which 60 are found; English: 4 among the German, 20 and 8, of which 28.
+    assert values(report["recall"], "estimate") == {"de": close("60/62"), "en": close("28/32"), "und": 0}
+    assert means(report["recall"]) == {
+        "with_und": pytest.approx((60 / 62 + 28 / 32) / 3),
+        "with_und_over": {"languages": 2, "classes": 3},
+        "without_und": pytest.approx((60 / 62 + 28 / 32) / 2),
+        "languages": 2,
+    }
+    assert values(report["precision"], "with_und") == {"de": close("60/66"), "en": close("28/34")}
+    assert values(report["precision"], "without_und") == {"de": close("60/64"), "en": close("28/30")}
+    assert by_language(report["precision"])["de"]["with_und"]["posts"] == 36
+    strata = [Stratum(60, 30, 27, 27), Stratum(20, 10, 0, 0), Stratum(20, 20, 8, 6)]
+    german = by_language(report["recall"])["de"]["estimate"]
+    assert interval(german) == interval(stratified(strata, frame=FRAME).as_dict())
+
+
+def test_confusions_are_weighted_by_stratum(world, stream):
+    confusion = run(world.subject("cld2", built_in=True), stream)["confusion"]
+    assert confusion["labels"] == ["de", "en", "und"]
+    assert {(truth, said): weight for truth, said, weight in confusion["cells"]} == {
+        ("de", "de"): 60,
+        ("en", "de"): 4,
+        ("und", "de"): 2,
+        ("de", "en"): 2,
+        ("en", "en"): 28,
+        ("und", "en"): 4,
+    }
+
+
+def test_contested_posts_count_as_read_in_the_stratum_of_their_language(world):
+    folder, _ = world.uniform(
+        [
+            (10, "de", "audited", "de", "de"),
+            (10, "de", "contested", "en", "de"),
+            (10, "en", "audited", "en", "en"),
+            (30, "en", "agreed", "", "en"),
+        ]
+    )
+    accuracy = run(world.subject("cld2", built_in=True), folder)["accuracy"]
+    # All 20 on which they agree on German were read; 10 audited English stand for 40.
+    assert accuracy["with_und"]["value"] == close("50/60")
+    assert accuracy["with_und"]["posts"] == 30
+
+
+def test_undefined_is_a_class_of_a_predictor_that_says_it(world):
+    folder, _ = world.uniform(
+        [(3, "", "disputed", "und", "und"), (1, "", "disputed", "und", "de"), (1, "", "disputed", "de", "und")]
+    )
+    report = run(world.subject(), folder)
+    assert values(report["recall"], "estimate") == {"de": 0, "und": close("3/4")}
+    assert values(report["precision"], "with_und") == {"de": 0, "und": close("3/4")}
+    assert by_language(report["precision"])["und"]["without_und"] is None
+    assert report["precision"]["macro"]["languages"] == 0
+    assert report["precision"]["macro"]["without_und"] is None
+
+
+def test_a_second_mean_is_of_the_languages_with_thirty_posts_and_says_how_many_they_are(world):
+    table = [(24, "", "disputed", "de", "de"), (6, "", "disputed", "de", "nl"), (29, "", "disputed", "en", "en")]
+    folder, _ = world.uniform([*table, (1, "", "disputed", "nl", "de"), (30, "", "disputed", "und", "und")])
+    report = run(world.subject(), folder)
+    recall = report["recall"]["macro"]
+    assert recall["languages"] == 3
+    assert recall["well_measured"] == {
+        "least_posts": 30,
+        "with_und": close("9/10"),
+        "with_und_over": {"languages": 1, "classes": 2},
+        "without_und": close("8/10"),
+        "languages": 1,
+    }
+    # German was said of 25 posts, so of the languages none; und is right wherever it is said.
+    assert report["precision"]["macro"]["well_measured"]["languages"] == 0
+    for form in (as_text, as_markdown, as_html):
+        told = " ".join(form(report).split())
+        assert "Recall, 30+ posts" in told
+        assert (
+            "Over those with at least 30 posts it is 90.0% with und (over 1 language and und) and 80.0% without und "
+            "(over 1 language)."
+        ) in told
+        # Of a mean over no language nothing is said.
+        assert "Precision, 30+ posts" not in told
+        assert "over 0 languages" not in told
+
+
+def test_a_mean_says_over_how_many_languages_it_is_and_whether_und_is_one_more_class(world):
+    table = [(4, "", "disputed", code, code) for code in ("de", "en", "nl")]
+    folder, _ = world.uniform([*table, (4, "", "disputed", "und", "und"), (4, "", "disputed", "und", "nl")])
+    report = run(world.subject(), folder)
+    for measure in ("recall", "precision"):
+        macro = report[measure]["macro"]
+        assert (macro["with_und_over"], macro["languages"]) == ({"languages": 3, "classes": 4}, 3)
+    # Half of what is undefined is found; half of what is called Dutch is undefined.
+    assert report["recall"]["macro"]["with_und"] == close("7/8")
+    assert report["precision"]["macro"]["with_und"] == close("7/8")
+    for form in (as_text, as_markdown, as_html):
+        told = " ".join(form(report).split())
+        assert "with und, mean over 3 languages and und; 100.0% without, over 3 languages" in told
+        mean = "87.5% with und (over 3 languages and und) and 100.0% without und (over 3 languages)."
+        assert told.count(f"The mean, each class counted alike, is {mean}") == 2
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (100, "The set stream is all of the 100 posts from which it was drawn."),
+        (110, "The set stream holds 100 of the 110 posts from which it was drawn."),
+        (200, ""),
+        (None, ""),
+    ],
+)
+def test_a_set_that_is_most_of_what_it_was_drawn_from_says_so_beside_its_figures(world, monkeypatch, frame, said):
+    folder, _ = world.uniform(VOTER)
+    (gold,) = read_sets([folder], unfinished=False, allow_erased=False)
+    report = evaluate(world.subject("cld2", built_in=True), [replace(gold, frame_size=frame)])
+    assert report["gold"][0]["frame"] == frame
+    for form in (as_text, as_markdown, as_html):
+        told = " ".join(form(report).split())
+        # Beside accuracy, recall and precision; and in short beside the headline.
+        assert told.count("from which it was drawn. So its intervals are about these") == (3 if said else 0)
+        assert said in told
+        assert (f"about these {frame} posts alone" in told) == bool(said)
+        assert "It may be far higher" in told
+
+
+def test_a_mean_over_well_measured_languages_is_not_called_with_und_where_und_is_not_among_them(world):
+    folder, _ = world.uniform([(30, "", "disputed", "de", "de"), (2, "", "disputed", "und", "und")])
+    recall = run(world.subject(), folder)["recall"]["macro"]
+    assert recall["with_und"] == 1
+    assert recall["well_measured"] == {
+        "least_posts": 30,
+        "with_und": None,
+        "with_und_over": {"languages": 0, "classes": 0},
+        "without_und": 1,
+        "languages": 1,
+    }
+
+
+# --- too little read
+
+
+SHORT = ((4, "de", "audited", "de", "de"), (50, "de", "agreed", "", "de"), (9, "", "disputed", "en", "en"))
+
+
+@pytest.mark.parametrize("name", ["cld2", "langid", "fasttext", "majority"])
+def test_a_predictor_that_voted_is_refused_where_too_few_agreed_posts_of_a_label_were_read(world, name):
+    folder, _ = world.uniform(SHORT)
+    told = rf"{name} voted in the gold set stream, .* It takes 5 of each label .* 30 in all, .* de \(4 of 54\)\. Open"
+    with pytest.raises(EvaluationError, match=told):
+        run(world.subject(name, built_in=True), folder)
+
+
+def test_it_is_refused_too_where_too_few_were_read_in_all_and_not_where_all_were(world):
+    table = [
+        (row, label, stratum, truth, label)
+        for label in ("de", "en", "fr")
+        for row, stratum, truth in ((9, "audited", label), (2, "agreed", ""))
+    ]
+    folder, _ = world.uniform(table, "few")
+    with pytest.raises(EvaluationError, match=r"short are all of them together \(27 of 33\)\."):
+        run(world.subject("cld2", built_in=True), folder)
+    read, _ = world.uniform([row for row in table if row[2] == "audited"], "all-read")
+    assert run(world.subject("cld2", built_in=True), read)["accuracy"]["with_und"]["value"] == 1
+
+
+def test_a_predictor_that_did_not_vote_is_measured_on_agreement_with_a_warning(world):
+    folder, _ = world.uniform(SHORT)
+    report = run(world.subject(), folder)
+    assert report["predictor"]["voted"] is False
+    assert report["accuracy"]["with_und"]["posts"] == 63
+    assert interval(report["accuracy"]["with_und"]) == interval(
+        stratified([Stratum(63, 63, 63, 63)], frame=126).as_dict()
+    )
+    [warning] = report["warnings"]
+    assert "the labels of the gold set stream are their own" in warning
+    assert "de (4 of 54)" in warning
+
+
+def test_a_predictor_that_did_not_vote_is_measured_by_stratum_where_enough_was_read(world, stream):
+    report = run(world.subject(), stream)
+    assert report["accuracy"]["with_und"]["value"] == close("88/100")
+    assert report["warnings"] == []
+
+
+def test_what_another_predictor_says_of_agreed_posts_that_nobody_read_counts_by_the_agreed_label(world):
+    table = [(10, "de", "audited", "de", "de"), (80, "de", "agreed", "", "de"), (10, "de", "agreed", "", "nl")]
+    many = [(30, "en", "audited", "en", "en")]
+    folder, _ = world.uniform([*table, *many])
+    report = run(world.subject(), folder)
+    # None of the ten misses was read.
+    assert report["accuracy"]["with_und"]["value"] == close("120/130")
+    assert values(report["recall"], "estimate") == {"de": close("90/100"), "en": 1}
+    # One of ten that were read is wrong, and stands for ten: of the 90 found, and of the 100.
+    wrong = [(9, "de", "audited", "de", "de"), (1, "de", "audited", "en", "de"), *table[1:], *many]
+    folder, _ = world.uniform(wrong, "wrong")
+    report = run(world.subject(), folder)
+    assert report["accuracy"]["with_und"]["value"] == close("110/130")
+    assert values(report["recall"], "estimate") == {"de": close("80/90"), "en": close("30/40")}

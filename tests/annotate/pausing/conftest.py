@@ -1,0 +1,21 @@
+"""Tasks that people answer until somebody is paused, or voided."""
+
+import pytest
+
+from tests.annotate.pausing.answering import KNOWN, WATCHED, work
+
+
+@pytest.fixture
+def watched(make_records_task):
+    return make_records_task(count=12, gold=KNOWN, **WATCHED)
+
+
+@pytest.fixture
+def three(make_records_task, person):
+    """A task of six units without gold answers, and three people who have answered all of it alike."""
+    task = make_records_task(count=6, redundancy=3)
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator in people:
+        work(annotator, task)
+    assert set(task.units.values_list("stage", "label")) == {("LABELLED", "1")}
+    return task, *people

@@ -1,0 +1,60 @@
+"""Records that are hard on files, and people who answer them."""
+
+from annotate.kinds import Answer
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
+from tests.annotate.test_export import json_lines
+from tests.annotate.test_xglue import HARD
+
+LANGUAGES = ("en", "de", "fr")
+EXAMPLE = {"query": "cheap *flights*", "title": "Flights for less", "description": "Book\nnow, fly later."}
+# The label that a record's number gives, so that any reader of a test can tell it.
+GRADES = ("4", "3", "2", "1", "0")
+FIELDS = {
+    "ad_relevance": ("query", "title", "description"),
+    "qa_match": ("question", "passage"),
+    "web_ranking": ("query", "title", "snippet"),
+}
+ROWS, HIDDEN = 20, 8
+
+
+def record(task_type, language, number):
+    """Two neighbours have an equal first field, and all the fields are hard on files now and then."""
+    first, *others = FIELDS[task_type]
+    hard = HARD[number % len(HARD)]
+    values = {first: f"{HARD[number // 2 % len(HARD)]} {language} {number // 2}"}
+    values |= {field: f"{hard if place else field} {language} {number} {hard}" for place, field in enumerate(others)}
+    return {"id": f"{language}{number}", "language": language, **values}
+
+
+def number_of(unit):
+    return int(unit.item.key[2:]) if unit.item.key[2:].isdigit() else 0
+
+
+def label_of(unit):
+    labels = unit.task.labels
+    return labels[number_of(unit) // 3 % len(labels)]
+
+
+def most_agree(person, unit):
+    """The last of the four is at odds with the others on every fifth record."""
+    label, labels = label_of(unit), unit.task.labels
+    return labels[labels.index(label) - 1] if person == 3 and number_of(unit) % 5 == 0 else label
+
+
+def work(task, people, says=most_agree):
+    """The people take turns until nothing is left for them; says(place of one, unit): a label, None for a skip."""
+    busy = True
+    while busy:
+        busy = False
+        for place, person in enumerate(people):
+            if lease := take(person, task):
+                busy = True
+                if label := says(place, lease.unit):
+                    judge(person, lease.pk, Answer(label, comment="a comment\twith a tab"), 1.5)
+                else:
+                    skip(person, lease.pk, 0.5)
+
+
+def rows_of(out, mark=""):
+    return json_lines(out / f"gold{mark}.jsonl")

@@ -1,0 +1,158 @@
+"""The manifest and the card of an exported set of records, and predictions measured on it."""
+
+import json
+from hashlib import sha256
+from shutil import copytree
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotate.goldsets.writing import ExportError, export
+from annotate.kinds import KINDS
+from annotate.models import Qualification, Trial
+from annotate.quality import agreement as agreeing
+from annotate.quality.guidelines import current
+from tests.annotate.record_export.records import (
+    LANGUAGES,
+    rows_of,
+)
+from tests.annotate.test_export import card_of, json_lines
+
+
+def test_manifest_and_card_say_how_people_were_chosen_and_how_far_they_agree(ads, out):
+    manifest = export(ads, out)
+    report = agreeing.report(ads)
+    assert manifest["people"]["annotators"] == 4
+    assert manifest["people"]["answers"] == 180
+    assert manifest["design"] == "records"
+    for language in LANGUAGES:
+        assert manifest["agreement"]["languages"][language]["nominal"] == report["languages"][language]["nominal"]
+    header, text = card_of(out)
+    assert header["language"] == ["de", "en", "fr"]
+    assert header["annotations_creators"] == ["crowdsourced"]
+    assert "4 people who read the language gave 180 answers" in text
+    assert "3 were asked of each record" in text
+    assert "Nobody was tested before they began." in text
+    assert "| Good | Good |" in text
+    for language, name in zip(LANGUAGES, ("English", "German", "French"), strict=True):
+        alpha = report["languages"][language]["nominal"]
+        assert f"| {language} | {name} | 20 | " in text
+        assert f"{alpha['value']:.3f} [{alpha['low']:.3f}, {alpha['high']:.3f}]" in text
+    assert "| all |" in text
+
+
+def test_the_manifest_has_the_digest_of_the_file_that_the_kind_was_made_of(exported):
+    _, manifest = exported
+    assert manifest["task"]["kind_sha256"] == sha256(KINDS["ad_relevance"].source.encode()).hexdigest()
+    assert manifest["task"]["languages"] == sorted(LANGUAGES)
+
+
+def test_where_others_are_asked_later_the_card_says_which_answers_agreement_is_of(opened, answered, out):
+    task = answered(opened("ad_relevance", languages=["en"], stop_early=True))
+    export(task, out)
+    words = "For each record, the first 2 answers count here, since more are asked for only if these do not agree."
+    assert words in card_of(out)[1]
+    task.stop_early = False
+    task.save()
+    export(task, out)
+    assert words[:15] not in card_of(out)[1]
+
+
+def test_the_card_says_how_many_passed_the_test_and_how_many_were_let_in(ads, crowd, manager, out):
+    ads.test_items = 8
+    ads.save()
+    now, text = timezone.now(), current(ads, "en")
+    for person in crowd[:2]:
+        for language in ("en", "de"):
+            times = {"started_at": now, "finished_at": now, "right": 8, "passed": True}
+            fields = {"task": ads, "language": language, "annotator": person}
+            trial = Trial.objects.create(kind="test", number=1, guidelines=text, **times, **fields)
+            Qualification.objects.create(trial=trial, major=text.major, at=now, **fields)
+    for person in crowd[1:]:
+        Qualification.objects.create(
+            annotator=person, task=ads, language="fr", major=text.major, at=now, granted_by=manager
+        )
+    assert export(ads, out)["people"]["qualified"] == {"by_test": 2, "let_in": 2}
+    words = " ".join(card_of(out)[1].split())
+    assert (
+        "4 tests were taken and 4 passed: 2 people qualified by the test, and a manager let in 2 without it." in words
+    )
+
+
+def test_a_set_in_which_nobody_has_said_anything_is_well_formed(opened, out):
+    manifest = export(opened("ad_relevance"), out)
+    assert manifest["agreement"] is None
+    assert manifest["counts"]["labelled"] == 0
+    header, text = card_of(out)
+    assert "configs" not in header
+    assert "No record has two answers" in text
+
+
+def test_a_field_named_like_a_column_is_refused(ads, out):
+    ads.kind_file = ads.kind_file.replace('"description"]', '"description", "stage"]')
+    assert ads.kind.fields == ("query", "title", "description", "stage")
+    with pytest.raises(ExportError) as refused:
+        export(ads, out)
+    assert str(refused.value) == (
+        "A field of the records is called 'stage', like a column of every export; give it another name in the kind "
+        "ad_relevance and its corpus."
+    )
+    assert not out.exists()
+
+
+def test_imported_judgments_are_exported_with_their_ids(db, tmp_path, out):
+    rows = [("1", "ann", "yes"), ("1", "bob", "yes"), ("1", "cec", "no"), ("2", "ann", "no"), ("2", "bob", "yes")]
+    path = tmp_path / "judgments.tsv"
+    path.write_text("task\tworker\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
+    call_command("import_judgments", "elsewhere", str(path))
+    call_command("export_gold", "elsewhere", out=out)
+    [row] = rows_of(out)
+    assert (row["id"], row["label"], len(row["judgments"])) == ("1", "yes", 3)
+    [other] = json_lines(out / "left_out.jsonl")
+    assert (other["id"], other["left_out"]) == ("2", "no_majority")
+    assert "ann" not in {judgment["annotator"] for judgment in row["judgments"]}
+    header, card = card_of(out)
+    assert header["license_name"] == "not stated"
+    words = " ".join(card.split())
+    assert "5 judgments made elsewhere by 3 people, 2 to 3 to an item; the label is what more than half gave." in words
+    words = words.replace("The intervals (95%) are over records drawn anew.", "")
+    for untrue in (
+        "drawn",
+        "Drawn",
+        "who read the language",
+        "none of them seeing",
+        "tested",
+        "were asked",
+        "licence keeps",
+    ):
+        assert untrue not in words
+
+
+def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, out, tmp_path, capsys):
+    export(answered(opened("web_ranking")), out)
+    folder = tmp_path / "perfect" / "WPR"
+    folder.mkdir(parents=True)
+    for path in out.glob("xglue.wpr.*.test.labels"):
+        (folder / f"{path.name.split('.')[2]}.prediction").write_bytes(path.read_bytes())
+    capsys.readouterr()
+    call_command("evaluate", "--gold", str(out), "--predictions", str(folder.parent), "--json")
+    found = json.loads(capsys.readouterr().out)["wpr"]
+    assert [row["language"] for row in found["languages"]] == sorted(LANGUAGES)
+    for row in found["languages"]:
+        assert row["estimate"]["value"] == 1 - row["irrelevant"] / row["queries"]
+
+
+def test_an_exported_set_in_which_any_file_was_edited_is_not_measured(exported, out, tmp_path):
+    copytree(exported[0], out)
+    folder = tmp_path / "mine" / "QADSM"
+    folder.mkdir(parents=True)
+    for path in out.glob("xglue.qadsm.*.test.labels"):
+        (folder / f"{path.name.split('.')[2]}.prediction").write_bytes(path.read_bytes())
+    arguments = ("evaluate", "--gold", str(out), "--predictions", str(folder.parent), "--json")
+    call_command(*arguments)
+    gold = out / "gold.jsonl"
+    gold.write_text(gold.read_text().replace('"label": "Good"', '"label": "Bad"', 1))
+    with pytest.raises(CommandError) as refused:
+        call_command(*arguments)
+    assert str(refused.value) == f"{gold} is not as it was written. Restore it, or export the set again."

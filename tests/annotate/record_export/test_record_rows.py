@@ -1,0 +1,272 @@
+"""The rows of an exported set of records, and what is left out of it."""
+
+import json
+from collections import Counter
+
+import pyarrow.parquet as pq
+import pytest
+from datasets import load_dataset
+from django.core.management import call_command
+
+from annotate.goldsets.writing import export
+from annotate.kinds import Answer
+from annotate.models import Judgment
+from annotate.quality import agreement as agreeing
+from annotate.quality.guidelines import current
+from annotate.work.adjudication import discard
+from annotate.work.judging import judge, undo
+from annotate.work.pausing import void
+from annotate.work.queue import take
+from annotate.work.routing import decide
+from tests.annotate.record_export.records import (
+    EXAMPLE,
+    FIELDS,
+    GRADES,
+    ROWS,
+    label_of,
+    number_of,
+    record,
+    rows_of,
+    work,
+)
+from tests.annotate.test_export import card_of, everything_in, files, json_lines, jsonlike
+
+# --- rows
+
+
+def test_every_record_has_its_fields_by_name_with_the_label_that_most_gave(ads, out):
+    manifest = export(ads, out)
+    rows = rows_of(out)
+    assert len(rows) == 3 * ROWS == manifest["counts"]["labelled"] == manifest["counts"]["records"]
+    units = {unit.item.key: unit for unit in ads.units.select_related("item", "task")}
+    for row in rows:
+        unit = units[row["id"]]
+        assert {field: row[field] for field in FIELDS["ad_relevance"]} == unit.item.fields
+        assert row["label"] == unit.label == label_of(unit)
+        assert (row["language"], row["stage"]) == (unit.item.language, "LABELLED")
+        said = [judgment["label"] for judgment in row["judgments"] if judgment["kind"] == "answer"]
+        assert sorted(said) == sorted(unit.judgments.values_list("label", flat=True))
+        assert len(said) == 3
+    assert list(rows[0])[:3] == ["id", "language", "split"]
+
+
+def test_beside_the_label_stands_what_the_model_of_dawid_and_skene_says(ads, out):
+    export(ads, out)
+    opinions = agreeing.second_opinions(agreeing.fitted(ads))
+    units = {unit.item.key: unit.pk for unit in ads.units.select_related("item")}
+    for row in rows_of(out):
+        posterior = opinions[units[row["id"]]]
+        assert row["posterior"] == pytest.approx(max(posterior.values()), abs=1e-6)
+        assert posterior[row["dawid_skene"]] == max(posterior.values())
+
+
+def test_parquet_has_the_same_rows_a_file_a_split(exported):
+    out, _ = exported
+    stored = {}
+    for split in ("train", "dev", "test"):
+        for row in pq.read_table(out / f"gold.{split}.parquet").to_pylist():
+            assert row["split"] == split
+            stored[row["id"]] = jsonlike(row)
+    assert stored == {row["id"]: row for row in rows_of(out)}
+
+
+def test_the_card_says_which_file_is_which_split(exported, tmp_path):
+    out, _ = exported
+    found = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
+    counts = Counter(row["split"] for row in rows_of(out))
+    assert {split: len(rows) for split, rows in found.items()} == {
+        "train": counts["train"],
+        "validation": counts["dev"],
+        "test": counts["test"],
+    }
+
+
+def test_a_set_without_a_train_split_loads_as_one_of_dev_and_test(opened, answered, out, tmp_path):
+    export(answered(opened("ad_relevance", languages=["de"])), out)
+    found = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
+    assert {split: len(rows) for split, rows in found.items()} == {"validation": 10, "test": 10}
+    assert not (out / "gold.train.parquet").exists()
+    assert "gold.train.parquet" not in card_of(out)[1]
+
+
+def test_the_datasets_library_gives_the_splits_as_they_were_exported_last(opened, answered, out, tmp_path):
+    task = answered(opened("ad_relevance"))
+    for shares in ("train=0.8,dev=0.1,test=0.1", "train=0.5,dev=0.2,test=0.3"):
+        export(task, out, splits=shares)
+        found = load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
+        for split, known_as in (("train", "train"), ("dev", "validation"), ("test", "test")):
+            assert found[known_as]["id"][:] == [row["id"] for row in rows_of(out) if row["split"] == split]
+
+
+def test_answers_that_a_manager_voided_are_there_and_marked(opened, crowd, manager, out):
+    task = opened("ad_relevance", languages=["en"])
+    work(task, crowd)
+    void(crowd[3], task, by=manager, reason="sleeps")
+    work(task, crowd[:3])
+    manifest = export(task, out)
+    voided = Judgment.objects.filter(voided_by=manager).count()
+    told = [judgment for row in rows_of(out) for judgment in row["judgments"]]
+    assert manifest["finished"]
+    assert [judgment["voided_by"] for judgment in told].count("manager") == voided > 10
+    assert manifest["people"]["voided_by_manager"] == voided
+    assert all(sum(j["voided_at"] is None for j in row["judgments"]) == 3 for row in rows_of(out))
+    assert f"{voided} answers were voided by a manager" in card_of(out)[1]
+
+
+def test_what_somebody_took_back_is_marked_without_a_manager(opened, crowd, out):
+    task = opened("ad_relevance", languages=["en"])
+    judge(crowd[0], take(crowd[0], task).pk, Answer("Bad"))
+    undo(crowd[0], task)
+    work(task, crowd)
+    export(task, out)
+    [taken_back] = [j for row in rows_of(out) for j in row["judgments"] if j["voided_at"]]
+    assert taken_back["voided_by"] is None
+
+
+def test_hidden_gold_answers_and_what_was_said_of_them_are_in_no_file(opened, crowd, out):
+    task = opened("ad_relevance", languages=["en"], gold_share=0.5)
+    work(task, crowd)
+    pots = task.units.filter(honeypot=True)
+    assert Judgment.objects.filter(unit__in=pots).count() > 10
+    manifest = export(task, out)
+    told = everything_in(out)
+    for answer in task.gold_answers.select_related("item"):
+        assert f'"{answer.item.key}"' not in told
+        assert json.dumps(answer.item.fields["title"], ensure_ascii=False)[1:-1] not in told
+    assert "A secret explanation." not in told
+    assert manifest["honeypots"]["asked"] == Judgment.objects.filter(unit__in=pots, kind="answer").count()
+    assert manifest["gold_answers"] == {"practice": 1, "test": 0, "queue": 8}
+    assert sum(len(row["judgments"]) for row in rows_of(out)) == Judgment.objects.exclude(unit__in=pots).count()
+
+
+def test_voided_answers_to_hidden_gold_answers_do_not_count_in_the_accuracy(opened, judged, crowd, manager, out):
+    task = opened("ad_relevance", languages=["en"], gold_share=0.5)
+    pots = list(task.units.filter(honeypot=True))
+    for pot in pots:
+        judged(crowd[0], pot, pot.known_answer)
+        judged(crowd[3], pot, "Good" if pot.known_answer == "Bad" else "Bad")
+    assert export(task, out)["honeypots"]["accuracy"]["value"] == 0.5
+    void(crowd[3], task, by=manager, reason="sleeps")
+    found = export(task, out)["honeypots"]
+    assert (found["asked"], found["right"]) == (len(pots), len(pots))
+
+
+def test_nobodys_name_is_in_any_file(ads, crowd, manager, out):
+    export(ads, out)
+    told = everything_in(out)
+    assert "qzx" not in told
+    assert crowd[0].pseudonym in told
+
+
+def test_copies_have_the_label_of_the_record_that_people_judged(opened, answered, out):
+    task = answered(opened("ad_relevance", record("ad_relevance", "en", 3) | {"id": "twin"}))
+    manifest = export(task, out)
+    rows = {row["id"]: row for row in rows_of(out)}
+    one, other = rows["twin"], rows["en3"]
+    assert {one["judged_as"], other["judged_as"]} == {None, "twin" if one["judged_as"] is None else "en3"}
+    for key in ("label", "split", "judgments", "dawid_skene", "posterior"):
+        assert one[key] == other[key]
+    assert manifest["counts"]["copies"] == 1
+
+
+# --- what is left out
+
+
+def test_what_has_no_label_is_in_a_file_of_its_own_with_the_reason(opened, crowd, out):
+    task = opened("web_ranking", languages=["en"], on_conflict="DISCARDED", skip_limit=2)
+
+    def says(place, unit):
+        if number_of(unit) == 4:
+            return None
+        return GRADES[place] if number_of(unit) in (8, 9) else label_of(unit)
+
+    work(task, crowd, says)
+    manifest = export(task, out)
+    left_out = {row["id"]: row for row in json_lines(out / "left_out.jsonl")}
+    assert {key: row["left_out"] for key, row in left_out.items()} == {
+        "en4": "skipped",
+        "en8": "no_majority",
+        "en9": "no_majority",
+    }
+    assert {row["split"] for row in left_out.values()} == {row["label"] for row in left_out.values()} == {None}
+    assert manifest["counts"]["left_out"] == {"no_majority": 2, "skipped": 1}
+    assert "left_out" not in rows_of(out)[0]
+    assert "| the answers give no label | 2 |" in card_of(out)[1]
+    assert "| too many people could not tell | 1 |" in card_of(out)[1]
+
+
+def test_what_an_adjudicator_discarded_is_there_with_the_words(opened, answered, person, out):
+    task = opened("web_ranking", on_conflict="ADJUDICATION")
+    answered(task, lambda place, unit: GRADES[place] if unit.item.key == "en8" else label_of(unit))
+    unit = task.units.get(item__key="en8")
+    assert rows_left_out(task, out) == [("en8", "unfinished", None)]
+    discard(person("judge", "en", adjudicates=True), unit.pk, "no page at all")
+    assert rows_left_out(task, out) == [("en8", "adjudicator", "no page at all")]
+
+
+def rows_left_out(task, out):
+    mark = "" if export(task, out)["finished"] else ".unfinished"
+    rows = json_lines(out / f"left_out{mark}.jsonl")
+    return [(row["id"], row["left_out"], row.get("left_out_why")) for row in rows]
+
+
+def test_the_examples_of_guidelines_are_left_out_however_they_are_set_there(opened, answered, out):
+    example = {"id": "example", "language": "en", **EXAMPLE}
+    near = example | {"id": "near", "description": "Book now, or never."}
+    task = answered(opened("ad_relevance", example, near))
+    export(task, out)
+    assert {"example", "near"} <= {row["id"] for row in rows_of(out)}
+    text = "> **Query:** cheap \\*Flights\\*\n>\n> _Flights for less_ | Book now,\n> fly later.\n\nThat is `Good`."
+    task.guidelines.create(language="fr", major=1, minor=1, text=text)
+    assert current(task, "fr").text == text
+    assert rows_left_out(task, out) == [("example", "guidelines", None)]
+    assert "near" in {row["id"] for row in rows_of(out)}
+
+
+def test_a_short_record_or_one_that_ends_within_a_word_of_the_guidelines_is_no_example(opened, answered, out):
+    short = {"id": "short", "language": "en", "query": "art", "title": "Fine art", "description": "of art"}
+    within = {"id": "within", "language": "en", "query": "the art", "title": "of selling flowers", "description": "on"}
+    chinese = {
+        "id": "chinese",
+        "language": "en",
+        "query": "便宜的机票",
+        "title": "廉价航班现在就预订稍后再",
+        "description": "飞行吧",
+    }
+    task = answered(opened("ad_relevance", short, within, chinese, languages=["en"]))
+    text = "The art of selling flowersonline is fine art.\n\n> 搜索便宜的机票:廉价航班,现在就预订,稍后再飞行吧。"
+    task.guidelines.create(language="en", major=1, minor=1, text=text)
+    assert rows_left_out(task, out) == [("chinese", "guidelines", None)]
+
+
+def test_of_a_record_that_says_the_same_as_a_gold_answer_only_the_id_is_told_though_it_was_labelled(ads, out):
+    unit = ads.units.get(item__key="fr3")
+    ads.gold_answers.create(item=unit.item, label="Good", purpose="practice", explanation="So.")
+    manifest = export(ads, out)
+    assert json_lines(out / "left_out.jsonl") == [{"id": "fr3", "left_out": "gold_answer"}]
+    assert '"fr3"' not in (out / "gold.jsonl").read_text()
+    agreement = manifest["agreement"]
+    assert (agreement["all"]["units"], agreement["languages"]["fr"]["units"]) == (3 * ROWS - 1, ROWS - 1)
+
+
+def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, crowd, out, capsys):
+    task = opened("qa_match")
+    judge(crowd[0], take(crowd[0], task).pk, Answer("1"))
+    capsys.readouterr()
+    call_command("export_gold", "qa_match", out=out)
+    told = capsys.readouterr()
+    assert "Unfinished: 60 records still wait for people." in told.err
+    assert told.out == f"0 of 60 records written to {out}, in 0 labels.\n"
+    assert set(files(out)) == {
+        "gold.unfinished.jsonl",
+        "left_out.unfinished.jsonl",
+        "manifest.json",
+        "README.md",
+    }
+    assert "**Unfinished.** 60 of 60 records still wait for people" in card_of(out)[1]
+    for unit in task.units.filter(honeypot=False, item__language="en")[:15]:
+        decide(unit, ["1", "1", "0"])
+    assert set(export(task, out)["published"]["files"]) >= {
+        "xglue.qam.en.unfinished.train",
+        "xglue.qg.en.unfinished.src.train",
+    }

@@ -1,0 +1,169 @@
+"""The splits of an exported set of records, and its published files."""
+
+import csv
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.goldsets.writing import export
+from corpora.manifest import manifest_of, write_manifest
+from tests.annotate.record_export.records import (
+    FIELDS,
+    LANGUAGES,
+    record,
+    rows_of,
+)
+from tests.annotate.test_export import card_of, everything_in, files
+from tests.annotate.test_xglue import as_written, published_reader
+
+# --- splits
+
+
+def test_splits_follow_the_shares_and_tear_no_query_apart(ads, out):
+    manifest = export(ads, out, splits="train=0.5,dev=0.1,test=0.4", seed="42")
+    counts = Counter((row["language"], row["split"]) for row in rows_of(out))
+    assert counts == {
+        ("en", "train"): 10, ("en", "dev"): 2, ("en", "test"): 8,
+        ("de", "dev"): 4, ("de", "test"): 16, ("fr", "dev"): 4, ("fr", "test"): 16,
+    }  # fmt: skip
+    splits = {}
+    for row in rows_of(out):
+        assert splits.setdefault(row["query"], row["split"]) == row["split"]
+    assert manifest["splits"] == {"seed": "42", "shares": "train=0.5,dev=0.1,test=0.4", "off": {}}
+    assert manifest["counts"]["by_split"] == {
+        f"{language}.{split}": n for (language, split), n in sorted(counts.items())
+    }
+    assert "| en | English | 10 | 2 | 8 |" in card_of(out)[1]
+
+
+def test_a_split_far_from_its_share_is_told_of_with_the_reason(opened, answered, out, capsys):
+    shared = [
+        record("ad_relevance", language, number) | {"id": f"{language}{number}", "query": f"query {number}"}
+        for language in ("en", "de")
+        for number in range(100, 130)
+    ]
+    answered(opened("ad_relevance", *shared, languages=["de", "en"]))
+    call_command("export_gold", "ad_relevance", out=out)
+    told = capsys.readouterr().err
+    assert "Note: In English, train has " in told
+    assert " of the records and not 80.0%, " in told
+    sentence = "30 of 50 belong together with records in other languages, and only en is trained on."
+    assert told.endswith(f"{sentence}\n")
+    assert sentence in card_of(out)[1]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert list(manifest["splits"]["off"]) == ["en"]
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_other_splits(ads, tmp_path):
+    for name, seed in (("one", ""), ("two", ""), ("other", "8")):
+        export(ads, tmp_path / name, seed=seed)
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert files(tmp_path / "one")["gold.jsonl"] != files(tmp_path / "other")["gold.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--splits", "train=0.8"], "The shares in 'train=0.8' make 0.8 together; they must make 1."),
+        (
+            ["--splits", "train=1"],
+            "Only en has a train split, so nothing is left for the rows in de; give dev or test a share.",
+        ),
+    ],
+)
+def test_shares_that_cannot_be_are_refused_with_a_sentence(ads, out, options, sentence):
+    with pytest.raises(CommandError) as refused:
+        call_command("export_gold", "ad_relevance", "--out", str(out), *options)
+    assert str(refused.value) == sentence
+    assert not out.exists()
+
+
+def test_a_set_of_posts_has_no_splits(make_task, out):
+    make_task([("de", "de", "de")])
+    with pytest.raises(CommandError) as refused:
+        call_command("export_gold", "task", "--out", str(out), "--seed", "1")
+    assert str(refused.value) == "--splits and --seed are for sets of records; one of posts is all for measuring."
+
+
+# --- published files
+
+
+def test_the_published_files_are_read_back_row_for_row(exported):
+    out, manifest = exported
+    rows = rows_of(out)
+    read = set()
+    for language in LANGUAGES:
+        for split in ("train", "dev", "test"):
+            wanted = [row for row in rows if (row["language"], row["split"]) == (language, split)]
+            path = out / f"xglue.qadsm.{language}.{split}"
+            assert path.exists() is bool(wanted)
+            if not wanted:
+                continue
+            cells = [[as_written(row[field]) for field in FIELDS["ad_relevance"]] for row in wanted]
+            labels = [[row["label"]] for row in wanted]
+            read.add(path.name)
+            if split == "test":
+                assert published_reader(path) == cells
+                assert published_reader(out / f"{path.name}.labels") == labels
+                read.add(f"{path.name}.labels")
+            else:
+                assert published_reader(path) == [[*row, *label] for row, label in zip(cells, labels, strict=True)]
+    assert read == set(manifest["published"]["files"]) == {path.name for path in out.glob("xglue.*")}
+    assert not (out / "xglue.qadsm.de.train").exists()
+
+
+def test_pages_of_one_query_stand_together_in_every_file(opened, answered, out):
+    task = answered(opened("web_ranking"))
+    export(task, out)
+    for path in [*out.glob("xglue.wpr.*.dev"), *out.glob("xglue.wpr.*.test"), *out.glob("xglue.wpr.en.train")]:
+        queries = [cells[0] for cells in published_reader(path)]
+        stretches = [query for query, before in zip(queries, [None, *queries], strict=False) if query != before]
+        assert len(stretches) == len(set(queries))
+        assert len(queries) == 2 * len(stretches)
+
+
+def test_questions_to_be_generated_come_from_confirmed_pairs(opened, answered, out):
+    task = answered(opened("qa_match"))
+    export(task, out)
+    confirmed = [row for row in rows_of(out) if row["label"] == "1"]
+    assert 20 < len(confirmed) < 40
+    pairs = []
+    for path in out.glob("xglue.qg.*.src.*"):
+        target = out / path.name.replace(".src.", ".tgt.")
+        with path.open(encoding="utf-8-sig") as src, target.open(encoding="utf-8-sig") as tgt:
+            pairs += zip(src.read().split("\n")[:-1], tgt.read().split("\n")[:-1], strict=True)
+    assert sorted(pairs) == sorted((as_written(row["passage"]), as_written(row["question"])) for row in confirmed)
+    assert (out / "xglue.qg.en.tgt.test").exists()
+
+
+def test_where_the_text_may_not_leave_ids_and_labels_are_written_and_no_published_files(ads, out, capsys):
+    write_manifest("ad_relevance", replace(manifest_of("ad_relevance"), text_may_leave=False))
+    call_command("export_gold", "ad_relevance", out=out)
+    told = capsys.readouterr().err
+    refusal = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
+    assert refusal in told
+    assert refusal in card_of(out)[1]
+    assert not list(out.glob("xglue.*"))
+    assert len(rows_of(out)) == 60
+    said = everything_in(out)
+    for unit in ads.units.select_related("item"):
+        for value in unit.item.fields.values():
+            assert json.dumps(value, ensure_ascii=False)[1:-1] not in said
+    assert "a comment" not in said
+    for field in (*FIELDS["ad_relevance"], "author", "url"):
+        assert field not in rows_of(out)[0]
+        assert field not in pq.read_schema(out / "gold.test.parquet").names
+    assert {"id", "language", "split", "label"} <= set(rows_of(out)[0])
+
+
+def test_a_record_too_long_for_the_published_readers_is_told_and_all_else_is_written(opened, answered, out, capsys):
+    answered(opened("qa_match", {"id": "long", "language": "en", "question": "how long?", "passage": "so " * 50_000}))
+    call_command("export_gold", "qa_match", out=out)
+    assert "XGLUE's files are not written: xglue.qam.en." in capsys.readouterr().err
+    assert not list(out.glob("xglue.*"))
+    assert len(rows_of(out)) == 61
+    csv.field_size_limit(131_072)

@@ -1,0 +1,365 @@
+"""close, reopen and delete: what becomes of a task, a corpus, a predictor, and what stays."""
+
+import io
+import json
+import os
+import pty
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotate.kinds import Answer
+from annotate.models import GoldAnswer, Guidelines, Judgment, Lease, Qualification, Task, Transition, Unit
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
+from corpora import deleting
+from corpora.locks import changing
+from corpora.manifest import manifest_of
+from corpora.models import Corpus, Draw, Item
+from corpora.voting_pieces import pieces_of
+from tests.annotate import acts
+from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.corpus import NAME
+from tests.running import assay
+
+OPENED = {"corpus": NAME, "seed": "7", "audit_share": 0, "audit_least": 0, "verbosity": 0}
+
+
+def told(command, *arguments, **options):
+    out = io.StringIO()
+    call_command(command, *arguments, stdout=out, **options)
+    return out.getvalue()
+
+
+def delete(*arguments, **options):
+    return told("delete", *arguments, yes=True, **options)
+
+
+def counts():
+    models = (Task, Unit, Transition, Lease, Draw, Item, GoldAnswer, Guidelines, Qualification)
+    return {model.__name__: model.objects.count() for model in models}
+
+
+NOTHING = dict.fromkeys(("Task", "Unit", "Transition", "Lease", "Draw", "Item"), 0) | dict.fromkeys(
+    ("GoldAnswer", "Guidelines", "Qualification"), 0
+)
+
+
+# --- close and reopen
+
+
+def test_a_closed_task_hands_out_nothing_and_a_reopened_one_goes_on(make_task, person):
+    task = make_task([DISPUTED, DISPUTED, AGREED])
+    ann, ben = person("ann", "de"), person("ben", "de")
+    held = take(ann, task)
+    assert told("close", "task") == (
+        "Task task is closed now: nobody is given its units. Without a label yet: 2 units. What people have open now "
+        "(1 unit) may still be answered.\n"
+    )
+    task.refresh_from_db()
+    assert take(ben, task) is None
+    judge(ann, held.pk, Answer("de"))
+    assert told("close", "task") == "Task task was closed already. Without a label yet: 1 unit.\n"
+    assert told("reopen", "task") == (
+        "Task task is open again: people are given its units. Without a label yet: 1 unit.\n"
+    )
+    task.refresh_from_db()
+    assert take(ben, task)
+    assert told("reopen", "task").startswith("Task task was open already.")
+
+
+def test_reopening_tells_what_nobody_reads(make_task, capsys):
+    make_task([DISPUTED], is_open=False)
+    call_command("reopen", "task")
+    assert "Warning: units in these queues lack readers: de (1)." in capsys.readouterr().err
+
+
+def test_a_task_of_imported_judgments_is_not_opened(db, tmp_path):
+    file = tmp_path / "judgments.tsv"
+    file.write_text("task\tworker\tlabel\na\tcal\tx\na\tdan\tx\n", encoding="utf-8")
+    told("import_judgments", "crowd", str(file))
+    with pytest.raises(CommandError, match="crowd holds judgments that were made elsewhere, so nobody can be given"):
+        told("reopen", "crowd")
+    assert not Task.objects.get().is_open
+
+
+# --- delete: a task
+
+
+def test_a_task_of_which_nobody_has_said_anything_goes_with_all_that_was_made_for_it(demo_corpus, person):
+    told("open_task", "t", size=100, **OPENED)
+    told("open_task", "t", extend=True, size=150)
+    person("ann", "de:5 en:5")
+    assert Draw.objects.count() == 2
+    assert delete("t") == "Deleted: task t with 150 units and 1 draw.\n"
+    assert counts() == NOTHING
+    # As if it had never been.
+    told("open_task", "t", size=100, **OPENED)
+    assert Task.objects.get().units.count() == 100
+
+
+def test_what_another_task_asks_about_too_stays(demo_corpus):
+    told("open_task", "one", size=60, **OPENED)
+    told("open_task", "two", size=80, **OPENED)
+    delete("two")
+    assert (Task.objects.get().name, Draw.objects.count(), Item.objects.count()) == ("one", 1, 60)
+    assert set(Unit.objects.values_list("item__key", flat=True)) == set(Item.objects.values_list("key", flat=True))
+
+
+def test_a_task_of_records_goes_with_its_gold_answers_and_copies(make_records_task, manager, person):
+    task = make_records_task(gold={"practice": ["1"], "queue": ["1", "0"]})
+    Qualification.objects.create(
+        task=task, annotator=person("ann", "en"), language="en", major=1, granted_by=manager, at=timezone.now()
+    )
+    unit = task.units.work().first()
+    Unit.objects.create(
+        task=task, item=Item.objects.create(corpus=unit.item.corpus, key="copy", text="x", votes={}, letters=1),
+        position=99, redundancy=1, stage="COPIED", copy_of=unit,
+    )  # fmt: skip
+    assert delete("crowd") == "Deleted: task crowd with 5 units, 3 gold answers and 1 draw.\n"
+    assert counts() == NOTHING
+
+
+@pytest.mark.parametrize("say", [lambda ann, lease: judge(ann, lease, Answer("de")), skip], ids=["answer", "skip"])
+def test_a_task_of_which_somebody_has_said_something_stays(make_task, person, say):
+    task, ann = make_task([DISPUTED, DISPUTED]), person("ann", "de")
+    say(ann, take(ann, task).pk)
+    Judgment.objects.update(voided_at=timezone.now())  # even what no longer counts
+    before = counts()
+    with pytest.raises(
+        CommandError, match=r"people have said something of its units \(1 time\), and that is kept\. `assay cl"
+    ):
+        delete("task")
+    assert counts() == before
+
+
+def test_a_task_whose_test_somebody_took_stays(make_records_task, person):
+    gold = {"practice": ["1"], "test": ["1", "0", "1", "0"]}
+    task, ann = make_records_task(gold=gold, test_items=2), person("ann", "en")
+    acts.begin(ann, task, "en", "practice")
+    with pytest.raises(CommandError, match="practised for it or taken its test"):
+        delete("crowd")
+    assert Task.objects.filter(pk=task.pk).exists()
+
+
+def test_a_task_of_which_somebody_has_a_unit_open_stays_until_that_is_over(make_task, person):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    take(ann, task)
+    with pytest.raises(
+        CommandError,
+        match=r"somebody has a unit of it open just now\. Close it with `assay close task`, and delete it once",
+    ):
+        delete("task")
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    delete("task")
+    assert counts() == NOTHING
+
+
+def test_a_task_whose_labels_another_has_taken_stays(make_task):
+    first, second = make_task([DISPUTED], name="first"), make_task([DISPUTED], name="second")
+    second.units.update(reused_from=first.units.get())
+    with pytest.raises(CommandError, match="another task has taken labels from it"):
+        delete("first")
+    delete("second")
+    delete("first")
+    assert counts() == NOTHING
+
+
+def test_a_deletion_that_breaks_off_takes_nothing(make_task, monkeypatch):
+    make_task([DISPUTED, AGREED])
+    before = counts()
+
+    def fail(self, *args, **kwargs):
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "delete", fail)
+        with pytest.raises(RuntimeError):
+            delete("task")
+    assert counts() == before
+    delete("task")
+    assert counts() == NOTHING
+
+
+# --- delete: a corpus, a predictor
+
+
+def predictions(folder, name):
+    path = folder / f"{name}.tsv"
+    rows = (Path(__file__).parents[2] / "fixtures/demo_posts.jsonl").read_text(encoding="utf-8").splitlines()
+    path.write_text("".join(f"{json.loads(row)['id']}\tde\n" for row in rows), encoding="utf-8")
+    told("import_predictions", NAME, str(path), name=name, version="1")
+
+
+def test_a_corpus_that_nothing_was_drawn_from_goes_from_database_and_disk(demo_corpus, data_dir):
+    told("open_task", "t", size=60, **OPENED)
+    with pytest.raises(CommandError, match=r"Corpus demo cannot be deleted, since .* drawn from it \(draws: 1\)"):
+        delete(corpus=NAME)
+    assert (data_dir / "corpora" / NAME / "manifest.json").exists()
+    delete("t")
+    assert delete(corpus=NAME) == "Deleted: corpus demo with 1,525 rows from 1 file.\n"
+    assert not Corpus.objects.exists()
+    assert list((data_dir / "corpora").iterdir()) == []
+    with pytest.raises(CommandError, match="There is no corpus 'demo'; there is: none"):
+        delete(corpus=NAME)
+    assert list((data_dir / "corpora").iterdir()) == []
+
+
+@pytest.mark.parametrize("dies", ["manifest", "rejects", "sweeping"])
+def test_a_deletion_of_a_corpus_that_was_killed_is_finished_by_the_next(demo_corpus, data_dir, monkeypatch, dies):
+    class KilledError(BaseException):
+        pass
+
+    unlink = Path.unlink
+
+    def die(*args, **kwargs):
+        raise KilledError
+
+    def die_at_the_manifest(path, **kwargs):
+        if path.name == "manifest.json":
+            raise KilledError
+        unlink(path, **kwargs)
+
+    directory = data_dir / "corpora" / NAME
+    (directory / "rejects" / "000001.jsonl").write_text("{}\n")
+    with monkeypatch.context() as patch:
+        if dies == "manifest":
+            patch.setattr(Path, "unlink", die_at_the_manifest)
+        elif dies == "rejects":
+            patch.setattr(deleting, "sync", die)
+        else:
+            patch.setattr("corpora.locks._sweep", lambda *args, **options: None)
+            patch.setattr("corpora.locks._remove_empty", die)
+        with pytest.raises(KilledError):
+            delete(corpus=NAME)
+    assert not Corpus.objects.exists()
+    assert directory.exists()
+    assert delete(corpus=NAME).startswith("Deleted: corpus demo with ")
+    assert not directory.exists()
+
+
+def test_the_pieces_of_an_interrupted_prelabelling_go_with_the_corpus(demo_corpus, data_dir):
+    directory = data_dir / "corpora" / NAME
+    (part, *_) = manifest_of(NAME).parts
+    (pieces_of(directory, part, 3, {}, 100).folder / "000000.arrow").write_text("votes")
+    assert delete(corpus=NAME).startswith("Deleted: corpus demo with ")
+    assert not directory.exists()
+
+
+def test_what_somebody_else_has_put_into_the_folder_of_a_corpus_is_left_and_named(demo_corpus, data_dir):
+    foreign = data_dir / "corpora" / NAME / "notes.txt"
+    foreign.write_text("mine")
+    with pytest.raises(CommandError, match=r"Corpus demo is deleted, but for what could not be removed of .*/demo"):
+        delete(corpus=NAME)
+    assert not Corpus.objects.exists()
+    assert foreign.read_text() == "mine"
+    foreign.unlink()
+    delete(corpus=NAME)
+    assert not foreign.parent.exists()
+
+
+def test_a_corpus_that_another_command_is_changing_stays(demo_corpus):
+    with (
+        changing(NAME),
+        pytest.raises(CommandError, match="Another command is changing corpus demo now"),
+    ):
+        delete(corpus=NAME)
+    assert Corpus.objects.exists()
+
+
+def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_dir, tmp_path):
+    for name in ("one", "two"):
+        predictions(tmp_path, name)
+    files = data_dir / "corpora" / NAME / "predictions"
+    told("open_task", "t", corpus=NAME, seed="7", design="precision", predictor="two@1", languages="de", size=20)
+    with pytest.raises(
+        CommandError, match=r"two@1 cannot be deleted, since posts of corpus demo were drawn by it \(draws: 1\)"
+    ):
+        delete(corpus=NAME, predictor="two")
+    with pytest.raises(CommandError, match="cld2 is made of the detectors' votes"):
+        delete(corpus=NAME, predictor="cld2")
+    assert len(list(files.iterdir())) == 2
+    assert delete(corpus=NAME, predictor="one") == "Deleted: what one@1 says of 1,525 posts of corpus demo.\n"
+    assert [path.name for path in files.iterdir()] == ["000002.parquet"]
+    with pytest.raises(CommandError, match="There is no predictor 'one@1' for corpus demo"):
+        delete(corpus=NAME, predictor="one@1")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "options", "sentence"),
+    [
+        ([], {}, "Name one task to delete, or one corpus with --corpus NAME."),
+        (["t"], {"corpus": "c"}, "Name one task to delete, or one corpus with --corpus NAME."),
+        (["t"], {"predictor": "p@1"}, "A predictor is one of a corpus: name that with --corpus, and no task."),
+        (["t"], {}, "There is no task 't'; there is: none."),
+        ([], {"corpus": "../x"}, "'../x' cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or"),
+        (
+            [],
+            {"corpus": "c", "predictor": "p"},
+            "There is no corpus 'c'; make one with `assay import_corpus c FILE --licence LICENCE`.",
+        ),
+    ],
+)
+def test_what_is_not_clear_is_refused(data_dir, arguments, options, sentence):
+    with pytest.raises(CommandError) as refused:
+        delete(*arguments, **options)
+    assert str(refused.value).startswith(sentence)
+    assert list(data_dir.iterdir()) == []
+
+
+# --- asking first
+
+
+class Answering(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("typed", "goes"), [("yes\n", True), ("Y\n", True), ("no\n", False), ("\n", False), ("", False)]
+)
+def test_it_asks_first_on_a_terminal(make_task, monkeypatch, capsys, typed, goes):
+    make_task([DISPUTED])
+    monkeypatch.setattr(sys, "stdin", Answering(typed))
+    if goes:
+        call_command("delete", "task")
+    else:
+        with pytest.raises(CommandError, match=r"^Nothing was changed\.$"):
+            call_command("delete", "task")
+    assert Task.objects.exists() is not goes
+    assert capsys.readouterr().err == (
+        "This deletes task task with 1 unit and 1 draw. Nobody has said anything of it yet. It cannot be taken back.\n"
+        "Go on? Type yes: "
+    )
+
+
+def test_without_a_terminal_it_is_refused_unless_it_was_said(make_task, monkeypatch):
+    make_task([DISPUTED])
+    monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
+    with pytest.raises(CommandError, match=r"there is no terminal to ask on\. Add --yes if you mean it\.$"):
+        call_command("delete", "task")
+    assert Task.objects.exists()
+    delete("task")
+    assert not Task.objects.exists()
+
+
+def test_on_a_real_terminal_no_is_no(tmp_path):
+    """The whole way, as a person does it."""
+    posts = tmp_path / "posts.jsonl"
+    posts.write_text('{"id": "1", "text": "one"}\n', encoding="utf-8")
+    assert assay(tmp_path, "import_corpus", "c", posts, "--licence", "MIT", "--text-stays").returncode == 0
+    ours, theirs = pty.openpty()
+    os.write(ours, b"no\n")
+    done = assay(tmp_path, "delete", "--corpus", "c", stdin=theirs)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("This deletes corpus c with 1 row from 1 file. It cannot be taken back.\n")
+    assert done.stderr.endswith("Nothing was changed.\n")
+    os.write(ours, b"yes\n")
+    done = assay(tmp_path, "delete", "--corpus", "c", "--json", stdin=theirs)
+    assert json.loads(done.stdout)["rows"] == 1
+    assert json.loads(assay(tmp_path, "corpora", "--json").stdout) == {"corpora": []}

@@ -1,0 +1,130 @@
+"""`open_task --dry-run`: what work a task would give and who is there for it, without opening it."""
+
+import io
+import json
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from annotate.core import stages
+from annotate.models import Task
+from tests.annotate.corpus import NAME
+
+UNIFORM = {"corpus": NAME, "size": 200, "seed": "7", "audit_least": 3, "audit_limit": 1.0}
+PRECISION = {"corpus": NAME, "size": 10, "seed": "7", "design": "precision", "predictor": "cld2", "languages": "de nl"}
+
+
+def contents(folder):
+    """All rows of all tables, and all files of the data folder with what is in them."""
+    with connection.cursor() as cursor:
+        rows = {}
+        for name in sorted(connection.introspection.table_names()):
+            cursor.execute(f'SELECT * FROM "{name}"')
+            rows[name] = sorted(map(repr, cursor.fetchall()))
+    return rows, {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def opened(**options):
+    out, err = io.StringIO(), io.StringIO()
+    call_command("open_task", "t", json=True, stdout=out, stderr=err, **options)
+    return json.loads(out.getvalue()), err.getvalue()
+
+
+@pytest.mark.parametrize("options", [UNIFORM, PRECISION], ids=["uniform", "precision"])
+def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corpus, data_dir, person, options):
+    person("ann", "de:5 en:4 nl:3")
+    person("ben", "en")
+    person("ada", adjudicates=True)
+    before = contents(data_dir)
+    foretold, warned = opened(dry_run=True, **options)
+    assert contents(data_dir) == before
+    real, warned_then = opened(**options)
+    assert (foretold.pop("dry_run"), real.pop("dry_run")) == (True, False)
+    assert foretold == real
+    # Whom a queue lacks stands in the dry run's table.
+    others = [line for line in warned_then.splitlines() if not line.startswith("Warning: units in these queues lack")]
+    assert warned.splitlines() == others != warned_then.splitlines()
+    task = Task.objects.get()
+    for row in real["queues"]:
+        assert row["units"] == task.units.filter(stage=stages.QUEUED, language=row["queue"]).count() > 0
+    assert sum(row["units"] for row in real["queues"]) == real["stages"]["QUEUED"] == real["units"]
+    readers = {row["queue"]: row["readers"] for row in real["queues"]}
+    assert readers["de"] == 1
+    assert set(real["unread"]) == {queue for queue, number in readers.items() if not number}
+    assert real["adjudicators"] == 1
+
+
+def test_a_dry_run_says_how_much_of_the_agreed_the_audit_takes(demo_corpus, person):
+    person("ann", "de:5 en:4")
+    foretold, _ = opened(dry_run=True, **UNIFORM)
+    real, _ = opened(**UNIFORM)
+    audited = Task.objects.get().units.filter(audited=True)
+    assert foretold["audit"]["chosen"] == audited.count() > 0
+    for label, of in foretold["audit"]["languages"].items():
+        assert of["chosen"] == audited.filter(agreed_label=label).count() == min(3, of["posts"])
+    assert foretold["audit"] == real["audit"]
+
+
+def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_adds_nothing(demo_corpus, data_dir):
+    opened(**UNIFORM)
+    before = contents(data_dir)
+    foretold, _ = opened(dry_run=True, extend=True, size=300)
+    assert contents(data_dir) == before
+    real, _ = opened(extend=True, size=300)
+    assert foretold | {"dry_run": False} == real
+    assert sum(real["stages"].values()) == 100
+
+
+def test_a_dry_run_says_how_many_units_ask_for_several_people(demo_corpus, data_dir, person):
+    person("ann", "en:5")
+    out = io.StringIO()
+    call_command("open_task", "t", dry_run=True, overlap_share=0.2, stdout=out, stderr=io.StringIO(), **UNIFORM)
+    units = int(re.search(r"^en +English +(\d+) ", out.getvalue(), re.MULTILINE)[1])
+    several = re.search(
+        rf"^\* en: (\d+) of {units} units ask for 2 people, and fewer read it$", out.getvalue(), re.MULTILINE
+    )
+    assert 0 < int(several[1]) < units / 2
+
+
+def test_a_dry_run_of_records_tells_who_reads_a_language_and_who_has_passed_its_test(data_dir, person, settings):
+    person("ann", "de:5 en:5")
+    person("ben", "en")
+    files = sorted((settings.BASE_DIR / "fixtures/records").glob("qa_match.*.jsonl"))
+    call_command(
+        "import_corpus", "qa", *map(str, files), fields="question passage", licence="CC0-1.0", stdout=io.StringIO()
+    )
+    given = {"corpus": "qa", "kind": "qa_match", "seed": "7", "test_items": 5, "gold": files}
+    given |= {"gold_column": ["label=truth", "explanation=why"], "redundancy": 3}
+    before = contents(data_dir)
+    foretold, _ = opened(dry_run=True, **given)
+    assert contents(data_dir) == before
+    rows = {row["queue"]: row for row in foretold["queues"]}
+    assert {code: (row["readers"], row["qualified"], row["needs"]) for code, row in rows.items()} == {
+        "de": (1, 0, 3),
+        "en": (2, 0, 3),
+        "fr": (0, 0, 3),
+    }
+    assert all(row["answers"] == 3 * row["units"] for row in rows.values())
+    assert foretold["unread"] == ["fr"]
+    out = io.StringIO()
+    call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
+    told = out.getvalue()
+    assert re.search(r"^language +name +units +answers +readers +passed the test +may work now$", told, re.MULTILINE)
+    assert "* de, en: each unit asks for 3 people, and fewer read it\n" in told
+    assert "Nobody who may log in reads 1 queue with 30 units: fr.\n" in told
+    assert "There is no adjudicator for what readers cannot settle.\n" in told
+    assert told.endswith("This was a dry run: nothing was kept of it. Without --dry-run the same is done.\n")
+
+
+def test_what_the_real_one_would_be_refused_the_dry_run_is_too(demo_corpus, data_dir):
+    opened(**UNIFORM)
+    before = contents(data_dir)
+    with pytest.raises(CommandError, match="There is already a task 't'"):
+        opened(dry_run=True, **UNIFORM)
+    with pytest.raises(CommandError, match="--size must be larger than that"):
+        opened(dry_run=True, extend=True, size=100)
+    assert contents(data_dir) == before
+    assert not User.objects.exists()

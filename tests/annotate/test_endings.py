@@ -1,0 +1,134 @@
+"""How the program ends: each way with its sentence and its status, and none with a traceback that nobody asked for."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+
+from annotate import endings
+from annotate.actions.calling import in_our_words
+from tests import running
+
+FULL = OSError(errno.ENOSPC, "No space left on device", "/data/gold")
+
+
+def raising(error):
+    def function():
+        raise error
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (CommandError("There is no task."), 1, "There is no task."),
+        (CommandError("Too many.", returncode=3), 3, "Too many."),
+        (FULL, 1, f"/data/gold cannot be written: the disk is full; {endings.KEPT}"),
+        (OSError(errno.EDQUOT, "x"), 1, f"A file cannot be written: the quota is used up; {endings.KEPT}"),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), 1, "/x cannot be used: Permission denied."),
+        (ImproperlyConfigured("ASSAY_DEBUG is\n'x'."), 1, "Wrong settings: ASSAY_DEBUG is 'x'."),
+        (OperationalError("database or disk is full"), 1, "Free space on its disk"),
+        (OperationalError("could not extend file: No space left on device"), 1, "Free space on its disk"),
+        (OperationalError("no such table: x"), 1, "has `assay serve` been run?"),
+        (OperationalError('database "blocked_users" does not exist'), 1, "has `assay serve` been run?"),
+        (OperationalError('could not translate host name "fullerton"'), 1, "has `assay serve` been run?"),
+        (InterfaceError("connection already closed"), 1, "has `assay serve` been run?"),
+        (ProgrammingError('relation "x" does not exist'), 1, "has `assay serve` been run?"),
+        (DatabaseError("file is not a database"), 1, "has `assay serve` been run?"),
+        (IntegrityError("UNIQUE constraint failed"), 70, "A fault of the program: IntegrityError: UNIQUE"),
+        (DataError("value too long"), 70, "A fault of the program: DataError: value"),
+        (OperationalError("database is locked"), 1, "being written to by another program"),
+        (MemoryError(), 1, "Memory ran out: what was finished is kept"),
+        (KeyError("x"), 70, "A fault of the program: KeyError: 'x'."),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
+    ],
+    ids=repr,
+)
+def test_each_end_has_its_sentence_and_its_status(error, status, said, capfd):
+    assert endings.run(raising(error)) == status
+    err = capfd.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+    assert bool(err) == bool(said)
+
+
+def test_what_ends_well_is_0_and_silent(capfd):
+    assert endings.run(lambda: None) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_who_asks_for_it_sees_where_a_fault_came_from(capfd, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["assay", "audit", "--traceback"])
+    assert endings.run(raising(KeyError("x"))) == 70
+    assert "Traceback (most recent call last)" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+def test_a_signal_is_told_even_where_a_library_makes_another_error_of_it(number, name, capfd):
+    def interrupted():
+        try:
+            os.kill(os.getpid(), number)
+        except endings.Stopped as stopped:
+            os.kill(os.getpid(), number)  # somebody is impatient
+            raise RuntimeError("Query interrupted") from stopped
+
+    before = signal.getsignal(number)
+    assert endings.run(interrupted) == 128 + number
+    assert capfd.readouterr().err == f"Stopped by {name}: {endings.KEPT}\n"
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_a_library_swallows_does_not_make_the_program_unstoppable(capfd):
+    raised = []
+
+    def swallowing():
+        for _ in range(3):
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except endings.Stopped:
+                raised.append(True)
+                if len(raised) == 2:
+                    raise
+
+    assert endings.run(swallowing) == 130
+    assert len(raised) == 2
+    assert capfd.readouterr().err == f"Stopped by Ctrl-C: {endings.KEPT}\n"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("the following arguments are required: task, --out", "Something is missing: task, --out."),
+        ("one of the arguments --a --b is required", "One of these is needed: --a --b."),
+        ("argument --k: expected one argument", "--k needs a value after it."),
+        ("argument --x: expected 2 arguments", "--x needs 2 values after it."),
+        ("argument --a: not allowed with argument --b", "--a and --b exclude each other; give one of them."),
+        ("argument --port: invalid int value: 'x'", "--port cannot be 'x'."),
+        ("argument c: invalid choice: 'x' (choose from 'a', 'b')", "c cannot be 'x'; it is one of 'a', 'b'."),
+        ("something new", "Something new."),
+    ],
+)
+def test_what_argparse_says_is_said_in_our_words(theirs, ours):
+    assert in_our_words(theirs) == ours
+
+
+NONE, UNKNOWN = '{\n  "corpora": []\n}\n', "There is no command 'nosuch'. `assay --help` lists all.\n"
+
+
+@pytest.mark.parametrize(
+    ("closed", "out", "err"),
+    [(">&-", "", UNKNOWN), ("2>&-", NONE, ""), ("<&-", NONE, UNKNOWN), ("<&- >&- 2>&-", "", "")],
+)
+def test_what_the_caller_has_closed_is_no_fault(tmp_path, closed, out, err):
+    program = f"{sys.executable} {running.ROOT / 'manage.py'}"
+    script = f"{program} corpora --json {closed} && {program} nosuch {closed}"
+    environment = running.environment(tmp_path / "data")
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == (out, err, 2)

@@ -1,0 +1,170 @@
+"""What annotators must not know: units of every sort look alike to them, on every page and by the API."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from annotate.core import stages
+from annotate.kinds import Answer
+from annotate.models import Annotator, Task
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.hands import sent
+
+
+def without_what_may_differ(html, lease):
+    html = re.sub(r'(name="csrfmiddlewaretoken" value=")\w+', r"\1", html)
+    return html.replace(f'name="lease" value="{lease}"', 'name="lease" value=""')
+
+
+def all_an_annotator_sees(task, annotator, answer="fr"):
+    """Every page and answer on the way of one unit, but for the form's token and the lease's number."""
+    client = Client()
+    client.force_login(annotator.user)
+    path = f"/tasks/{task.name}"
+    seen = [client.post(f"{path}/start/", headers={"HX-Request": "true"}).text]
+    lease = re.search(r'name="lease" value="(\d+)"', seen[0])[1]
+    seen.append(client.get(f"{path}/").text)
+    given = client.post(f"/api/v1{path}/next/").json()
+    assert str(given["lease"].pop("id")) == lease
+    assert given["lease"].pop("expires_at")
+    seen.append(json.dumps(given))
+    seen.append(client.post(f"{path}/judge/", {"lease": lease, **sent(answer)}, headers={"HX-Request": "true"}).text)
+    answers = client.get(f"{path}/answers/").text
+    answers = re.sub(r'name="judgment" value="\d+"|\d\d:\d\d:\d\d', "", answers)
+    seen += [answers, client.get("/").text, client.get(f"{path}/guidelines/").text]
+    seen = [without_what_may_differ(html, lease).replace(f"/{task.name}/", "/task/") for html in seen]
+    return [re.sub(rf"(<small>|· ){task.name}(</small>| ·)", r"\1task\2", html) for html in seen]
+
+
+def test_nothing_that_an_annotator_sees_depends_on_votes_queue_round_stage_or_other_people(make_task, person):
+    ann = person("ann", "de fr")
+    others = [person("bea", "de", adjudicates=True), person("cem", "de")]
+    plain = {"text": "the same text", "letters": 40}
+    alike = [
+        {"votes": ("de en", "en de", "de"), **plain},
+        {"votes": ("fr en", "en fr he", "fr"), **plain},
+        {"votes": ("he", "ar", "en"), "author": "a1b2", "url": "https://example.org/1", **plain},
+    ]
+    seen = []
+    for number, entry in enumerate(alike):
+        task = make_task([{"key": f"alike-{number}", **entry}], name=f"alike{number}", redundancy=2, skip_limit=3)
+        if number == 2:
+            task.units.update(language="fr", round=2, visited=["he", "fr"])
+        if number == 0:
+            judge(others[0], take(others[0], task).pk, Answer("en", comment="a comment of Bea's"))
+            task.rounds = 4
+            task.save()
+        seen.append(all_an_annotator_sees(task, ann))
+        Task.objects.filter(pk=task.pk).update(is_open=False)
+    for page, *others_of_it in zip(*seen, strict=True):
+        assert [page] * 2 == others_of_it
+
+
+AUDITED = {"votes": ("de", "de", "de"), "text": "the same text", "letters": 40}
+PLAIN = {"votes": DISPUTED, "text": "the same text", "letters": 40}
+
+
+def seen_alone(make_task, annotator, entry, answer, **fields):
+    """A task of one unit, and what the annotator sees of it: until the answer, when it is taken back, on a sheet."""
+    name = f"task{Task.objects.count()}"
+    task = make_task([{"key": name, **entry}], name=name, **fields)
+    found = all_an_annotator_sees(task, annotator, answer)
+    client = Client()
+    client.force_login(annotator.user)
+    for address in ("undo/", *(["sheet/start/"] if fields.get("asked") else [])):
+        page = client.post(f"/tasks/{name}/{address}", headers={"HX-Request": "true"}).text
+        lease = re.search(r'name="lease" value="(\d+)"', page)[1]
+        page = without_what_may_differ(page, lease).replace(f'-{lease}"', '-"').replace(f"/{name}/", "/task/")
+        found.append(page)
+    Task.objects.filter(pk=task.pk).update(is_open=False)
+    return task.units.get(), found
+
+
+@pytest.mark.parametrize("answer", ["de", "fr", "und mixed"])
+def test_an_audited_unit_is_like_any_other(make_task, person, answer):
+    ann = person("ann", "de fr")
+    kinds = [(PLAIN, {}), *((AUDITED, {"audit_least": 1, "audit_recheck": recheck}) for recheck in (0, 1))]
+    (plain, first), *others = [seen_alone(make_task, ann, entry, answer, **fields) for entry, fields in kinds]
+    assert [(plain.audited, plain.recheck)] + [(unit.audited, unit.recheck) for unit, _ in others] == [
+        (False, False),
+        (True, False),
+        (True, True),
+    ]
+    for _, pages in others:
+        assert pages == first
+
+
+@pytest.mark.parametrize("answer", ["de", "not-de", "und mixed"])
+def test_a_decoy_is_like_any_other_unit_one_by_one_and_on_a_sheet(make_task, person, answer):
+    ann = person("ann", "de")
+    (plain, first), (decoy, second) = [
+        seen_alone(make_task, ann, entry, answer, asked="de", decoys=decoys)
+        for entry, decoys in ((PLAIN, 0), (AUDITED, 1))
+    ]
+    assert (plain.known_answer, decoy.known_answer) == ("", "not-de")
+    assert second == first
+
+
+def test_whoever_verifies_sees_nothing_of_votes_others_or_known_answers(make_task, person):
+    ann, bea = person("ann", "de"), person("bea", "de")
+    task = make_task([DISPUTED] * 3, asked="de", decoys=1, redundancy=2)
+    for _ in range(3):
+        judge(bea, take(bea, task).pk, Answer("not-de", comment="a comment of Bea's"))
+    told = "\n".join(all_an_annotator_sees(task, ann, "de"))
+    client = Client()
+    client.force_login(ann.user)
+    told += client.post("/tasks/task/sheet/start/", headers={"HX-Request": "true"}).text
+    assert told.count('class="posts"') == 1
+    for word in (*stages.STAGES, "Bea", "langid", "cld2", "fasttext", "predictor", "decoy", "gold", "audit", "agreed"):
+        assert word not in told, word
+    assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())
+
+
+def two_records(make_records_task, annotator, *, hidden):
+    """A task that gives the annotator two records which say the same each time, the first of them a honeypot or not."""
+    for number in range(40):
+        name = f"{'hidden' if hidden else 'plain'}{number}"
+        gold = {"queue": ["1"], "test": ["0"], "practice": ["1"]} if hidden else {}
+        task = make_records_task("qa_match", 1 if hidden else 2, name=name, gold=gold, gold_share=0.5 if hidden else 0)
+        lease = take(annotator, task)
+        if lease.unit.honeypot == hidden:
+            break
+        # By the lot of its name, the honeypot would come second.
+        Task.objects.filter(pk=task.pk).update(is_open=False)
+    for unit, text in zip([lease.unit, *task.units.exclude(pk=lease.unit_id)], ("first", "second"), strict=True):
+        unit.item.fields = {"question": f"the {text}?", "passage": f"the {text}."}
+        unit.item.text = "\n".join(unit.item.fields.values())
+        unit.item.save()
+    return task
+
+
+@pytest.mark.parametrize("answer", ["1", "0"])
+def test_a_honeypot_is_like_any_other_record(make_records_task, person, answer):
+    ann, bea, seen = person("ann", "en"), person("bea", "en"), []
+    for hidden in (False, True):
+        task = two_records(make_records_task, ann, hidden=hidden)
+        judge(bea, take(bea, task).pk, Answer("0", comment="a comment of Bea's"))
+        found = all_an_annotator_sees(task, ann, answer)
+        client = Client()
+        client.force_login(ann.user)
+        # taken back, then skipped, then gone through to the end
+        for address, fields in (("undo", {}), ("judge", {"skip": "1"}), ("judge", {"answer": "1"})):
+            lease = ann.leases.filter(unit__task=task, closed_at=None).first()
+            page = client.post(
+                f"/tasks/{task.name}/{address}/", {"lease": lease.pk, **fields}, headers={"HX-Request": "true"}
+            ).text
+            found.append(without_what_may_differ(page, "").replace(f"/{task.name}/", "/task/"))
+        found.append(json.dumps(client.get(f"/api/v1/tasks/{task.name}/progress/").json()))
+        seen.append([re.sub(r'name="lease" value="\d+"', "", page) for page in found])
+        Task.objects.filter(pk=task.pk).update(is_open=False)
+    for first, second in zip(*seen, strict=True):
+        assert first.splitlines() == second.splitlines()
+    told = "\n".join(seen[1])
+    assert told.count("the first?") > 3
+    for word in (*stages.STAGES, "Bea", "Because of", "honeypot", "gold", "known", "explanation"):
+        assert word not in told, word
+    assert all(annotator.pseudonym not in told for annotator in Annotator.objects.all())

@@ -1,0 +1,297 @@
+"""status, corpora, tasks, draws, predictors: what there is, what it lacks, and what to do next."""
+
+import io
+import json
+import re
+import shutil
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from annotate.kinds import Answer
+from annotate.management.commands import serve
+from annotate.models import Pause, Task
+from annotate.reports.terminal import wrapped
+from annotate.work import standing
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
+from corpora.models import Corpus
+from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.corpus import NAME
+
+FRENCH = ("fr en", "en fr", "fr")
+
+
+def told(name, *arguments, **options):
+    out = io.StringIO()
+    call_command(name, *arguments, stdout=out, stderr=io.StringIO(), **options)
+    return out.getvalue()
+
+
+def found(name, *arguments):
+    return json.loads(told(name, *arguments, json=True))
+
+
+def next_of(name):
+    [row] = [row for row in found("tasks")["tasks"] if row["name"] == name]
+    return row["next"]
+
+
+# --- nothing yet
+
+
+@pytest.mark.django_db
+def test_an_empty_installation_says_what_to_do_first(data_dir):
+    assert told("corpora").startswith("There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME")
+    assert told("tasks").startswith("There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS")
+    assert told("draws").startswith("Nothing was drawn yet. A draw is made when a task is opened")
+    assert told("predictors").startswith("There is no predictor: no posts have votes")
+    status = told("status")
+    assert f"Data folder  {data_dir} (" in status
+    assert "People       0 annotators, of these 0 adjudicators; 0 managers\n" in status
+    _, _, todo = status.partition("What to do next\n---------------\n")
+    assert [line[:30] for line in todo.splitlines()] == [
+        "Make an account for the manage",
+        "There is no corpus yet. Make o",
+        "Nobody is there to annotate: `",
+    ]
+
+
+@pytest.mark.django_db
+def test_status_serve_and_the_pages_agree_on_who_is_a_manager(data_dir, monkeypatch, client, capsys):
+    monkeypatch.setattr(serve, "serve", lambda *how: None)
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    for active, superuser, is_one in ((True, False, True), (True, True, True), (False, True, False)):
+        clerk.is_active, clerk.is_superuser = active, superuser
+        clerk.save()
+        client.force_login(clerk)
+        assert (client.get(reverse("manage")).status_code == 200) is is_one
+        assert ("1 manager\n" in told("status")) is is_one
+        assert ("Make an account for the manager" in told("status")) is not is_one
+        assert ("There is no manager yet" in told("serve", port=0)) is not is_one
+
+
+@pytest.mark.django_db
+def test_a_database_that_lacks_a_migration_is_said_to_lack_it_and_nothing_is_read(data_dir):
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'annotate'")
+    status = told("status")
+    assert status.endswith(
+        "The database is older than Assay. Make a copy of it; then `assay serve` brings it up to date.\n"
+    )
+    assert "Tasks" not in status
+    assert found("status")["database"]["migrations_missing"] == 1
+
+
+# --- corpora and predictors
+
+
+def test_a_corpus_is_listed_with_what_is_to_be_done_next(demo_corpus, data_dir):
+    listed = told("corpora")
+    assert re.search(r"^demo +1,525  posts +100\.0% +84\.3%  CC-BY-4\.0  may leave +0$", listed, re.MULTILINE)
+    next_step = f"`assay open_task TASK --corpus {NAME} --seed 1 …`"
+    assert listed.endswith(f"Nothing was drawn from corpus {NAME} yet: {next_step}.\n")
+    [row] = found("corpora")["corpora"]
+    assert (row["rows"], row["voted"], row["agreed"], row["draws"], row["fault"]) == (1525, 1525, 1285, 0, "")
+    path = data_dir / "corpora" / NAME / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    path.write_text(json.dumps(manifest | {"votes": []}))
+    assert f"Corpus {NAME} has posts without votes: `assay prelabel {NAME}`." in told("status")
+    shutil.copytree(path.parent, path.parent.with_name("second"))
+    Corpus.objects.create(name="second")
+    assert "Corpus second has posts without votes" in told("status")
+    assert found("predictors") == {"predictors": []}
+
+
+def test_what_disk_and_database_do_not_agree_on_is_listed_with_its_fault(demo_corpus, data_dir):
+    folder = data_dir / "corpora"
+    shutil.copytree(folder / NAME, folder / "stray")
+    shutil.copytree(folder / NAME, folder / "broken")
+    (folder / "broken" / "manifest.json").write_text("{")
+    for name, text in (("empty", "{}"), ("list", "[]"), ("lacking", '{"sources": [{"name": "a"}]}')):
+        (folder / name).mkdir()
+        (folder / name / "manifest.json").write_text(text)
+    (folder / ".DS_Store").write_text("a file of somebody else's")
+    Corpus.objects.create(name="lost")
+    rows = {row["corpus"]: row for row in found("corpora")["corpora"]}
+    assert len(rows) == 7
+    faults = {name: row["fault"] for name, row in rows.items()}
+    assert faults[NAME] == ""
+    assert "cannot be read" in faults["broken"]
+    for name in ("empty", "list", "lacking"):
+        path = folder / name / "manifest.json"
+        assert faults[name] == f"{path} is not the manifest of a corpus, or not all of it. Restore it."
+    assert {name for name, row in rows.items() if row["holds"] == "unknown"} == {
+        "broken",
+        "empty",
+        "list",
+        "lacking",
+        "lost",
+    }
+    assert {row["corpus"] for row in found("predictors")["predictors"]} == {NAME, "stray"}
+    assert faults["lost"].startswith("It is in the database and not on disk")
+    assert faults["stray"].startswith("It is on disk and not in the database")
+    assert "* stray: It is on disk and not in the database: import its files again, or delete it.\n" in told("corpora")
+    assert told("status")
+
+
+def test_a_predictor_that_has_not_seen_all_posts_is_marked(demo_corpus, tmp_path, settings):
+    posts = settings.BASE_DIR / "fixtures/demo_posts.jsonl"
+    ids = [json.loads(line)["id"] for line in posts.read_text(encoding="utf-8").splitlines()]
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("".join(f"{key}\tzh\n" for key in ids), encoding="utf-8")
+    call_command("import_predictions", NAME, str(labels), name="m", version="1", map=["zh=zh-CN,zh-TW"], verbosity=0)
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"id": "new", "text": "one more"}\n', encoding="utf-8")
+    call_command("import_corpus", NAME, str(more), licence="CC-BY-4.0", stdout=io.StringIO())
+    rows = {row["predictor"]: row for row in found("predictors", NAME)["predictors"]}
+    assert (rows["m@1"]["posts"], rows["m@1"]["of"], rows["m@1"]["complete"]) == (1525, 1526, False)
+    assert rows["m@1"]["classes"] == ["zh"]
+    listed = told("predictors")
+    assert "* langid, cld2, fasttext, majority: posts lack votes; run `assay prelabel demo`\n" in listed
+    assert "* m@1: the corpus has grown since" in listed
+    with pytest.raises(CommandError, match=f"There is no corpus 'none'; there is: {NAME}"):
+        told("predictors", "none")
+
+
+# --- tasks: what to do next
+
+
+def test_a_command_to_copy_stays_on_one_line():
+    for command in ("`assay reroute language-tweets-of-july`", "`assay export_gold language-tweets --out FOLDER`"):
+        for before in range(1, 30):
+            lines = wrapped(
+                "word " * before + f"ends here: {command}; and so on, word for word.", "* ", "  "
+            ).splitlines()
+            assert any(command in line for line in lines)
+            assert max(map(len, lines)) <= 100
+
+
+def test_a_task_says_what_its_manager_should_do_next(make_task, person):
+    task = make_task([DISPUTED, FRENCH])
+    assert next_of("task") == (
+        "2 units wait in queues that stand still (German, French), since nobody reads them: invite readers with "
+        "`assay add_annotators FILE`, or send them on with `assay reroute task`."
+    )
+    ann = person("ann", "de fr")
+    assert next_of("task") == "People may go on: 2 answers are missing."
+    skip(ann, take(ann, task).pk)
+    judge(ann, take(ann, task).pk, Answer("fr"))
+    assert next_of("task") == "1 unit waits for an adjudicator, and there is none: make somebody one."
+    person("ada", adjudicates=True)
+    assert next_of("task") == "1 unit waits for an adjudicator."
+    call_command("close", "task", stdout=io.StringIO())
+    assert next_of("task") == "1 unit without a label: `assay reopen task` has people go on."
+    task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
+    publish = "`assay export_gold task --out FOLDER`"
+    assert next_of("task") == f"All is done. Look at `assay audit task`, then publish it: {publish}."
+
+
+def test_who_was_paused_and_seen_by_no_manager_comes_first(make_records_task, person):
+    task = make_records_task()
+    ann = person("ann", "en")
+    Pause.objects.create(task=task, annotator=ann, at=timezone.now(), right=2, asked=8)
+    assert next_of("crowd") == "1 person was paused, and no manager has looked at it: see the task's page People."
+    status = told("status")
+    assert "Pauses that nobody has looked at\n" in status
+    assert f"crowd  ann                    2 of 8  {timezone.localtime():%Y-%m-%d}" in status
+    assert [(row["task"], row["name"], row["right"]) for row in found("status")["pauses"]] == [("crowd", "ann", 2)]
+
+
+def test_a_task_that_is_opened_while_the_others_are_read_is_told_the_next_time(make_task, monkeypatch):
+    make_task([DISPUTED])
+    contested = standing.contested_waiting
+
+    def meanwhile():
+        if not Task.objects.filter(name="second").exists():
+            make_task([DISPUTED], name="second")
+        return contested()
+
+    monkeypatch.setattr(standing, "contested_waiting", meanwhile)
+    assert [row["name"] for row in found("tasks")["tasks"]] == ["task"]
+    assert {row["name"] for row in found("tasks")["tasks"]} == {"task", "second"}
+
+
+def test_status_says_what_waits_for_whom(make_task, person):
+    task = make_task([DISPUTED, DISPUTED, FRENCH, AGREED])
+    ann = person("ann", "de:5")
+    skip(ann, take(ann, task).pk)
+    rows = [(row["queue"], row["waiting"], row["able"], row["stuck"]) for row in found("status")["waits"]]
+    assert sorted(rows) == [("", 1, 0, True), ("de", 1, 1, False), ("fr", 1, 0, True)]
+    status = told("status")
+    assert "task  readers of French      1                1        0  stands still\n" in status
+    assert "task  adjudicators           1                1        0  stands still\n" in status
+
+
+def test_imported_judgments_are_no_work_that_stands_still(db, tmp_path):
+    file = tmp_path / "judgments.tsv"
+    file.write_text("task\tworker\tlabel\na\tcal\tx\na\tdan\tx\nb\tcal\tx\n", encoding="utf-8")
+    call_command("import_judgments", "crowd", str(file), stdout=io.StringIO())
+    assert next_of("crowd").startswith("All is done. Look at `assay agreement crowd`, ")
+    task = Task.objects.get()
+    task.units.filter(item__key="b").update(stage="QUEUED", label="", language="und", round=1)
+    assert next_of("crowd").startswith("Judgments of 1 unit are missing, and made elsewhere: import more")
+    assert found("status")["waits"] == []
+    assert [(row["holds"], row["rows"], row["fault"]) for row in found("corpora")["corpora"]] == [
+        ("judged items", 2, "")
+    ]
+
+
+# --- draws
+
+
+def test_draws_are_those_of_a_task_or_of_a_corpus(demo_corpus):
+    for name, seed in (("one", "1"), ("two", "2")):
+        call_command("open_task", name, corpus=NAME, size=50, seed=seed, audit_share=0, audit_least=0, verbosity=0)
+    call_command("open_task", "two", extend=True, size=60, verbosity=0)
+    assert [(row["seed"], row["drawn"], row["tasks"]) for row in found("draws", "one")["draws"]] == [("1", 50, ["one"])]
+    rows = found("draws", NAME)["draws"]
+    assert rows == found("draws")["draws"]
+    assert [(row["drawn"], row["tasks"], row["extended"]) for row in rows] == [
+        (60, ["two"], False),
+        (50, [], True),
+        (50, ["one"], False),
+    ]
+    assert rows[0]["chance"] == 60 / 1525
+    assert "(enlarged)" in told("draws")
+    with pytest.raises(CommandError, match="There is no task and no corpus 'none'; `assay tasks` and"):
+        told("draws", "none")
+
+
+# --- what it costs
+
+
+@pytest.mark.parametrize("name", ["status", "tasks", "corpora", "draws", "predictors"])
+def test_a_list_takes_as_many_statements_for_many_tasks_as_for_one(make_task, make_records_task, person, name):
+    ann = person("ann", "de:5 en:5 fr:5")
+    made = [make_task([DISPUTED, AGREED, FRENCH]), make_records_task()]
+
+    def statements():
+        with CaptureQueriesContext(
+            connection,
+        ) as caught:
+            told(name)
+        return len(caught)
+
+    few = statements()
+    for number in range(6):
+        made.append(make_task([DISPUTED, FRENCH], name=f"more-{number}"))
+        made.append(make_records_task(name=f"records-{number}", test_items=0))
+    for task in made[::2]:
+        judge(ann, take(ann, task).pk, Answer("de"))
+    assert Task.objects.count() == 14
+    assert statements() == few <= 30
+
+
+def test_answers_of_yesterday_count_in_no_day(make_task, person, judged):
+    task = make_task([DISPUTED])
+    judgment = judged(person("ann", "de"), task.units.get())
+    judgment.answered_at -= timedelta(hours=25)
+    judgment.save()
+    assert found("tasks")["tasks"][0]["answers_today"] == 0

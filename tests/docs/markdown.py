@@ -1,0 +1,59 @@
+"""The Markdown that stands in the project for people to read, and what is in it."""
+
+import re
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from annotate.manual.contents import DOCS
+from annotate.manual.markdown import parsed, words_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(path.relative_to(DOCS).as_posix().removesuffix(".md") for path in DOCS.rglob("*.md"))
+# Beside the pages, what a code host shows first.
+DOCUMENTS = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+def page_text(page):
+    return text_of(DOCS / f"{page}.md")
+
+
+def names(documents):
+    return [path.relative_to(ROOT).as_posix() for path in documents]
+
+
+def inline(path):
+    """Every piece of text with marks: links, code, images."""
+    return [child for token in parsed(text_of(path)) if token.type == "inline" for child in token.children]
+
+
+def cells(text, column=0):
+    """The code in a column of all tables, heads left out."""
+    found, place = [], -1
+    for token in parsed(text):
+        if token.type == "tr_open":
+            place = -1
+        elif token.type == "td_open":
+            place += 1
+        elif token.type == "inline" and place == column:
+            found.append(words_of(token))
+        elif token.type == "table_close":
+            place = -1
+    return found
+
+
+def sections(text, level=2):
+    """Heading -> the text below it, up to the next of the level."""
+    parts = re.split(rf"^{'#' * level} (.+)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def raw_html(path):
+    """HTML that a code host would show as HTML, and the app as text."""
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text_of(path))
+    every = [child for token in tokens for child in [token, *(token.children or [])]]
+    return [token.content.strip() for token in every if token.type in ("html_block", "html_inline")]

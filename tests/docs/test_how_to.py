@@ -1,0 +1,34 @@
+"""The how-to pages whose commands need nobody at a browser do what they say."""
+
+import pytest
+
+from tests.benchmarks.place import new_place
+from tests.docs.newcomer import DOCS, Newcomer
+
+HOW_TO = DOCS / "how-to"
+
+
+@pytest.fixture
+def newcomer():
+    with new_place(sqlite=True) as place:
+        somebody = Newcomer(place)
+        somebody.shell("assay django migrate --verbosity=0")
+        yield somebody
+
+
+def test_a_kind_of_ones_own_is_made_looked_at_and_asked(newcomer):
+    newcomer.follow(HOW_TO / "own-kind.md", {})
+    assert "How content is the reviewer?" in (newcomer.folder / "review_mood.html").read_text(encoding="utf-8")
+
+
+def test_what_was_backed_up_is_there_again_once_it_is_restored(newcomer):
+    newcomer.shell("printf 'id,text\\n1,Guten Morgen\\n' > posts.csv")
+    import_posts = "assay import_corpus small posts.csv --licence CC0-1.0"
+    newcomer.shell(import_posts)
+    newcomer.shell("printf 'username,name,languages\\nanna,Anna,de:5\\n' > people.csv; assay add_annotators people.csv")
+
+    newcomer.follow(HOW_TO / "backup.md", {})
+
+    # both from the archive: the page has deleted the folder
+    assert "already imported" in newcomer.shell(import_posts)
+    assert "0 annotators made, 1 updated" in newcomer.shell("assay add_annotators people.csv")

@@ -1,0 +1,236 @@
+"""The documentation in a real browser: axe-core finds nothing, nothing is wider than a phone, and search works."""
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+
+from annotate.manual.pages import address
+from annotate.models import Annotator
+from tests.docs.markdown import PAGES
+
+# A live server empties the database after each test; what the migrations put into it is put back for the next one.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 760}
+LAPTOP = {"width": 1280, "height": 800}
+A4 = {"width": 680, "height": 1000}  # in pixels of 1/96 inch, without margins of 15 mm
+FOUND = "/docs/?q=audit"
+ADDRESSES = [*map(address, PAGES), FOUND, "/docs/?q=xyzzy", "/login/"]
+# Beside what stands around the text, all pages are made of what these have.
+OF_EVERY_BUILD = [
+    "/docs/",
+    "/docs/tutorial/",
+    "/docs/how-to/own-kind/",
+    "/docs/reference/stages/",
+    "/docs/glossary/",
+    FOUND,
+    "/login/",
+]
+
+
+def wait_for_stops(page):
+    """Until what scrolls on a page is a stop of the Tab key, and nothing else. In the page, whose policy forbids to
+    evaluate text again and again.
+    """
+    page.evaluate(
+        """new Promise((done) => {
+            const is_right = (each) => (each.tabIndex === 0) === (each.scrollWidth > each.clientWidth);
+            const look = () =>
+                [...document.querySelectorAll(".text pre, .text .wide")].every(is_right)
+                    ? done() : requestAnimationFrame(look);
+            look();
+        })"""
+    )
+
+
+def faults(page):
+    """What axe-core finds wrong on a page, in a line each. axe-core itself is put into a page once."""
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)")
+    return [f"{each['id']}: {node['target']} {node['html'][:120]}" for each in found for node in each["nodes"]]
+
+
+def check(page, size, scheme):
+    page.set_viewport_size(size)
+    page.emulate_media(color_scheme=scheme)
+    wait_for_stops(page)
+    assert faults(page) == [], (size, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_a_page_is_for_everybody_on_a_desktop_in_the_light_and_on_a_phone_in_the_dark(page, path):
+    page.goto(path)
+    check(page, DESKTOP, "light")
+    check(page, PHONE, "dark")
+
+
+@pytest.mark.parametrize("path", OF_EVERY_BUILD)
+def test_a_page_is_for_everybody_on_a_desktop_in_the_dark_and_on_a_phone_in_the_light(page, path):
+    page.goto(path)
+    check(page, DESKTOP, "dark")
+    check(page, PHONE, "light")
+
+
+def test_an_annotators_first_page_is_for_everybody(new_page, django_user_model):
+    ann = Annotator.objects.create(user=django_user_model.objects.create_user("ann"))
+    page = new_page(user=ann.user)
+    page.goto("/")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert faults(page) == []
+
+
+@pytest.mark.parametrize("path", ["/nothing/", "/docs/nothing/"])
+def test_an_error_page_is_for_everybody(page, console_errors, path):
+    page.goto(path)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert faults(page) == []
+    assert all("404" in error for error in console_errors)
+    console_errors.clear()
+
+
+def test_axe_would_find_a_fault(page):
+    page.set_content("<!doctype html><title>A page</title><main><img src='data:,'></main>")
+    assert any(fault.startswith(("image-alt", "html-has-lang")) for fault in faults(page))
+
+
+@pytest.mark.page(viewport=DESKTOP)
+def test_whoever_searches_reaches_the_passage_with_the_keyboard_alone(page):
+    page.goto("/docs/")
+    page.locator(".side input[name=q]").focus()
+    page.keyboard.type("check_kind")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/docs/?q=check_kind")
+    page.locator(".found a").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/docs/reference/commands/#check_kind")
+    assert page.locator("#check_kind").is_visible()
+
+
+@pytest.mark.page(viewport=PHONE)
+def test_a_phone_has_the_contents_folded(page):
+    page.goto("/docs/")
+    contents = page.locator(".narrow .contents")
+    assert page.get_by_role("searchbox").is_visible()
+    assert not contents.is_visible()
+    assert not page.locator(".beside").is_visible()
+    page.locator(".side .narrow > summary").click()
+    contents.get_by_text("Look up").click()
+    contents.get_by_role("link", name="Commands", exact=True).click()
+    page.wait_for_url("**/docs/reference/commands/")
+    assert not page.locator(".within").is_visible()
+    page.get_by_text("On this page").first.click()
+    page.locator(".narrow.sections").get_by_role("link", name="open_task").click()
+    page.wait_for_url("**/docs/reference/commands/#open_task")
+
+
+@pytest.mark.page(viewport=LAPTOP)
+def test_the_place_of_a_page_in_the_contents_is_in_sight(page):
+    for name in PAGES:
+        page.goto(address(name))
+        here = page.locator(".beside [aria-current=page]").bounding_box()
+        assert 0 <= here["y"] <= LAPTOP["height"] - here["height"], name
+
+
+@pytest.mark.page(viewport=LAPTOP)
+def test_the_skip_link_skips_the_contents(page):
+    page.goto("/docs/reference/stages/")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main')?.id") == "main"
+    assert page.evaluate("document.activeElement.closest('.side, .within, header')") is None
+
+
+@pytest.mark.page(viewport=DESKTOP)
+def test_only_what_scrolls_is_a_stop_of_the_tab_key(page):
+    page.goto("/docs/how-to/own-kind/")
+    frames, numbers = page.locator(".text pre, .text .wide"), []
+    for size in (DESKTOP, PHONE, DESKTOP):
+        page.set_viewport_size(size)
+        wait_for_stops(page)
+        numbers.append(page.locator(".text pre[tabindex], .text .wide[tabindex]").count())
+    assert numbers[0] == numbers[2] < numbers[1] < frames.count()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_field_of_search_can_be_seen(page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.goto("/docs/")
+    border, words, ground, around = page.locator("#find").evaluate(
+        """each => [getComputedStyle(each).borderTopColor, getComputedStyle(each, "::placeholder").color,
+            getComputedStyle(each).backgroundColor, getComputedStyle(document.documentElement).backgroundColor]"""
+    )
+    assert min(contrast(border, ground), contrast(border, around)) >= 3
+    assert contrast(words, ground) >= 4.5
+
+
+def contrast(one, other):
+    """Of two colours such as rgb(0, 0, 0): WCAG 2.2, from 1 to 21."""
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.page(viewport=PHONE)
+def test_a_phone_has_the_stages_as_a_list_that_needs_no_scrolling(page):
+    page.goto("/docs/reference/stages/")
+    assert not page.locator(".text .plot").is_visible()
+    moves = page.locator(".text .moves")
+    assert moves.is_visible()
+    assert moves.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+@pytest.mark.page(viewport=PHONE)
+def test_what_is_wider_than_a_phone_scrolls_inside_itself(page):
+    page.goto("/docs/reference/formats/")
+    widths = page.locator(".wide").evaluate_all("all => all.map(each => [each.scrollWidth, each.clientWidth])")
+    assert any(inner > outer for inner, outer in widths), json.dumps(widths)
+    assert all(outer <= PHONE["width"] for _, outer in widths)
+
+
+@pytest.mark.page(viewport=DESKTOP)
+def test_lines_are_no_longer_than_one_can_read(page):
+    page.goto("/docs/reference/stages/")
+    letters = page.locator(".text > p").first.evaluate(
+        """each => {
+            const one = document.createElement("span");
+            one.style.cssText = "display: inline-block; width: 1ch";
+            each.append(one);
+            return each.clientWidth / one.offsetWidth;
+        }"""
+    )
+    assert 60 <= letters <= 85
+
+
+@pytest.mark.page(viewport=DESKTOP)
+def test_on_paper_there_is_the_page_alone(page):
+    page.goto("/docs/reference/stages/")
+    page.emulate_media(media="print")
+    for apart in (".top", ".side", ".within", ".narrow", ".turn"):
+        assert page.locator(apart).filter(visible=True).count() == 0, apart
+    assert page.locator(".text h1").is_visible()
+
+
+@pytest.mark.page(viewport=A4, color_scheme="dark")
+def test_on_paper_it_is_light_and_nothing_is_too_wide(page):
+    page.emulate_media(media="print", color_scheme="dark")
+    for name in PAGES:
+        page.goto(address(name))
+        assert not page.locator(".narrow").filter(visible=True).count(), name
+        wide = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText.slice(0, 80))"
+        assert page.locator(".text pre, .text .wide, body").evaluate_all(wide) == [], name
+    ground, words = page.locator("html").evaluate(
+        "each => [getComputedStyle(each).backgroundColor, getComputedStyle(each).color]"
+    )
+    assert (ground, words) == ("rgb(255, 255, 255)", "rgb(0, 0, 0)")

@@ -1,0 +1,446 @@
+"""The documentation's pages: in order, without a dead link on a code host or in the app, and found by their words."""
+
+import itertools
+import re
+from functools import cache
+from html import unescape
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core import stages
+from annotate.manual import contents, pages, search
+from annotate.manual.markdown import anchor_of, parsed
+from annotate.manual.pages import address, led, page
+from annotate.manual.stages_picture import PLACES, ROUTES, list_of_moves, stages_picture
+from annotate.pages.admin.audits_and_decoys import SHOWN
+from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text, raw_html, text_of
+
+TEMPLATES = ROOT / "annotate" / "templates"
+# One for all: each makes the whole chain of middleware anew.
+CLIENT = Client()
+
+
+@cache
+def served(path):
+    """The text of a page, asked for once; of what is no page none."""
+    answer = get(path)
+    return answer.text if path.endswith("/") else ""
+
+
+def get(path, status=200):
+    answer = CLIENT.get(path)
+    assert answer.status_code == status, path
+    return answer
+
+
+# --- what there is
+
+
+def test_every_page_stands_once_in_the_table_of_contents():
+    listed = [entry.path for entry in contents.entries()]
+    assert sorted(listed) == sorted({*PAGES} - {contents.INDEX})
+
+
+def test_the_pages_before_and_after_are_those_of_the_contents():
+    row = contents.entries()
+    assert contents.around(contents.INDEX) == (None, row[0])
+    assert contents.around(row[0].path) == (None, row[1])
+    assert contents.around(row[1].path) == (row[0], row[2])
+    assert contents.around(row[-1].path) == (row[-2], None)
+
+
+def test_a_page_says_where_in_the_contents_it_stands():
+    section = contents.contents()[-1]
+    assert contents.crumbs(section.entries[0].path) == (section.title, section.entries[0].title)
+    assert contents.crumbs(contents.INDEX) == ("", "")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_begins_with_its_one_title(name):
+    tokens = parsed(page_text(name))
+    assert tokens[0].tag == "h1"
+    assert [token.type for token in tokens if token.tag == "h1"] == ["heading_open", "heading_close"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_level_of_headings_is_left_out(name):
+    levels = [passage.heading.level for passage in page(name).passages]
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_heading_is_no_link_already(name):
+    tokens = parsed(page_text(name))
+    headings = [after for before, after in itertools.pairwise(tokens) if before.type == "heading_open"]
+    assert not [each.content for each in headings if any(child.type == "link_open" for child in each.children)]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_there_is_no_html_in_the_markdown_but_comments(path):
+    assert [each for each in raw_html(path) if not re.fullmatch(r"<!--.*-->", each)] == []
+
+
+# --- links
+
+
+def anchors(path):
+    taken = set()
+    tokens = parsed(text_of(path))
+    pairs = itertools.pairwise(tokens)
+    return {anchor_of(pages.words_of(after), taken) for before, after in pairs if before.type == "heading_open"}
+
+
+def links(path):
+    for token in inline(path):
+        if token.type in ("link_open", "image"):
+            yield unquote(str(token.attrGet("href") or token.attrGet("src")))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_no_link_is_dead_on_a_code_host(path):
+    for link in links(path):
+        parts = urlsplit(link)
+        if parts.scheme:
+            assert (parts.scheme, bool(parts.netloc)) in (("https", True), ("http", True)), link
+            continue
+        target = (path.parent / parts.path).resolve() if parts.path else path
+        assert target.is_relative_to(ROOT), link
+        assert target.exists(), link
+        if parts.fragment:
+            assert parts.fragment in anchors(target), link
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_link_is_dead_in_the_app(name):
+    html = served(address(name))
+    ids = re.findall(r' id="([^"]*)"', html)
+    assert len(ids) == len(set(ids))
+    for link in map(unescape, re.findall(r'(?:href|src)="([^"]*)"', html)):
+        parts = urlsplit(link)
+        if parts.scheme or parts.path.startswith("/static/"):
+            continue
+        assert not parts.path or parts.path.startswith("/"), link
+        aim = html
+        if parts.path.startswith("/docs/"):
+            aim = served(parts.path)
+        if parts.fragment:
+            assert f' id="{parts.fragment}"' in aim, link
+
+
+def test_a_link_to_a_page_leads_to_the_app_and_one_to_the_source_nowhere():
+    here = "reference/commands"
+    assert led("stages.md#moves", here) == "/docs/reference/stages/#moves"
+    assert led("../index.md", here) == "/docs/"
+    assert led("#audit", here) == "#audit"
+    assert led("https://example.org/a.md", here) == "https://example.org/a.md"
+    for elsewhere in (
+        "../../../LICENSE",
+        "../../core/stages.py",
+        "nothing.md",
+        "/etc/passwd",
+        "../../../../../etc/passwd",
+    ):
+        assert led(elsewhere, here) == ""
+
+
+def test_pages_that_the_app_links_to_are_there():
+    named = [name for path in TEMPLATES.rglob("*.html") for name in re.findall(r"'docs-page' '([^']+)'", text_of(path))]
+    named += re.findall(
+        r'"((?:explanation|how-to|reference)/[a-z-]+)"', text_of(ROOT / "annotate/pages/admin/audits_and_decoys.py")
+    )
+    assert len(named) >= 4
+    assert set(SHOWN) == {"audit", "decoys"}
+    assert set(named) <= set(PAGES)
+
+
+def test_an_error_page_leads_to_the_documentation(client, db):
+    assert 'href="/docs/"' in client.get("/nothing").text
+    assert 'href="/docs/"' in text_of(TEMPLATES / "500.html")
+
+
+# --- what is served
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_there_as_markdown(name):
+    answer = get(f"/docs/{name}.md")
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer.text == page_text(name)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nothing/",
+        "nothing.md",
+        "index/",
+        "how-to/nothing/",
+        "../settings.py",
+        "%2e%2e/%2e%2e/manage.py",
+        "reference/../index.md",
+    ],
+)
+def test_nothing_else_is_served(path):
+    html = get(f"/docs/{path}", 404).text
+    assert "There is no such page in the documentation" in html
+    assert html.count('href="/docs/reference/stages/"') >= 3  # in the contents of the page, besides those at its side
+
+
+def test_the_words_of_an_address_that_is_none_are_looked_for():
+    html = get("/docs/how-to/check_kind.html", 404).text
+    assert 'value="how to check kind"' in html
+    assert '<a href="/docs/reference/commands/#check_kind">' in html
+
+
+@pytest.mark.parametrize(
+    ("folder", "section"),
+    [("how-to", "you-manage-a-task"), ("reference", "look-up"), ("explanation", "you-do-research")],
+)
+def test_a_folder_leads_to_its_part_of_the_contents(folder, section):
+    assert CLIENT.get(f"/docs/{folder}/").headers["Location"] == f"/docs/#{section}"
+    assert f' id="{section}"' in served("/docs/")
+
+
+@pytest.mark.parametrize("path", ["", "?q=audit", "glossary/", "glossary.md", "pictures/queue.png", "nothing/"])
+def test_a_page_can_only_be_read(path):
+    strict = Client(enforce_csrf_checks=True)
+    for method in (strict.post, strict.put, strict.patch, strict.delete):
+        assert method(f"/docs/{path}").status_code == 405
+
+
+@pytest.mark.parametrize("path", ["", "?q=audit", "glossary/", "glossary.md", "pictures/queue.png"])
+def test_what_a_reader_has_already_is_not_sent_again(path):
+    tag = get(f"/docs/{path}").headers["ETag"]
+    again = CLIENT.get(f"/docs/{path}", headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_skip_link_leads_past_the_contents():
+    html = served("/docs/glossary/")
+    link, contents_begin = html.index('href="#main"'), html.index('aria-label="Contents"')
+    assert link < contents_begin < html.index('<main class="leaf" id="main" tabindex="-1">')
+    assert html.count("<main") == 1
+
+
+def test_of_the_contents_the_part_with_the_page_is_open_alone():
+    def parts(path):
+        side = served(path).partition('aria-label="Contents"')[2].partition("</nav>")[0]
+        return re.findall(r"<details( open)?><summary>([^<]+)", side)
+
+    titles = [section.title for section in contents.contents() if section.title]
+    assert parts("/docs/reference/stages/") == [(" open" if each == "Look up" else "", each) for each in titles]
+    assert parts("/docs/") == [("", each) for each in titles]
+
+
+def test_every_word_of_the_glossary_is_found_by_itself():
+    terms = page("glossary").headings
+    assert len(terms) > 40
+    for term in terms:
+        assert f"/docs/glossary/#{term.anchor}" in found(term.words)[:3], term
+
+
+def test_pages_need_no_login_and_no_database():
+    # Without the fixture of the database, any statement would fail.
+    assert "Log in" in get("/docs/").text
+
+
+def test_a_page_without_its_slash_is_found():
+    assert Client().get("/docs/reference/stages").headers["Location"] == "/docs/reference/stages/"
+
+
+def test_markdown_that_comes_from_the_files_is_escaped():
+    rendered = pages._RENDERER.render(
+        parsed("# A\n\n<script>x</script> [a](javascript:alert) `<b>`\n\n```\n<i>\n```\n"),
+        pages.MARKDOWN.options,
+        {"path": "index"},
+    )
+    assert "<script>" not in rendered
+    assert "javascript:" not in re.findall(r'href="([^"]*)', rendered)
+    assert "<b>" not in rendered
+    assert "<i>" not in rendered
+
+
+def test_a_column_of_numbers_stands_at_the_right_without_a_style_that_the_policy_forbids():
+    tokens = parsed("# A\n\n| a | b |\n|---|---:|\n| c | 1 |\n")
+    rendered = pages._RENDERER.render(tokens, pages.MARKDOWN.options, {"path": "index"})
+    assert '<th class="right">b</th>' in rendered
+    assert '<td class="right">1</td>' in rendered
+    assert "style" not in rendered
+
+
+# --- search
+
+
+def found(words):
+    return [each.address for each in search.search(words).passages]
+
+
+# What people ask -> what must come first.
+ASKED = {
+    "how do I add a language": "how-to/languages/#add-a-language",
+    "what is a gold answer": "glossary/#gold-answer",
+    "gold answer": "glossary/#gold-answer",
+    "interval of precision": "explanation/measuring/#recall-precision-accuracy",
+    "lease ran out": "glossary/#lease",
+    "lease": "glossary/#lease",
+    "timeout": "glossary/#lease",
+    "upgrade": "how-to/many-users/#update",
+    "kappa": "explanation/agreement/#alpha",
+    "GDPR": "explanation/privacy-and-licences/",
+    "SSL": "how-to/many-users/#tls",
+    "HTTPS": "how-to/many-users/#tls",
+    "docker": "how-to/many-users/#with-containers",
+    "systemd": "how-to/many-users/#without-containers",
+    "contribute": "#you-develop",
+    "run the tests": "how-to/run-the-tests/",
+    "forgot password": "how-to/campaign-of-forty/#a-forgotten-password",
+    "login": "how-to/campaign-of-forty/#a-forgotten-password",
+    "check_kind": "reference/commands/#check_kind",
+    "open a task": "reference/commands/#open_task",
+    "delete a task": "reference/commands/#delete",
+    "exit status": "reference/commands/#how-a-command-ends",
+    "--audit-share": "reference/commands/#open_task-the-audit-of-that-agreement",
+    "API token": "how-to/api/#a-token",
+    "token": "how-to/api/#a-token",
+    "restore": "how-to/backup/",
+    "postgres": "how-to/postgresql/#set-it-up",
+    "Dawid and Skene": "explanation/agreement/#dawid-and-skene",
+    "keyboard shortcuts": "reference/keys/",
+    "jupyter": "how-to/notebooks/",
+    "decoy": "glossary/#decoy",
+    "stage": "glossary/#stage",
+    "add an option": "how-to/add-an-option/",
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_what_people_ask_for_comes_first(asked):
+    assert found(asked)[0] == f"/docs/{ASKED[asked]}"
+
+
+def test_a_word_that_looks_alike_is_another():
+    snippets = [each.snippet for each in search.search("lease").passages]
+    assert any("<mark>" in snippet for snippet in snippets)
+    assert not any("<mark>least" in snippet for snippet in snippets)
+
+
+def test_the_beginning_of_the_last_word_is_enough_from_four_letters_on():
+    assert "/docs/glossary/#adjudication" in found("adjudi")
+    assert found("queue adjudi")[0] == found("queue adjudication")[0]
+    assert found("adjudi xyzzy") == []
+    assert found("adj") == []
+
+
+def test_every_synonym_stands_for_words_that_the_pages_have():
+    text = " ".join(page_text(name).lower() for name in PAGES)
+    for asked, words in search.SYNONYMS.items():
+        assert all(re.search(rf"\b{word}", text) for word in words), asked
+
+
+def test_a_snippet_is_of_one_line_or_row():
+    (first, *_) = search.search("--lease-minutes reserved").passages
+    assert first.address == "/docs/reference/commands/#open_task-routing"
+    assert "--least-level" not in first.snippet
+    assert re.sub(r"</?mark>", "", first.snippet).startswith(
+        "--lease-minutes N whole number, 1 to 1440 · default 10 · How many minutes a unit stays reserved"
+    )
+    for each in search.search("task people label").passages:
+        shown = re.sub(r"</?mark>", "", each.snippet)
+        assert len(unescape(shown)) <= search.SNIPPET + len("… " + " …")
+
+
+def test_what_is_asked_beyond_the_longest_is_left_out():
+    assert search.search("a" * search.LONGEST + " audit").number == 0
+    assert f'value="{"a" * search.LONGEST}"' in get(f"/docs/?q={'a' * 300}").text
+
+
+def test_it_is_said_how_many_there_are():
+    few, many = search.search("systemd"), search.search("task")
+    assert few.number == len(few.passages) == 1
+    assert many.number > len(many.passages) == search.MOST
+    assert "1 passage." in get("/docs/?q=systemd").text
+    assert f"The best {search.MOST} of {many.number} passages." in get("/docs/?q=task").text
+
+
+@pytest.mark.parametrize("name", sorted({*PAGES} - {contents.INDEX}))
+def test_a_page_is_found_by_its_title(name):
+    assert address(name) in found(page(name).title)
+
+
+def test_a_command_is_found_first_by_its_name():
+    assert found("check_kind")[0] == "/docs/reference/commands/#check_kind"
+
+
+def test_an_option_is_found_however_it_is_written():
+    for words in ("--audit-share", "audit_share", "audit share", "AUDIT shar"):
+        assert "/docs/reference/commands/#open_task-the-audit-of-that-agreement" in found(words), words
+
+
+def test_where_no_passage_has_all_words_those_with_some_are_found():
+    assert found("rerouted xyzzy") == found("rerouted")
+    assert found("rerouted")
+    assert found("xyzzy") == []
+
+
+def test_what_is_found_is_marked_and_escaped():
+    snippets = [each.snippet for each in search.search("adjudicator").passages]
+    assert any("<mark>adjudicator</mark>" in snippet for snippet in snippets)
+    assert not any(re.search(r"<(?!/?mark>)", snippet) for snippet in snippets)
+
+
+def test_the_page_of_search_says_what_was_asked_and_no_more():
+    html = get("/docs/?q=%22%3E%3Cxyzzy%3E").text
+    assert "<xyzzy>" not in html
+    assert "Search for “&quot;&gt;&lt;xyzzy&gt;”" in html
+    assert "Nothing was found." in html
+    assert "<h2>Contents</h2>" in html
+    assert "Write a word or several" in get("/docs/?q=").text
+    html = get("/docs/?q=stage").text
+    assert '<a href="/docs/reference/stages/">' in html
+
+
+@given(st.text(max_size=60))
+def test_nothing_that_is_asked_is_an_error(words):
+    for each in search.search(words).passages:
+        assert each.address.startswith("/docs/")
+
+
+def test_a_search_in_several_threads_at_once_finds_the_same():
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(found, ["audit"] * 50))
+    assert answers == [found("audit")] * 50
+
+
+# --- the picture of the stages
+
+
+def test_the_picture_has_every_stage_and_every_arrow_with_its_events():
+    assert set(PLACES) == set(stages.STAGES)
+    assert set(ROUTES) == set(stages.arrows())
+    picture = stages_picture()
+    for events in stages.arrows().values():
+        assert all(f">{event}</text>" in picture for event in events)
+    assert picture in page("reference/stages").html
+
+
+def test_the_list_in_place_of_the_picture_has_every_arrow_with_its_events():
+    said = list_of_moves()
+    assert said in page("reference/stages").html
+    told = {
+        (start, end, events)
+        for start, ends in re.findall(r"<dt>(.*?)</dt>((?:<dd>.*?</dd>)+)", said)
+        for end, events in re.findall(r"<dd>(.*?)<small>(.*?)</small></dd>", ends)
+    }
+    assert told == {(start, end, ", ".join(events)) for (start, end), events in stages.arrows().items()}
+
+
+def test_the_diagram_for_code_hosts_is_no_text_in_the_app():
+    html = page("reference/stages").html
+    assert "stateDiagram" not in html
+    assert "stateDiagram" in page_text("reference/stages")

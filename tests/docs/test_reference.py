@@ -1,0 +1,303 @@
+"""The reference says all that the code has, and nothing else; every command that is shown anywhere can be run."""
+
+import ast
+import re
+import shlex
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command, get_commands, load_command_class
+from django.core.management.base import BaseCommand
+from django.test import Client
+from django.urls import URLResolver
+from knox.models import AuthToken
+
+from annotate.actions.action import ActionError
+from annotate.actions.commands import ActionCommand
+from annotate.core import refusals, stages
+from annotate.goldsets.columns import COLUMNS, JUDGMENT, LEFT_OUT, TRANSITION, VOTE
+from annotate.kinds.files import BLOCK_KEYS, KEYS, KEYS_WITH_BASE
+from annotate.kinds.kind import STYLES
+from annotate.kinds.parts import ANSWER_KEYS
+from annotate.management.reference import PARTS, PLACE, schema, written
+from annotate.models import Annotator
+from annotate.pages import api
+from annotate.pages.errors import OTHER_CODES
+from annotate.program import COMMANDS
+from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, cells, inline, names, page_text, sections, text_of
+
+# --- what is generated
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_generated_is_as_the_code_has_it(page):
+    text = page_text(page)
+    assert written(text) == text, "The code has changed since: run `assay django write_docs` (manage.py write_docs)."
+
+
+def test_every_part_stands_somewhere():
+    placed = {place["name"] for page in PAGES for place in PLACE.finditer(page_text(page))}
+    assert placed == set(PARTS)
+
+
+def test_a_change_of_the_code_is_written_where_its_place_is(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- generated: moves -->\nold\n<!-- end of generated -->\nafter\n", encoding="utf-8")
+    monkeypatch.setattr("annotate.management.commands.write_docs.DOCS", tmp_path)
+    call_command("write_docs")
+    assert capsys.readouterr().out == "Written anew: page.md.\n"
+    begin, end = "<!-- generated: moves -->", "<!-- end of generated -->"
+    assert text_of(page) == f"before\n{begin}\n{PARTS['moves']()}\n{end}\nafter\n"
+    call_command("write_docs")
+    assert capsys.readouterr().out == "All is as it should be.\n"
+
+
+BEGIN, END = "<!-- generated: moves -->\n", "<!-- end of generated -->\n"
+BROKEN = r"page\.md has a place that is not whole: a place begins with <!-- generated: NAME -->"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (BEGIN.replace("moves", "nothing") + END, r"page\.md has a place for 'nothing', and no such part is generated"),
+        (f"{BEGIN}old\n", BROKEN),
+        (f"{BEGIN}old\n{BEGIN}old\n{END}", BROKEN),
+        (f"{BEGIN}old\n{END}{END}", BROKEN),
+        (f"{BEGIN.replace('moves', 'no such')}old\n{END}", BROKEN),
+    ],
+)
+def test_a_place_that_cannot_be_filled_is_refused_and_the_page_stays(tmp_path, monkeypatch, content, sentence):
+    page = tmp_path / "page.md"
+    page.write_text(content, encoding="utf-8")
+    monkeypatch.setattr("annotate.management.commands.write_docs.DOCS", tmp_path)
+    with pytest.raises(CommandError, match=sentence):
+        call_command("write_docs")
+    assert text_of(page) == content
+
+
+# --- what the code has
+
+
+def ours():
+    return {name: app for name, app in get_commands().items() if app in ("annotate", "corpora")}
+
+
+def parser_of(name):
+    return load_command_class(get_commands()[name], name).create_parser("assay", name)
+
+
+def taken_by(name):
+    """The spellings of all that a command takes, as its parser has them."""
+    common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
+    for action in parser_of(name)._actions:
+        if (action.dest, type(action)) not in common:
+            yield from action.option_strings or [action.dest.upper()]
+
+
+def test_the_reference_has_every_command_and_lists_them_in_the_order_of_the_work():
+    text = page_text("reference/commands")
+    told = [name for name in sections(text) if name in ours()]
+    assert set(told) == set(ours())
+    assert re.findall(r"^- \[(\w+)\]\(#\1\): .+\.$", text, re.MULTILINE) == told
+    assert re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(ours()))
+def test_the_reference_has_every_option_and_no_other(name):
+    told = re.findall(r"^- `([^ `]+)[^`]*`(?: \*.+\*)?\\\n  [^a-z].*[^.][.?]$", options_of(name), re.MULTILINE)
+    assert sorted(told) == sorted(taken_by(name))
+
+
+def test_an_option_says_its_value_its_bounds_and_its_default_once():
+    kinds = "verify, ad_relevance, qa_match, web_ranking, a kind of your own: 1"
+    assert f"- `--rounds N` *whole number, 1 to 99 · default 2; {kinds}*\\\n" in options_of("open_task")
+    assert "- `--design` *one of `uniform`, `recall`," in options_of("open_task")
+    assert "- `--port N` *default 8000*\\\n  The port to serve at.\n" in options_of("serve")
+    assert "- `--json`\\\n" in options_of("status")
+    assert "(default " not in page_text("reference/commands")
+
+
+def options_of(name):
+    return sections(page_text("reference/commands"))[name]
+
+
+def test_the_reference_has_every_stage_and_move():
+    text = page_text("reference/stages")
+    drawn, moved = text.split("## Moves")
+    assert cells(drawn) == list(stages.STAGES)
+    rows = zip(*(cells(moved, column) for column in range(4)), strict=True)
+    assert list(rows) == list(stages.MOVES)
+
+
+def raised():
+    return {kind.code for kind in vars(refusals).values() if isinstance(kind, type)} - {refusals.Refusal.code}
+
+
+def test_the_reference_has_every_code_of_refusal_with_what_to_do():
+    told = sections(page_text("reference/refusals"))
+    assert set(told) == raised() | set(OTHER_CODES)
+    assert all(re.search(r"^What to do: .+ \(HTTP \d{3}\)$", text, re.MULTILINE) for text in told.values())
+
+
+def test_a_program_is_told_each_of_the_other_codes(db, monkeypatch):
+    ann = Annotator.objects.create(user=User.objects.create_user("ann")).user
+    token = {"Authorization": f"Token {AuthToken.objects.create(ann)[1]}"}
+    tasks, undo = "/api/v1/tasks/", "/api/v1/tasks/july/undo/"
+    json = {"content_type": "application/json"}
+    session = Client(enforce_csrf_checks=True)
+    session.force_login(ann)
+    with monkeypatch.context() as broken:
+        broken.setattr("annotate.pages.api.check_right", lambda user, right: 1 / 0)
+        failed = Client(raise_request_exception=False).get(tasks, headers=token)
+    answers = [
+        Client().post("/api/v1/leases/1/judge/", "{", headers=token, **json),
+        Client().get(tasks, headers={"Authorization": "Token nothing"}),
+        Client().get(tasks),
+        session.post(undo, **json),
+        Client().delete(tasks, headers=token),
+        Client().post("/api/v1/leases/1/judge/", "label=de", content_type="text/plain", headers=token),
+        failed,
+    ]
+    assert {answer.json()["code"]: answer.status_code for answer in answers} == {
+        code: status for code, (status, _, _) in OTHER_CODES.items()
+    }
+
+
+def read_from_the_environment():
+    """The names by which the settings ask for variables, wherever in deploy/ they do."""
+    for path in (ROOT / "deploy").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+                asked, name = ast.unparse(node.func), node.args[0].value
+                if asked in ("os.environ.get", "flag"):
+                    yield name
+                elif asked == "installation_key":
+                    yield f"ASSAY_{name}"
+    yield from re.findall(r"\$\{([A-Z_]+)", text_of(ROOT / "deploy" / "compose.yaml"))
+
+
+def test_the_reference_has_every_setting():
+    text = page_text("reference/settings")
+    read = set(read_from_the_environment())
+    assert len(read) > 8
+    assert set(cells(text)) <= read
+    assert {name for name in read if not re.search(rf"\b{name}\b", text)} == set()
+
+
+def test_the_reference_has_every_column_of_a_gold_set():
+    told = page_text("reference/columns")
+    columns, nested = told.split("<!-- generated: nested_columns -->")
+    assert cells(columns)[-len(COLUMNS) :] == list(COLUMNS)
+    assert all(f"`{name}`" in told for name in LEFT_OUT)
+    for struct in (JUDGMENT, TRANSITION, VOTE):
+        assert all(f"`{field.name}`" in nested for field in struct)
+
+
+def test_the_reference_has_every_key_of_a_kinds_file():
+    text = page_text("how-to/own-kind")
+    assert {*KEYS, *KEYS_WITH_BASE, *ANSWER_KEYS, *STYLES} <= set(cells(text))
+    assert all(f"`{key}`" in text for key in BLOCK_KEYS)
+
+
+def addresses(patterns):
+    """Each as it is written, with those of modules that are included."""
+    for each in patterns:
+        inside = addresses(each.url_patterns) if isinstance(each, URLResolver) else [""]
+        yield from (f"{each.pattern}{rest}" for rest in inside)
+
+
+def test_the_reference_has_every_address_of_the_api_with_what_is_sent_and_got():
+    text = page_text("reference/api")
+    told = {request.partition(" ")[2] for request in cells(text) if request.startswith(("GET ", "POST "))}
+    hidden = {"", "schema/"}
+    routes = {re.sub(r"<\w+:(\w+)>", r"{\1}", route) for route in addresses(api.urlpatterns)}
+    assert hidden < routes
+    assert told == {f"/api/v1/{route}" for route in routes - hidden}
+    assert all(f"`/api/v1/{route}`" in text for route in hidden)
+    tables = sections(text, level=3)
+    for name, each in schema()["components"]["schemas"].items():
+        if "properties" in each:
+            assert cells(tables[name]) == list(each["properties"])
+
+
+def test_the_reference_has_every_key_of_the_pages():
+    templates = "".join(text_of(path) for path in (ROOT / "annotate" / "templates").rglob("*.html"))
+    script = text_of(ROOT / "annotate" / "static" / "annotate" / "queue.js")
+    pressed = {*re.findall(r'data-key="(\w+)"', templates), *re.findall(r'event\.code === "(\w+)"', script)}
+    shown = {code.removeprefix("Key") for code in pressed if not code.startswith("Digit")}
+    told = {code for key in cells(page_text("reference/keys")) for code in key.split(" to ")}
+    assert {"Q", "Z", "Space", "Enter", "Escape"} <= shown
+    assert shown <= told
+
+
+# --- commands that are shown
+
+
+def shell_lines(path):
+    """Lines of the fences for a shell that call `assay`, continued lines joined and what is piped on left out."""
+    for fence in re.findall(r"^ *```(?:sh|bash|console)[^\n]*\n(.*?)^ *```", text_of(path), re.DOTALL | re.MULTILINE):
+        fence = re.sub(r"<<'?(\w+)'?[^\n]*\n.*?^\1$", "", fence, flags=re.DOTALL | re.MULTILINE)
+        lines = re.sub(r"\\\n\s*", " ", fence).splitlines()
+        for line in lines:
+            yield from re.findall(r"(?:^\s*\$?\s*|\$\(|&& )(assay .*?)(?:\)|\s[|>&;]|$)", line)
+
+
+SHOWN = [(path, line) for path in DOCUMENTS for line in shell_lines(path)]
+
+
+def parse(line):
+    """Take a command line apart as it would be; CommandError and ActionError for what would be refused."""
+    name, *rest = shlex.split(line, comments=True)[1:]
+    if name == "django":
+        name, *rest = rest
+    if name in ("--help", "help", "--version", "version") or "--help" in rest:
+        return
+    if name not in get_commands():
+        raise CommandError(f"no command {name}")
+    command = load_command_class(get_commands()[name], name)
+    parser = command.create_parser("assay", name)
+    given = vars(parser.parse_args(rest))
+    if isinstance(command, ActionCommand):
+        command.action.read({option.name: given[option.name] for option in command.action.options})
+
+
+def test_commands_are_shown_at_all():
+    assert len(SHOWN) > 10
+
+
+@pytest.mark.parametrize(("path", "line"), SHOWN, ids=[line for _, line in SHOWN])
+def test_every_command_line_that_is_shown_can_be_run(path, line):
+    try:
+        parse(line)
+    except (CommandError, ActionError, ValueError) as error:
+        pytest.fail(f"{path.relative_to(ROOT)}: {line}: {error}")
+
+
+@pytest.mark.parametrize("line", ["assay open_tsak july", "assay audit --cntest t", "assay prelabel c --k 0"])
+def test_a_command_line_that_cannot_be_run_would_be_found(line):
+    with pytest.raises((CommandError, ActionError)):
+        parse(line)
+
+
+# What a page has its reader add, as an example: page, command.
+INVENTED = {("add-an-option.md", 'assay audit TASK --languages "de fr"')}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_every_command_and_option_that_is_named_exists(path):
+    every = {spelled for name in get_commands() if name in ours() for spelled in taken_by(name)} | {
+        "--help",
+        "--traceback",
+    }
+    for token in inline(path):
+        if token.type != "code_inline" or (path.name, token.content) in INVENTED:
+            continue
+        words = token.content.split()
+        name = words[1] if words[0] == "assay" and len(words) > 1 else words[0]
+        if words[0] == "assay" != name and name.islower() and name.isidentifier():
+            assert name in (*get_commands(), "django", "help", "version"), token.content
+        options = {word.split("=")[0] for word in words if re.match(r"--[a-z]", word)}
+        if name in ours():
+            assert options <= {*taken_by(name), "--help"}, token.content
+        elif words[0].startswith("--"):
+            assert options <= every, token.content

@@ -1,0 +1,122 @@
+"""One small installation for all rows of a module, and how a row of its table is run.
+
+    ("import_corpus new FILE.csv --licence CC0-1.0", b"", 1, "is empty")
+
+is a command, what FILE.csv holds (bytes, or a function that makes it), the exit status, and what is said: a pattern.
+"""
+
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.conf import settings as django_settings
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.test import override_settings
+
+from annotate import endings
+from corpora.models import Corpus
+from tests.annotate.corpus import NAME, prelabelled  # noqa: F401 - fixture
+
+FIXTURES = django_settings.BASE_DIR / "fixtures"
+# What a command that was refused may leave: a list of why, and empty or locked files.
+MAY_BE_LEFT = re.compile(r"rejects|(^|/)(lock|[^/]*\.writers|tmp/.*)$")
+
+
+@pytest.fixture(scope="module")
+def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  # noqa: F811 - fixture
+    """The folder of an installation with tasks of three kinds, a person, and gold sets, unfinished and imported."""
+    folder = tmp_path_factory.mktemp("world")
+    shutil.copytree(prelabelled, folder / "var")
+    hasher = "django.contrib.auth.hashers.MD5PasswordHasher"
+    with (
+        django_db_blocker.unblock(),
+        override_settings(DATA_DIR=folder / "var", PASSWORD_HASHERS=[hasher]),
+        transaction.atomic(),
+    ):
+        Corpus.objects.create(name=NAME)
+        people = folder / "people.csv"
+        people.write_text("username,name,languages,adjudicates\nanna,Anna,de:5 en:4,no\nada,Ada,,yes\n")
+        call_command("add_annotators", people)
+        common = {"corpus": NAME, "seed": "1"}
+        call_command("open_task", "posts", size=60, audit_least=2, audit_limit=1.0, **common)
+        call_command("open_task", "ver", design="precision", predictor="majority", languages=["de"], size=5, **common)
+        ads = sorted(map(str, (FIXTURES / "records").glob("ad_relevance.en.jsonl")))
+        call_command("import_corpus", "ads", *ads, fields="query title description", licence="CC0-1.0")
+        call_command("open_task", "ads", corpus="ads", seed="1", kind="ad_relevance", gold_share=0, test_items=0)
+        crowd = folder / "crowd.tsv"
+        lines = (FIXTURES / "crowd" / "cf_amt.labels.tsv").read_text().splitlines(keepends=True)
+        crowd.write_text("".join(lines[:200]))
+        call_command("import_judgments", "crowd", crowd)
+        call_command("export_gold", "posts", out=folder / "unfinished")
+        published = FIXTURES / "twitter_langid" / "uniformly_sampled.tsv"
+        call_command("import_gold", published, out=folder / "published", design="uniform", name="published")
+        yield folder
+        transaction.set_rollback(True)
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    said: str
+    changed: list[str]
+
+
+@pytest.fixture
+def ended(world, data_dir, tmp_path, monkeypatch, capsys, db):
+    """ended(command, content) runs it in a copy of the world; what it did to the database is taken back afterwards."""
+    shutil.copytree(world / "var", data_dir, dirs_exist_ok=True)
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("unfinished", "published"):
+        shutil.copytree(world / name, here / name)
+    monkeypatch.chdir(here)
+
+    def run(command, content=None):
+        words = shlex.split(command)
+        for word in {found[0] for word in words if (found := re.search(r"FILE\.[\w.]+", word))}:
+            content(Path(word)) if callable(content) else Path(word).write_bytes(content)
+        before = state(data_dir, here)
+        capsys.readouterr()
+        try:
+            status = endings.run(partial(call_command, *words))
+        except SystemExit as exit:
+            status = exit.code
+        after = state(data_dir, here)
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        return Ended(status, "".join(capsys.readouterr()), changed)
+
+    return run
+
+
+def state(*folders):
+    """Everything that a command could leave half-done: each file, and each row of each table."""
+    found = {}
+    for folder in folders:
+        for path in folder.rglob("*"):
+            name = str(path.relative_to(folder.parent))
+            if path.is_file() and path.stat().st_size < 1 << 24 and not MAY_BE_LEFT.search(name):
+                found[name] = sha256(path.read_bytes()).hexdigest() if not path.is_symlink() else os.readlink(path)
+    with connection.cursor() as cursor:
+        for model in apps.get_models():
+            cursor.execute(f"SELECT * FROM {model._meta.db_table}")
+            found[model._meta.label] = hash(tuple(cursor.fetchall()))
+    return found
+
+
+def check(ended, row):
+    """A row of a table holds: the status, the sentence, no traceback, and nothing left where it was refused."""
+    command, content, status, said = row
+    result = ended(command, content)
+    assert "Traceback" not in result.said
+    assert (result.status, bool(re.search(said, result.said))) == (status, True), result
+    if status:
+        assert result.changed == []
+    assert not [name for name in result.changed if re.search(r"draft|staging|/\.|\.new$", name)]

@@ -1,0 +1,213 @@
+"""import_corpus, prelabel, import_predictions."""
+
+import gzip
+import json
+import os
+
+import zstandard
+
+from tests.annotate.corpus import POSTS
+
+CSV = "id,text\n" + "".join(f"{n},{'Grüße' if n % 2 else 'Hallo'} aus dem Ort mit der Nummer {n}.\n" for n in range(40))
+RUSSIAN = "id,text\n" + "".join(f"{n},Сегодня мы долго гуляли в парке {n}.\n" for n in range(40))
+JSONL = "".join(
+    json.dumps({"id": n, "text": f"„Text“ – mit der Nummer {n}."}, ensure_ascii=False) + "\n" for n in range(40)
+)
+GOOD = JSONL.encode()
+
+
+def corpus(file, *options):
+    return " ".join([f"import_corpus new FILE.{file} --licence CC0-1.0", *options])
+
+
+def with_id(written):
+    """A line of JSON with this id, as it is written."""
+    return f'{{"id": {written}, "text": "Guten Morgen zusammen."}}\n'.encode()
+
+
+def long_line(path):
+    """200 MB without a break, of which the disk holds next to nothing."""
+    with path.open("wb") as file:
+        file.write(b'{"id": 1, "text": "' + b"a" * 5000)
+        file.truncate(200_000_000)
+        file.seek(0, os.SEEK_END)
+        file.write(b'"}\n' + GOOD)
+
+
+def unreadable(path):
+    path.symlink_to("/proc/self/mem")
+
+
+IMPORT_CORPUS = [
+    # encodings
+    (corpus("csv"), CSV.encode("utf-16"), 1, "looks like UTF-16.*iconv"),
+    (corpus("csv"), CSV.encode("utf-16-le"), 1, "looks like UTF-16"),
+    (corpus("tsv"), CSV.replace(",", "\t").encode("utf-16-be"), 1, "looks like UTF-16"),
+    (corpus("jsonl"), JSONL.encode("utf-16"), 1, "looks like UTF-16"),
+    (corpus("jsonl.gz"), gzip.compress(JSONL.encode("utf-16-le")), 1, "looks like UTF-16"),
+    (corpus("csv"), CSV.encode("latin-1"), 3, "20 of its 40 rows.*line 3.*not UTF-8.*seems to be ISO-8859-1.*iconv"),
+    (corpus("csv.gz"), gzip.compress(CSV.encode("latin-1")), 3, "seems to be ISO-8859-1"),
+    (corpus("jsonl"), JSONL.encode("cp1252"), 3, "40 rows were rejected.*seems to be WINDOWS-1252"),
+    (corpus("csv"), RUSSIAN.encode("cp1251"), 3, "encoding of another script"),
+    # one row in twenty, and one more
+    (corpus("jsonl"), GOOD.replace(b'"id": 1,', b'"id": ,').replace(b'"id": 2,', b'"id": ,'), 0, "2 rows rejected"),
+    (corpus("jsonl"), GOOD + b"x\n" * 3, 3, "3 of its 43 rows were rejected"),
+    (
+        corpus("csv", "--max-rejects 100%"),
+        CSV.encode("latin-1"),
+        0,
+        "20 accepted, 0 duplicates, 20 rejected, listed in",
+    ),
+    (corpus("csv"), ("\ufeff" + CSV).encode(), 0, "40 accepted"),
+    (corpus("jsonl"), ("\ufeff" + JSONL).encode(), 0, "40 accepted"),
+    (corpus("csv"), CSV.replace("\n", "\r\n").encode(), 0, "40 accepted"),
+    (corpus("jsonl"), GOOD + b'{"id": "x", "text": "Gr\xfc\xdfe"}\n', 0, "40 accepted, 0 duplicates, 1 rejected"),
+    # packed, cut, empty
+    (corpus("jsonl.gz"), gzip.compress(GOOD * 99)[:-30], 1, "cut off or damaged"),
+    (corpus("jsonl.zst"), zstandard.compress(GOOD * 99)[:-30], 1, "cut off or damaged"),
+    (corpus("jsonl.gz"), GOOD, 1, "named as gzip but does not begin as gzip"),
+    (corpus("jsonl.gz"), gzip.compress(b""), 1, "holds no rows"),
+    (corpus("jsonl"), gzip.compress(GOOD), 0, "40 accepted"),
+    (corpus("csv"), b"", 1, "is empty"),
+    (corpus("jsonl"), b"\n\n  \n", 1, "holds no rows"),
+    (corpus("csv"), b"id,text\n", 1, "holds no rows"),
+    (corpus("csv"), b"\n", 1, "has no columns id, text"),
+    (corpus("parquet"), b"PAR1" + b"x" * 100, 1, "cannot be read as parquet"),
+    (corpus("parquet"), CSV.encode(), 1, "cannot be read as parquet"),
+    # lines
+    (corpus("jsonl"), long_line, 0, "40 accepted, 0 duplicates, 1 rejected"),
+    (corpus("csv"), b'id,text\n1,"two\nlines"\n', 0, "1 accepted"),
+    (corpus("csv"), CSV.encode() + b'x,"never closed\n', 0, "40 accepted, 0 duplicates, 1 rejected"),
+    (corpus("csv"), b'id,text\nx,"never closed\n', 3, "A quote is opened in this row and not closed"),
+    (corpus("csv"), b"id,text\n1,a,b\n", 3, "3 fields where the header has 2"),
+    (corpus("csv"), b"id;text\n1;a\n", 1, "semicolons between its columns"),
+    (corpus("csv"), b"id,text,text\n1,a,b\n", 1, "has the column text twice"),
+    (corpus("csv"), b"text,key\n1,a\n", 1, "has no column id; its columns are: text, key"),
+    (corpus("tsv"), b"text\tid\nGuten Morgen.\t1\n", 0, "1 accepted"),
+    (corpus("jsonl"), b"[" * 100_000 + b"\n", 3, "not JSON"),
+    (corpus("jsonl"), b'{"id": 1, "text"\n', 3, "not JSON"),
+    (corpus("jsonl"), b'["id", "text"]\n', 3, "not a JSON object"),
+    (corpus("jsonl"), b'{"id": 1, "id": 2, "text": "a"}\n', 3, "has the key 'id' twice"),
+    (corpus("jsonl"), b'{"id": 1, "text": "a", "more": {"x": 1, "x": 2}}\n', 3, "has the key 'x' twice"),
+    (corpus("jsonl"), b'{"id": 1, "text": NaN}\n', 3, "text is a number"),
+    (corpus("jsonl"), b'{"id": 1, "text": "a", "posted_at": Infinity}\n', 3, "time 'inf' cannot be read"),
+    (corpus("jsonl"), b'{"id": 1, "text": "\\ud800"}\n', 3, "half of a surrogate pair"),
+    (corpus("jsonl"), b'{"id": 1, "text": "\\u0000"}\n', 3, "NUL"),
+    (corpus("jsonl"), b'{"id": 1, "text": "a", "url": "javascript:alert(1)"}\n', 3, "not a web address"),
+    # ids
+    (corpus("jsonl"), with_id('"1e3"'), 3, "1e3 is a number that another program has rewritten"),
+    (corpus("jsonl"), with_id('"1.0"'), 3, "1.0 is a number that another program has rewritten"),
+    (corpus("csv"), b"id,text\n4.84891E+17,Hallo zusammen\n", 3, "rewritten; save ids as text"),
+    (corpus("csv"), b"id,text\nNaN,Hallo zusammen\n", 3, "is NaN, which another program writes"),
+    (corpus("jsonl"), with_id("NaN"), 3, "id is a number; it must be a string or an integer"),
+    (corpus("jsonl"), with_id("1.5"), 3, "id is a number"),
+    (corpus("jsonl"), with_id("null"), 3, "id is missing"),
+    (corpus("jsonl"), with_id("true"), 3, "id is true or false"),
+    (corpus("jsonl"), with_id("[1]"), 3, "id is a list"),
+    (corpus("jsonl"), with_id('" "'), 3, "id is empty"),
+    (corpus("jsonl"), with_id(f'"{"x" * 201}"'), 3, "id has 201 characters"),
+    (corpus("jsonl"), with_id('"a\\tb"'), 3, "cannot be seen"),
+    (corpus("jsonl"), with_id("9" * 5000), 3, "not JSON"),
+    (corpus("jsonl"), with_id('"../../etc/passwd"'), 0, "1 accepted"),
+    (corpus("jsonl"), with_id('"Ünïcödé-🙂"'.encode().decode()), 0, "1 accepted"),
+    (corpus("jsonl"), GOOD + with_id("1"), 0, "40 accepted, 0 duplicates, 1 rejected"),
+    # what is no file
+    (corpus("csv"), lambda path: path.mkdir(), 1, "is a directory"),
+    (corpus("csv"), lambda path: os.mkfifo(path), 1, "not an ordinary file"),
+    (corpus("csv"), lambda path: path.symlink_to(path), 1, "does not exist|cannot be read"),
+    (corpus("csv"), unreadable, 1, "cannot be read: Input/output error"),
+    ("import_corpus new nowhere.csv --licence CC0-1.0", None, 1, "nowhere.csv does not exist"),
+    (corpus("posts"), GOOD, 1, "does not tell its format"),
+    # names
+    ("import_corpus ../evil FILE.jsonl --licence CC0-1.0", GOOD, 1, "'../evil' cannot be a corpus's name"),
+    ("import_corpus /etc FILE.jsonl --licence CC0-1.0", GOOD, 1, "cannot be a corpus's name"),
+    ("import_corpus größe FILE.jsonl --licence CC0-1.0", GOOD, 1, "cannot be a corpus's name"),
+    ("import_corpus '' FILE.jsonl --licence CC0-1.0", GOOD, 1, "cannot be a corpus's name"),
+    (f"import_corpus {'x' * 65} FILE.jsonl --licence CC0-1.0", GOOD, 1, "1 to 64 letters"),
+    # options
+    ("import_corpus", None, 2, "Something is missing: CORPUS, FILE"),
+    ("import_corpus new FILE.jsonl", GOOD, 2, "Something is missing: --licence"),
+    (corpus("jsonl", "--nothing"), GOOD, 2, "does not know: --nothing"),
+    (corpus("jsonl", "--source"), GOOD, 2, "--source needs a value"),
+    (corpus("jsonl", "--text-may-leave --text-stays"), GOOD, 2, "exclude each other"),
+    (corpus("jsonl", "--l CC0-1.0"), GOOD, 2, "may mean any of"),
+    (corpus("jsonl", "--max-rejects 2"), GOOD, 1, "--max-rejects is 2; it must be 0 to 1"),
+    (corpus("jsonl", "--max-rejects=-1%"), GOOD, 1, "--max-rejects is -0.01"),
+    (corpus("jsonl", "--max-rejects nan"), GOOD, 1, "--max-rejects"),
+    (corpus("jsonl", "--longest-line 0"), GOOD, 1, "--longest-line is 0; it must be 1 or more"),
+    (corpus("jsonl", "--longest-line 1e9"), GOOD, 1, "'1e9' is not a whole number"),
+    (corpus("jsonl", f"--longest-line {'9' * 400}"), GOOD, 1, "--longest-line"),
+    (corpus("jsonl", "--longest-line 99999999999999999999"), GOOD, 1, "--longest-line"),
+    (corpus("jsonl", "--format xml"), GOOD, 1, "--format is 'xml'; it is one of"),
+    (corpus("jsonl", "--format parquet"), GOOD, 1, "cannot be read as parquet"),
+    (corpus("jsonl", "--column text"), GOOD, 1, "write FIELD=COLUMN"),
+    (corpus("csv", "--column id tweet"), CSV.encode(), 2, "--column takes FIELD=COLUMN in one word, such as id=tweet"),
+    (corpus("csv", "--colum id=tweet"), CSV.encode(), 1, "has no column tweet"),
+    (corpus("csv", "--columns id=tweet"), CSV.encode(), 2, r"Did you mean --column by --columns\?"),
+    (
+        corpus("csv").replace("licence", "license"),
+        CSV.encode(),
+        2,
+        r"--licence\. Did you mean --licence by --license\?",
+    ),
+    # without a header
+    (corpus("csv"), CSV.encode().split(b"\n", 1)[1], 1, "seems to be a row already.* such as id,text; with --column"),
+    (corpus("tsv"), b"7300000000000\tx\ten\n", 1, "names them, such as id<tab>text<tab>column3"),
+    (corpus("xlsx"), b"PK\x03\x04", 1, "is a spreadsheet; save it as CSV"),
+    (corpus("csv", "--column text=body"), CSV.encode(), 1, "has no column body"),
+    (corpus("jsonl", "--fields id"), GOOD, 1, "No field can be called id"),
+    (corpus("jsonl", "--language de"), GOOD, 1, "language is declared for records alone"),
+    (corpus("jsonl", "--languages nowhere.toml"), GOOD, 1, "nowhere.toml cannot be read"),
+    ("import_corpus new FILE.jsonl --licence proprietary", GOOD, 1, "Answer with --text-may-leave or --text-stays"),
+    ("import_corpus demo FILE.jsonl --licence CC0-1.0", GOOD, 1, "import the files into another corpus"),
+]
+PRELABEL = [
+    ("prelabel", None, 2, "Something is missing: CORPUS"),
+    ("prelabel none", None, 1, "no corpus 'none'"),
+    ("prelabel ../demo", None, 1, "cannot be a corpus's name"),
+    ("prelabel ads", None, 1, "holds records"),
+    ("prelabel demo --k 0", None, 1, "--k is 0"),
+    ("prelabel demo --k=-1", None, 1, "--k is -1"),
+    ("prelabel demo --k 2", None, 1, "votes with k = 3, not 2.*--again"),
+    ("prelabel demo --processes 0", None, 1, "--processes is 0"),
+    ("prelabel demo --processes many", None, 1, "'many' is not a whole number"),
+    ("prelabel demo --again=yes", None, 2, "--again takes no value"),
+]
+IDS = [json.loads(line)["id"] for line in POSTS.read_text(encoding="utf-8").splitlines()]
+
+
+def predicted(label, *more):
+    return "".join(f"{key}\t{label}\n" for key in IDS).encode() + b"".join(more)
+
+
+def predictions(*options):
+    return " ".join(["import_predictions demo FILE.tsv --name mine --version 1", *options])
+
+
+IMPORT_PREDICTIONS = [
+    (predictions(), predicted("__label__en"), 0, "understood without --map: __label__en as en"),
+    (predictions(), predicted("en-US"), 0, "understood without --map: en-US as en"),
+    (predictions(), predicted("zh_CN"), 0, "zh_CN as zh-CN"),
+    (predictions(), predicted("__label__zh"), 1, "'zh' stands for zh-CN, zh-TW.*--map zh=zh-CN,zh-TW"),
+    (predictions("--map zh=zh-CN,zh-TW"), predicted("__label__zh"), 0, "1,525 posts"),
+    (predictions(), predicted("english"), 1, "labels that are not known here.*--map"),
+    (predictions(), predicted("en", b"more\ten\n"), 0, "has no such posts: 1 id: more"),
+    (predictions(), predicted("en", f"{IDS[0]}\tde\n".encode()), 1, "repeats 1 id"),
+    (predictions(), predicted("en", b"1e3\ten\n"), 1, "1e3 is a number that another program has rewritten"),
+    (predictions(), predicted("en\tnan"), 1, "score 'nan' is not a number"),
+    (predictions(), predicted("en\tviel"), 1, "score 'viel' is not a number"),
+    (predictions(), f"{IDS[0]}\ten\n".encode(), 1, "lacks 1,524 posts"),
+    (predictions(), "".join(f"en\t{key}\n" for key in IDS).encode(), 1, "columns seem to be swapped"),
+    (predictions(), predicted("en").decode().encode("utf-16"), 1, "looks like UTF-16"),
+    (predictions(), predicted("Bokmål").decode().encode("latin-1"), 1, "line 1: The row is not UTF-8"),
+    (predictions(), b"", 1, "is empty"),
+    (predictions(), lambda path: os.mkfifo(path), 1, "not an ordinary file"),
+    (predictions("--map en"), predicted("en"), 1, "write LABEL=LABEL"),
+    (predictions("--map en=klingon"), predicted("en"), 1, "'klingon' is not a label known here"),
+    ("import_predictions none FILE.tsv --name mine --version 1", predicted("en"), 1, "no corpus 'none'"),
+    ("import_predictions ads FILE.tsv --name mine --version 1", predicted("en"), 1, "holds records"),
+    ("import_predictions demo FILE.tsv --name langid --version 1", predicted("en"), 1, "choose another name"),
+    ("import_predictions demo FILE.tsv --name ../x --version 1", predicted("en"), 1, "cannot be a predictor's name"),
+    ("import_predictions demo FILE.tsv --name mine", predicted("en"), 2, "Something is missing: --version"),
+]
+TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS]

@@ -1,0 +1,121 @@
+"""import_gold and evaluate."""
+
+import json
+import os
+import shutil
+
+from tests.inputs.conftest import FIXTURES
+
+GOLD = "".join(f"{label}\t{n}\n" for n, label in enumerate(["de", "en", "fr"] * 20, 1))
+PUBLISHED = (FIXTURES / "twitter_langid" / "uniformly_sampled.tsv").read_text(encoding="utf-8")
+IDS = list(dict.fromkeys(line.split("\t")[1] for line in PUBLISHED.splitlines() if not line.endswith("\t0")))
+
+
+def gold(*options):
+    return " ".join(["import_gold FILE.tsv --out new --design uniform --name x", *options])
+
+
+def predicted(label, more=""):
+    return ("".join(f"{key}\t{label}\n" for key in IDS) + more).encode()
+
+
+def edited(path):
+    """A gold set in which somebody has changed a label."""
+    shutil.copytree("published", path)
+    lines = (path / "gold.jsonl").read_text().splitlines(keepends=True)
+    (path / "gold.jsonl").write_text("".join([lines[0].replace('"label": "', '"label": "x'), *lines[1:]]))
+
+
+def without(name):
+    def make(path):
+        shutil.copytree("published", path)
+        (path / name).unlink()
+
+    return make
+
+
+def manifest(change):
+    def make(path):
+        shutil.copytree("published", path)
+        told = json.loads((path / "manifest.json").read_text())
+        change(told)
+        (path / "manifest.json").write_text(json.dumps(told))
+
+    return make
+
+
+def foreign(path):
+    path.mkdir()
+    (path / "thesis.tex").write_text("years of work")
+
+
+IMPORT_GOLD = [
+    (gold(), GOLD.encode(), 0, "60 of 60 rows written"),
+    (gold(), ("\ufeff" + GOLD).encode(), 0, "60 of 60 rows written"),
+    (gold(), GOLD.replace("\n", "\r\n").encode(), 0, "60 of 60 rows written"),
+    (gold(), GOLD.encode("utf-16"), 1, "no row that can be used.*seems to be UTF-16"),
+    (gold(), (GOLD + "de\tx\xfc\n" * 20).encode("latin-1"), 3, "20 with bytes that are not UTF-8 .line 61.*ISO-8859-1"),
+    (gold(), GOLD.replace("\t", ";").encode(), 1, "no row that can be used.*label<TAB>id"),
+    (gold(), "".join(f"{n}\tde\n" for n in range(60)).encode(), 1, "no row that can be used.*line 1"),
+    (gold(), (GOLD + "de\t1e3\nde\t1.0\nde\tNaN\n").encode(), 0, "3  an id that another program has rewritten"),
+    (gold(), (GOLD + "en\t1\n").encode(), 0, "2  an id with two labels"),
+    (gold(), (GOLD + "german\tx\n" * 30).encode(), 3, "30 with a label that is not a language code"),
+    (gold("--max-rejects 0"), (GOLD + "german\tx\n").encode(), 3, "more than --max-rejects 0 allows"),
+    (gold(), (GOLD + GOLD).encode(), 0, "60 of 120 rows written"),
+    (gold(), b"", 1, "is empty"),
+    (gold(), b"\n" * 10, 1, "it is empty"),
+    (gold(), lambda path: os.mkfifo(path), 1, "not an ordinary file"),
+    (gold(), lambda path: path.mkdir(), 1, "is a directory"),
+    (gold(), lambda path: path.symlink_to("/proc/self/mem"), 1, "cannot be read: Input/output error"),
+    (gold().replace("--name x", "--name ../x"), GOLD.encode(), 1, "cannot be a gold set's name"),
+    (gold().replace("uniform", "other"), GOLD.encode(), 1, "--design is 'other'"),
+    (gold().replace("--out new", "--out unfinished"), GOLD.encode(), 1, "holds something other than an import of x"),
+    (gold().replace("--out new", "--out /proc/x/y"), GOLD.encode(), 1, "cannot be written"),
+    ("import_gold FILE.tsv", GOLD.encode(), 2, "Something is missing: --out, --design, --name"),
+]
+
+
+def evaluate(*options, to="published"):
+    return " ".join([f"evaluate --gold {to} --file FILE.tsv", *options])
+
+
+EVALUATE = [
+    (evaluate(), predicted("en"), 0, "FILE.tsv"),
+    (evaluate(), predicted("en", "outside\tklingon\n1e3\ten\n"), 1, "1e3 is a number"),
+    (evaluate(), predicted("en", "outside\tklingon\nother\ten\n"), 0, "2 rows are about posts outside"),
+    (evaluate(), predicted("en", "outside\tde\noutside\ten\n"), 0, "2 rows are about posts outside"),
+    (evaluate(), predicted("__label__en"), 0, "understood without --map: __label__en as en"),
+    (evaluate(), predicted("en-GB"), 0, "en-GB as en"),
+    (evaluate(), predicted("klingon"), 1, "labels that are not known here"),
+    (evaluate(), predicted("en", f"{IDS[0]}\tde\n"), 1, "repeats 1 id"),
+    (evaluate(), "".join(predicted("en").decode().splitlines(True)[9:]).encode(), 1, "has no label for 9 of"),
+    (evaluate(), "".join(f"en\t{key}\n" for key in IDS).encode(), 1, "columns seem to be swapped"),
+    (evaluate(), b"x\ten\n", 1, "has no label for"),
+    (evaluate(), b"", 1, "is empty"),
+    (evaluate(), predicted("en").decode().encode("utf-16"), 1, "looks like UTF-16"),
+    (evaluate(), lambda path: os.mkfifo(path), 1, "not an ordinary file"),
+    (evaluate("--map en"), predicted("en"), 1, "write LABEL=LABEL"),
+    (evaluate("--out unfinished"), predicted("en"), 1, "holds something other"),
+    (evaluate("--out FILE.out"), predicted("en"), 1, "FILE.out is a file"),
+    (evaluate("--vanished nowhere.txt"), predicted("en"), 1, "nowhere.txt cannot be read"),
+    (evaluate("--measure beauty"), predicted("en"), 1, "--measure is 'beauty'"),
+    (evaluate("--measure precision recall"), predicted("en"), 1, "not both|Name one predictor"),
+    (evaluate(to="nowhere"), predicted("en"), 1, "no folder nowhere"),
+    (evaluate(to="."), predicted("en"), 1, "is not a gold set"),
+    (evaluate(to="unfinished"), predicted("en"), 1, "unfinished"),
+    ("evaluate langid --gold FILE.set", edited, 1, "FILE.set.gold.jsonl"),
+    ("evaluate langid --gold FILE.set", without("gold.jsonl"), 1, "gold.jsonl"),
+    ("evaluate langid --gold FILE.set", without("manifest.json"), 1, "is not a gold set"),
+    ("evaluate langid --gold FILE.set", manifest(lambda told: told.update(finished=False)), 1, "edited by hand"),
+    ("evaluate langid --gold FILE.set", manifest(lambda told: told.update(format=99)), 1, "of format 99"),
+    ("evaluate langid --gold FILE.set", manifest(lambda told: told.clear()), 1, "has no key 'format'"),
+    ("evaluate langid --gold FILE.set", foreign, 1, "is not a gold set"),
+    ("evaluate langid --gold published", None, 1, "name no corpus"),
+    ("evaluate langid --gold published --corpus none", None, 1, "no corpus 'none'"),
+    ("evaluate langid --gold published --corpus demo", None, 1, "has no posts with"),
+    ("evaluate klingon --gold published --corpus demo", None, 1, "no predictor 'klingon'"),
+    ("evaluate --gold published", None, 1, "Name one predictor"),
+    ("evaluate --predictions nowhere --gold published", None, 1, "nowhere|records"),
+    ("evaluate", None, 2, "Something is missing: --gold"),
+]
+TABLE = [*IMPORT_GOLD, *EVALUATE]

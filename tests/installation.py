@@ -1,0 +1,53 @@
+"""A small real installation in the folder that ASSAY_DATA_DIR names, made by a process of its own:
+
+    python -m tests.installation 400
+
+has the demo's corpus with its votes, and the task `demo` of so many posts, all of which have been read to the end.
+"""
+
+import sys
+
+import django
+
+
+def main(size: int) -> None:
+    django.setup()
+
+    from django.contrib.auth.models import User
+    from django.core.management import call_command
+
+    import assay
+    from annotate.kinds import Answer
+    from annotate.management.demo import LICENCE, NAME, SEED, SOURCE
+    from annotate.models import Annotator, AnnotatorLanguage, Task
+    from annotate.work.adjudication import discard, to_adjudicate
+    from annotate.work.judging import judge, skip
+    from annotate.work.queue import take
+    from tests.annotate.corpus import POSTS
+
+    call_command("migrate", verbosity=0)
+    assay.run("import_corpus", corpus=NAME, files=POSTS, licence=LICENCE, source=SOURCE, text_may_leave=True)
+    assay.run("prelabel", corpus=NAME, processes=1)
+    assay.run("open_task", name=NAME, corpus=NAME, size=size, seed=SEED, audit_least=2, audit_limit=1.0)
+    task = Task.objects.get()
+    people = [Annotator.objects.create(user=User.objects.create_user(name)) for name in ("ann", "bea")]
+    for annotator in people:
+        AnnotatorLanguage.objects.bulk_create(
+            AnnotatorLanguage(annotator=annotator, language=code, level=5) for code in task.labels
+        )
+    lines = (POSTS.parent / "demo_truth.tsv").read_text(encoding="utf-8").splitlines()
+    truth = dict(line.split("\t") for line in lines)
+    for annotator in people:
+        while lease := take(annotator, task):
+            label = truth[lease.unit.item.key]
+            if label in task.labels:
+                judge(annotator, lease.pk, Answer(label))
+            else:
+                skip(annotator, lease.pk)
+    ada = Annotator.objects.create(user=User.objects.create_user("ada"), adjudicates=True)
+    for unit in to_adjudicate(task, ada):
+        discard(ada, unit.pk, "the truth is on no list")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

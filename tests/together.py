@@ -1,0 +1,67 @@
+"""People at once, in threads with connections of their own, and how one waits for what another does: for a fact, never
+for a time, since a machine may be as busy as it likes.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from django.db import connection
+
+# Seconds after which something hangs, on a machine however busy.
+HANGS = int(os.environ.get("ASSAY_TEST_HANGS", 3600))
+_started: list[threading.Thread] = []
+
+
+def at_once(*functions):
+    """Run each in a thread of its own. Returns what each returned or raised, in order."""
+    results = [None] * len(functions)
+
+    def run(number, function):
+        try:
+            results[number] = function()
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            results[number] = error
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(functions)]
+    _started.extend(threads)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANGS)
+        assert not thread.is_alive(), "a thread hangs"
+        _started.remove(thread)
+    return results
+
+
+def until(fact: Callable[[], bool]) -> None:
+    """Wait for a fact that somebody else brings about."""
+    end = time.monotonic() + HANGS
+    while not fact():
+        assert time.monotonic() < end, "what was waited for never came"
+        time.sleep(0.01)
+
+
+def until_others_wait_or_end() -> None:
+    """Wait until every other thread of `at_once` waits for a lock of the database, or has come to its end."""
+    others = [thread for thread in _started if thread is not threading.current_thread()]
+    until(lambda: waiting_for_locks() >= sum(thread.is_alive() for thread in others))
+
+
+def waiting_for_locks() -> int:
+    """How many connections to the test's database wait for another one."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("""
+                SELECT count(DISTINCT waiting.pid) FROM pg_locks waiting JOIN pg_locks here USING (pid)
+                WHERE NOT waiting.granted
+                AND here.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            """)
+            return cursor.fetchone()[0]
+    file = Path(f"{connection.settings_dict['NAME']}.writers").stat()
+    locks = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    return sum("->" in lock and lock.split()[-3].endswith(f":{file.st_ino}") for lock in locks)
