@@ -8,21 +8,13 @@ INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --require
 
 PORT = 8000
 demo: .venv/.requirements
-	$(PYTHON) manage.py demo --port $(PORT)
+	$(PYTHON) manage.py serve --demo --port $(PORT)
 
-# The tests run twice, since SQLite and PostgreSQL lock differently, and both at once: most of the time one core waits.
-# They never see the data of this checkout. TESTS=folder runs some of them.
+# What there is to run, and on which database, is said in tests/__main__.py. The tests never see the data of this
+# checkout. TESTS=folder runs some of them.
 test: export ASSAY_DATA_DIR = .venv/test-data
 test: .venv/.requirements-test
-	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
-	.venv/bin/mypy
-	env -u DATABASE_URL $(PYTHON) manage.py makemigrations --check --dry-run
-	@echo "On SQLite and PostgreSQL at once; what SQLite's say stands below PostgreSQL's."
-	@env -u DATABASE_URL $(PYTHON) -m pytest $(TESTS) >.venv/sqlite.log 2>&1 & sqlite=$$!; \
-	$(PYTHON) -m tests.postgres $(PYTHON) -m pytest $(TESTS); postgres=$$?; \
-	wait $$sqlite; sqlite=$$?; cat .venv/sqlite.log; \
-	exit $$((sqlite || postgres))
+	$(PYTHON) -m tests $(TESTS)
 
 # make bench DATA=folder
 bench: .venv/.requirements-test

@@ -1,22 +1,7 @@
 #!/usr/bin/env python
-"""Assay's command line: `python manage.py help` lists the commands."""
+"""Assay's command line in a checkout; what is installed has the same as the command `assay`."""
 
-import os
-import sys
-
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
-from django.db import OperationalError
+from annotate.program import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
-    try:
-        execute_from_command_line(sys.argv)
-    except (ImproperlyConfigured, OperationalError) as error:
-        # A wrong setting, or a database that is not there: a sentence is enough, unless one asks for more.
-        if "--traceback" in sys.argv:
-            raise
-        said = " ".join(str(error).split())
-        if isinstance(error, ImproperlyConfigured):
-            sys.exit(f"Wrong settings: {said}")
-        sys.exit(f"The database cannot be used: {said} (See DATABASE_URL; and has `migrate` been run?)")
+    main()
