@@ -284,6 +284,9 @@ def console_errors():
 def new_page(browser, live_server, console_errors):
     """Makes pages, each in its own context: `new_page(user=ann, color_scheme="dark")` is signed in as ann.
 
+    A click that leads to another page returns once that has loaded, and not already once it has begun: what a test
+    counts or measures next is of the whole page.
+
     Errors of scripts, refusals by the content security policy and failed requests all reach the console; at
     the end of the test there must be none.
     """
@@ -306,6 +309,13 @@ def new_page(browser, live_server, console_errors):
         page = context.new_page()
         page.on("console", note)
         page.on("pageerror", lambda error: console_errors.append(str(error)))
+        click = page.click
+
+        def click_and_load(*arguments, **options):
+            click(*arguments, **options)
+            page.wait_for_load_state()
+
+        page.click = click_and_load
         return page
 
     yield make

@@ -80,11 +80,13 @@ class Command(BaseCommand):
         parser._action_groups.remove(parser._optionals)
         parser._action_groups.append(parser._optionals)
 
-        parse, given = parser.parse_args, list[str]()
+        given = list[str]()
 
         def remember(args: Any = None, namespace: Any = None) -> Any:
             given[:] = map(str, args or ())
-            return parse(args, namespace)
+            known, others = parser.parse_known_args(args, namespace)
+            # Files may stand after an option, too; read so, argparse would not tell at once all that is missing.
+            return parser.parse_intermixed_args(args, namespace) if others else known
 
         def refuse(message: str) -> NoReturn:
             options = parser._option_string_actions

@@ -213,10 +213,20 @@ def test_lines_are_no_longer_than_one_can_read(page):
     assert 60 <= letters <= 85
 
 
+def lay_on_paper(page):
+    page.emulate_media(media="print")
+    page.evaluate(
+        """new Promise(laid => {
+            const paper = matchMedia("print");
+            if (paper.matches) laid(); else paper.onchange = laid;
+        })"""
+    )
+
+
 @pytest.mark.page(viewport=DESKTOP)
 def test_on_paper_there_is_the_page_alone(page):
     page.goto("/docs/reference/stages/")
-    page.emulate_media(media="print")
+    lay_on_paper(page)
     for apart in (".top", ".side", ".within", ".narrow", ".turn"):
         assert page.locator(apart).filter(visible=True).count() == 0, apart
     assert page.locator(".text h1").is_visible()
@@ -224,9 +234,9 @@ def test_on_paper_there_is_the_page_alone(page):
 
 @pytest.mark.page(viewport=A4, color_scheme="dark")
 def test_on_paper_it_is_light_and_nothing_is_too_wide(page):
-    page.emulate_media(media="print", color_scheme="dark")
     for name in PAGES:
         page.goto(address(name))
+        lay_on_paper(page)
         assert not page.locator(".narrow").filter(visible=True).count(), name
         wide = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText.slice(0, 80))"
         assert page.locator(".text pre, .text .wide, body").evaluate_all(wide) == [], name

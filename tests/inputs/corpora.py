@@ -141,7 +141,15 @@ IMPORT_CORPUS = [
     (corpus("jsonl", "--format xml"), GOOD, 1, "--format is 'xml'; it is one of"),
     (corpus("jsonl", "--format parquet"), GOOD, 1, "cannot be read as parquet"),
     (corpus("jsonl", "--column text"), GOOD, 1, "write FIELD=COLUMN"),
-    (corpus("csv", "--column id tweet"), CSV.encode(), 2, "--column takes FIELD=COLUMN in one word, such as id=tweet"),
+    (
+        corpus("csv", "--column id tweet"),
+        CSV.encode(),
+        1,
+        "--column id: write FIELD=COLUMN .* in one word, such as id=",
+    ),
+    # files after an option, too
+    (corpus("csv", "--column id=id FILE.csv"), CSV.encode(), 0, "FILE.csv: already imported"),
+    (corpus("csv", "--column id=id more.csv"), CSV.encode(), 1, "more.csv does not exist"),
     (corpus("csv", "--colum id=tweet"), CSV.encode(), 1, "has no column tweet"),
     (corpus("csv", "--columns id=tweet"), CSV.encode(), 2, r"Did you mean --column by --columns\?"),
     (
@@ -204,6 +212,7 @@ IMPORT_PREDICTIONS = [
     (predictions(), lambda path: os.mkfifo(path), 1, "not an ordinary file"),
     (predictions("--map en"), predicted("en"), 1, "write LABEL=LABEL"),
     (predictions("--map en=klingon"), predicted("en"), 1, "'klingon' is not a label known here"),
+    (predictions("--column id tweet"), predicted("en"), 2, "--column takes FIELD=COLUMN in one word, such as id=tweet"),
     ("import_predictions none FILE.tsv --name mine --version 1", predicted("en"), 1, "no corpus 'none'"),
     ("import_predictions ads FILE.tsv --name mine --version 1", predicted("en"), 1, "holds records"),
     ("import_predictions demo FILE.tsv --name langid --version 1", predicted("en"), 1, "choose another name"),
