@@ -6,6 +6,7 @@ from argparse import ArgumentParser, _ArgumentGroup
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 from django.core.serializers.json import DjangoJSONEncoder
 from tqdm import tqdm
@@ -44,8 +45,9 @@ class ActionCommand(Command):
         parser.add_argument("--json", action="store_true", help="print all of it as one JSON document, not in words")
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        if self._called_from_command_line and not self.action.on_files:
-            prepare_new()
+        if self._called_from_command_line and not self.action.on_files and prepare_new():
+            # Whoever mistyped where the data are hears of it.
+            self.stderr.write(f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on.")
         return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:

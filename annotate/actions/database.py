@@ -15,14 +15,16 @@ def prepare() -> None:
         call_command("migrate", verbosity=0)
 
 
-def prepare_new() -> None:
-    """For a database without any tables, so that any command may be the first one. A database that is older than the
-    program stays as it is until `assay serve` is run: it should be copied first.
+def prepare_new() -> bool:
+    """For a database without any tables, so that any command may be the first one; returns whether it was. A database
+    that is older than the program stays as it is until `assay serve` is run: it should be copied first.
     """
     # Not asked before it is our turn: a process that makes the tables has made some of them.
     with _alone():
-        if not MigrationRecorder(connection).has_table():
+        is_new = not MigrationRecorder(connection).has_table()
+        if is_new:
             call_command("migrate", verbosity=0)
+    return is_new
 
 
 @contextmanager

@@ -168,11 +168,15 @@ def test_what_was_left_out_is_said_in_a_line(tmp_path):
 # --- an installation that is empty
 
 
-def test_any_command_may_be_the_first(tmp_path):
+NEW = "Nothing was here yet: the data are kept in {} from now on.\n"
+
+
+def test_any_command_may_be_the_first_and_says_that_it_is(tmp_path):
     made = assay(tmp_path, "add_manager", "meg")
-    assert made.stderr == ""
+    assert made.stderr == NEW.format(tmp_path / DATA)
     assert made.stdout.startswith("meg is a manager. Log in at http://localhost:8000/ (assumed; set ASSAY_SITE if ")
     again = assay(tmp_path, "add_manager", "meg")
+    assert again.stderr == ""
     assert again.stdout.startswith(
         "meg is a manager. The password stays as it was; `assay django changepassword meg` sets another. "
     )
@@ -181,7 +185,7 @@ def test_any_command_may_be_the_first(tmp_path):
 def test_a_first_command_whose_keys_come_from_the_environment_makes_the_data_folder(tmp_path):
     keys = {"ASSAY_SECRET_KEY": "x" * 50, "ASSAY_AUTHOR_KEY": "y" * 50}
     done = assay(tmp_path, "tasks", **keys)
-    assert (done.stderr, done.returncode) == ("", 0)
+    assert (done.stderr, done.returncode) == (NEW.format(tmp_path / DATA), 0)
     assert (tmp_path / DATA / "assay.sqlite3").exists()
 
 
@@ -204,7 +208,8 @@ def test_what_reads_and_writes_files_alone_takes_no_database(tmp_path):
 
 def test_two_commands_at_once_may_be_the_first(tmp_path):
     both = [begin(tmp_path, "add_manager", name) for name in ("ann", "bob")]
-    assert [(process.communicate()[1], process.returncode) for process in both] == [("", 0)] * 2
+    said = sorted((process.communicate()[1], process.returncode) for process in both)
+    assert said == [("", 0), (NEW.format(tmp_path / DATA), 0)]
 
 
 # --- the version
