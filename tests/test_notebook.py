@@ -92,7 +92,8 @@ def test_the_notebook_of_the_documentation_goes_from_a_corpus_to_a_measured_clas
     measured = next(cell for cell in cells if cell.source.startswith("coarse = "))
     assert "<h3>trigrams, measured on 1 gold set</h3>" in html(measured)
     assert re.search(r"<th scope=\"row\">Accuracy</th><td>\d\d\.\d% \[\d\d\.\d, \d\d\.\d\]</td>", html(measured))
-    assert re.fullmatch(r"Of \d+ posts, trigrams alone are right on \d+, bigrams alone on \d+\.\n", printed(cells[-1]))
+    apart = r"Trigrams less bigrams: [+-]\d+\.\d points of accuracy, between [+-]\d+\.\d and [+-]\d+\.\d\.\n"
+    assert re.fullmatch(apart, printed(cells[-1]))
 
 
 EXPORTS = 'outcome = assay.run("export_gold", task="demo", out="gold/demo")'
@@ -477,5 +478,6 @@ def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured)
 def test_two_sets_of_predictions_are_compared(measured):
     folder, _, said = measured
     right = {row["id"]: row["label"] for row in assay.gold(folder).rows()}
-    overall = assay.gold(folder).evaluate(said, against=right).to_dict()["comparison"]["overall"]
-    assert (overall["only_first"], overall["only_second"]) == (0, 10)
+    found = assay.gold(folder).evaluate(said, against=right).to_dict()["comparison"]
+    assert (found["mcnemar"]["only_first"], found["mcnemar"]["only_second"]) == (0, 10)
+    assert found["accuracy"]["with_und"]["better"] == "second"

@@ -1,6 +1,7 @@
-"""Whether two predictors, or two estimates, differ; and the correction for many tests at once."""
+"""Whether two predictors, or two estimates, differ, and by how much; and the correction for many tests at once."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, fsum, lgamma, sqrt
 
 import scipy
@@ -18,6 +19,36 @@ def mcnemar(only_first: int, only_second: int) -> float:
     if only_first < 0 or only_second < 0:
         raise ValueError(f"{only_first} and {only_second} are not counts of items; give numbers from 0 up.")
     return min(1.0, 2 * float(scipy.special.bdtr(min(only_first, only_second), only_first + only_second, 0.5)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first of two shares less the second, as a fraction, with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:
+    """How far two estimates from the same posts are apart; None where one of them knows nothing.
+
+    correlation: that of the two, from -1 to 1; ValueError for any other. The interval keeps the distances of each
+    estimate from its own bounds, and so leans as they do (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10),
+    for proportions that are paired: Newcombe 1998, Statistics in Medicine 17(22), method 10).
+    """
+    if not -1 <= correlation <= 1:
+        raise ValueError(f"A correlation is from -1 to 1; {correlation} is none.")
+    if first.value is None or second.value is None:
+        return None
+    apart = first.value - second.value
+    down = _distance(first.value - first.low, second.high - second.value, correlation)
+    up = _distance(first.high - first.value, second.value - second.low, correlation)
+    return Difference(apart, max(-1.0, apart - down), min(1.0, apart + up))
+
+
+def _distance(one: float, other: float, correlation: float) -> float:
+    return sqrt(max(0.0, one**2 + other**2 - 2 * correlation * one * other))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

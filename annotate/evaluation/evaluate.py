@@ -11,6 +11,7 @@ from typing import Any
 
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
+from annotate.evaluation.comparison import comparison
 from annotate.evaluation.matching import EvaluationError, Subject, erased, gone, join, rows_of
 from annotate.evaluation.measures import sources
 from annotate.goldsets import folders
@@ -60,7 +61,7 @@ def evaluate(
         "recall_check": parts.recall_check(joined) if both else None,
         "unseen": unread_triggers.unseen(subject, joined, left) if precision else None,
         "balanced": parts.balanced(joined) if balanced else None,
-        "comparison": parts.comparison(subject, against, left) if against else None,
+        "comparison": comparison(subject, against, left) if against else None,
         "confusion": parts.confusion(joined),
         "warnings": [
             *_of_sets(sets),

@@ -8,9 +8,7 @@ from typing import Any
 
 from annotate.core.comparing import difference, holm
 from annotate.evaluation import metrics, unread_triggers
-from annotate.evaluation.matching import Joined, Subject, join
-from annotate.evaluation.metrics import Pair
-from annotate.goldsets.reading import GoldRow, GoldSet
+from annotate.evaluation.matching import Joined, Subject
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import label_name
 from corpora.core.languages import UND
@@ -197,32 +195,6 @@ def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
         told = {key: joined.within(said, label) for key, said in found.items()}
         sets.setdefault(joined.within(language, label), {}).update(told)
     return sets
-
-
-def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]]) -> dict[str, Any]:
-    read = [(gold, rows) for gold, rows in left if not DESIGNS[gold.design].by_trigger]
-    # The classes of both predictors, so that neither is blamed for what the other does not tell apart.
-    sides = [join(subject, read, [first.mapping, second.mapping]) for subject in (first, second)]
-    truths = dict(sides[0].truths)
-    if sides[0].labelled:
-        truths |= {key: cell.truth for key, cell in sides[0].labelled.posts.items() if cell.read}
-    pairs = [
-        Pair(truth, *(side.within(side.said[key], truth) == truth for side in sides)) for key, truth in truths.items()
-    ]
-    return {
-        "other": described(second, any(second.voted_in(gold) for gold, _ in read)),
-        "overall": metrics.compared(pairs),
-        "together": _together(sides[0].fold),
-        "languages": [
-            {"language": label, "name": label_name(label)} | row
-            for label, row in metrics.compared_by_label(pairs).items()
-        ],
-    }
-
-
-def _together(fold: dict[str, str]) -> dict[str, list[str]]:
-    """Class -> the labels that are taken together in it."""
-    return {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted(set(fold.values()))}
 
 
 def confusion(joined: Joined) -> dict[str, Any] | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from annotate.core.comparing import holm, mcnemar
 from annotate.core.estimation import (
     UNKNOWN,
     Estimate,
@@ -27,13 +26,14 @@ from corpora.core.languages import UND
 class Cell(NamedTuple):
     """What posts of one cell of a uniform set have in common. stratum: the label on which the detectors agreed, "" if
     they did not; agreed: the class of that label; read: whether people labelled it, so that truth is not the
-    detectors' own label; said: the predictor's label."""
+    detectors' own label; said: the predictor's label; other: that of a predictor with which it is compared."""
 
     stratum: str
     agreed: str
     read: bool
     truth: str
     said: str
+    other: str = ""
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ def natural_weights(uniform: Uniform) -> dict[str, float]:
     return weights
 
 
-# --- confusions, and two predictors on the same posts
+# --- confusions
 
 
 def confusion(uniform: Uniform | None, sets: RecallSets) -> list[tuple[str, str, float]]:
@@ -273,33 +273,3 @@ def confusion(uniform: Uniform | None, sets: RecallSets) -> list[tuple[str, str,
             for said, posts in Counter(found.values()).items():
                 weights[label, said] = float(posts)
     return [(truth, said, round(weight, 6)) for (truth, said), weight in sorted(weights.items())]
-
-
-class Pair(NamedTuple):
-    """One post that people have read, and which of two predictors is right on it."""
-
-    truth: str
-    first: bool
-    second: bool
-
-
-def compared(pairs: Collection[Pair]) -> dict[str, float | int]:
-    """McNemar's exact test on paired posts."""
-    only_first = sum(pair.first and not pair.second for pair in pairs)
-    only_second = sum(pair.second and not pair.first for pair in pairs)
-    return {
-        "items": len(pairs),
-        "only_first": only_first,
-        "only_second": only_second,
-        "p": mcnemar(only_first, only_second),
-    }
-
-
-def compared_by_label(pairs: Iterable[Pair]) -> dict[str, dict[str, float | int]]:
-    """McNemar's test for each true label, corrected for their number."""
-    groups: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        groups.setdefault(pair.truth, []).append(pair)
-    rows = {label: compared(groups[label]) for label in _und_last(groups)}
-    adjusted = holm([row["p"] for row in rows.values()])
-    return {label: row | {"p_holm": p} for (label, row), p in zip(rows.items(), adjusted, strict=True)}

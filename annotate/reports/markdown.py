@@ -9,7 +9,9 @@ from annotate.reports.tables import NUMBER, Table
 def marked_down(words: str) -> str:
     """Text that GitHub's Markdown shows as it is, in a table too."""
     # A bracket matters where a link's target could follow, a list's or heading's mark at the beginning alone.
-    escaped = re.sub(r"[\\`*_|~$]|\](?=[(\[:])|^(?:[#+>-]|\d+(?=[.)](?:\s|$)))", _escaped_mark, " ".join(words.split()))
+    escaped = re.sub(
+        r"[\\`*_|~$]|\](?=[(\[:])|^(?:[#>-]|\+(?=\s|$)|\d+(?=[.)](?:\s|$)))", _escaped_mark, " ".join(words.split())
+    )
     return escaped.replace("&", "&amp;").replace("<", "&lt;")
 
 

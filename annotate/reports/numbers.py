@@ -46,6 +46,17 @@ def estimate(made: Mapping[str, Any] | None) -> str:
     return NOT_MEASURED if made is None else with_interval(made["value"], made["low"], made["high"])
 
 
+def points(made: Mapping[str, Any] | None) -> str:
+    """+1.4 [−0.2, +3.0], a difference of two shares with its interval, in percentage points."""
+    if made is None or made["value"] is None:
+        return NOT_MEASURED
+    return f"{_signed(made['value'])} [{_signed(made['low'])}, {_signed(made['high'])}]"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
+
+
 def count(number: float | None) -> str:
     """1,234 for a count, ≈1,234 for an effective count, which need not be whole."""
     if number is None:

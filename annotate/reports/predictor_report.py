@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from annotate.reports import predictor_measures as measures
 from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
-from annotate.reports.numbers import count, estimate, p_value, percent
-from annotate.reports.predictor_measures import SIGNIFICANT
+from annotate.reports.numbers import count, estimate, p_value, percent, points
 from annotate.reports.sections import Section, by_code, dense
 from annotate.reports.tables import (
     DIGEST,
@@ -57,21 +56,25 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
         found += _headline(key.capitalize(), macro)
         if well := macro.get("well_measured"):
             found += _headline(f"{key.capitalize()}, {well['least_posts']}+ posts", well)
-    if report.get("comparison"):
-        overall = report["comparison"]["overall"]
-        number = f"{count(overall['only_first'])} to {count(overall['only_second'])}"
-        found.append(("Comparison", number, _who_is_right(report)))
+    if comparison := report.get("comparison"):
+        accuracy = (comparison["accuracy"] or {}).get("with_und")
+        found.append(("Comparison", points(accuracy), _who_is_better(report)))
     return found
 
 
-def _who_is_right(report: dict) -> str:
+def _who_is_better(report: dict) -> str:
     """The comparison in a sentence."""
-    overall = report["comparison"]["overall"]
-    first, second = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
-    one, other = overall["only_first"], overall["only_second"]
+    comparison = report["comparison"]
+    first, second = names = report["predictor"]["spelled"], comparison["other"]["spelled"]
+    if comparison["accuracy"]:
+        accuracy = comparison["accuracy"]["with_und"]
+        apart = f"{first} less {second}, in points of accuracy with und, is {points(accuracy)}"
+        better = _better(accuracy, names)
+        return f"{better} is more accurate: {apart}" if better else f"neither is shown to be more accurate: {apart}"
+    recalls = [_better(row["recall"], names) for row in comparison["languages"] if row["recall"]]
     return (
-        f"of {count(one + other)} posts on which only one is right, {first} is right on {count(one)} and {second} on "
-        f"{count(other)} (p {p_value(overall['p'])})"
+        f"accuracy is compared on a uniform set, and none is given; of {many(len(recalls), 'label')}, {first} has the "
+        f"better recall in {recalls.count(first)} and {second} in {recalls.count(second)}"
     )
 
 
@@ -122,7 +125,7 @@ def _gold(report: dict) -> Section:
     if report.get("comparison"):
         other = report["comparison"]["other"]["spelled"]
         words.append(
-            f"Compared with: {other}. Over all languages, {_who_is_right(report)}. What {other} reaches by itself is "
+            f"Compared with: {other}. On the same posts, {_who_is_better(report)}. What {other} reaches by itself is "
             "not in this report; for that, run evaluate with it in the first place (a file with --file) on the same "
             "gold sets."
         )
@@ -151,40 +154,49 @@ def _gone(gone: dict[str, dict]) -> Table:
     return table(f"what is gone, by {many(len(rows), 'label')}", GONE, rows)
 
 
-def _pair_columns(names: tuple[str, str], adjusted: bool) -> list[Column]:
-    """names: of A and B. adjusted: whether p is corrected for the number of languages; then the corrected p decides."""
-    p = "p_holm" if adjusted else "p"
+def _apart(key: str, heading: str, names: tuple[str, str]) -> list[Column]:
+    """How far A and B are apart in one measure, the posts that this rests on, and which of the two is better."""
     return [
-        *numbers({"items": "posts", "only_first": "only A right", "only_second": "only B right"}),
-        Column("p", "p", NUMBER, lambda pair: p_value(pair["p"])),
-        *([Column("p_holm", "Holm p", NUMBER, lambda pair: p_value(pair["p_holm"]))] if adjusted else []),
-        Column("better", "better", says=lambda pair: _better(pair, pair[p], names)),
+        Column(key, f"{heading}, A less B", NUMBER, lambda row: points(row[key])),
+        numbered(f"{key}_posts", "posts read", lambda row: row[key] and row[key]["posts"]),
+        Column(f"{key}_better", f"better {heading}", says=lambda row: _better(row[key], names)),
     ]
 
 
-def _better(pair: dict, p: float | None, names: tuple[str, str]) -> str:
-    if p is None or p >= SIGNIFICANT:
-        return ""
-    return names[0] if pair["only_first"] > pair["only_second"] else names[1]
+def _better(apart: dict | None, names: tuple[str, str]) -> str:
+    """The name of the better one, if its interval says so."""
+    return dict(zip(("first", "second"), names, strict=True)).get(apart.get("better"), "") if apart else ""
 
 
 def _comparison(report: dict) -> Section:
     found = report["comparison"]
     first, second = names = report["predictor"]["spelled"], found["other"]["spelled"]
-    by_language = by_code(found["languages"])
-    tables = (
-        table("all languages", _pair_columns(names, adjusted=False), [found["overall"]]),
-        *dense(
-            table(many(len(by_language), "language"), (*LANGUAGE, *_pair_columns(names, adjusted=True)), by_language)
-        ),
-    )
-    words = (
-        f"A is {first}, B is {second}, on the same posts of the uniform and recall sets.",
-        "Posts on which both are right, or both wrong, do not tell which is better. p is McNemar’s, exact and "
-        f"two-sided; by language it is corrected after Holm. The better one is named where p is below {SIGNIFICANT}.",
-        *_classes(found.get("together") or {}),
-    )
-    return Section("comparison", f"{first} and {second} compared", words, tables)
+    words = [
+        f"A is {first}, B is {second}, on the same posts. Each figure is what A reaches less what B reaches, in "
+        "percentage points, estimated as for one predictor by stratum, chance and audit, with its 95% interval. The "
+        "better one is named where nought lies outside that interval: among twenty rows without any difference, one "
+        "on average is named by chance.",
+    ]
+    tables = []
+    if accuracy := found["accuracy"]:
+        rows = [
+            {"over": "all posts, with und", "accuracy": accuracy["with_und"]},
+            {"over": "without und", "accuracy": accuracy["without_und"]},
+        ]
+        tables.append(table("accuracy", [Column("over", "over"), *_apart("accuracy", "accuracy", names)], rows))
+    else:
+        words.append("Without a uniform set, accuracy and precision cannot be compared.")
+    if test := found["mcnemar"]:
+        words.append(
+            f"McNemar’s exact test of the plain counts, unweighted since people have read every post of the draw: of "
+            f"{count(test['items'])} posts, A alone is right on {count(test['only_first'])} and B alone on "
+            f"{count(test['only_second'])}, p {p_value(test['p'])}."
+        )
+    rows = by_code(found["languages"])
+    columns = (*LANGUAGE, *_apart("recall", "recall", names), *_apart("precision", "precision", names))
+    tables += dense(table(many(len(rows), "language"), columns, rows))
+    words += _classes(found.get("together") or {})
+    return Section("comparison", f"{first} and {second} compared", tuple(words), tuple(tables))
 
 
 def _classes(together: dict) -> tuple[str, ...]:

@@ -24,6 +24,12 @@ def made(value, low, high, count, posts=None):
     return {"value": value, "low": low, "high": high, "hits": hits, "count": count, "posts": posts or int(count)}
 
 
+def apart(value, low, high, posts=31000):
+    """How far two predictors are apart."""
+    better = "first" if low > 0 else "second" if high < 0 else None
+    return {"value": value, "low": low, "high": high, "posts": posts, "better": better}
+
+
 NOTHING = made(None, 0.0, 1.0, 0)
 BOTH = {"languages": 2, "classes": 2}  # what a mean is over
 
@@ -95,8 +101,11 @@ def report():
         },
         "comparison": {
             "other": predictor("cld2", voted=True),
-            "overall": {"items": 31000, "only_first": 420, "only_second": 377, "p": 0.0000001},
-            "languages": [czech | {"items": 1700, "only_first": 4, "only_second": 31, "p": 0.001, "p_holm": 0.002}],
+            "accuracy": {"with_und": apart(0.0138, 0.0021, 0.0255), "without_und": apart(0.0004, -0.0113, 0.0121)},
+            "languages": [
+                czech | {"recall": apart(-0.081, -0.095, -0.067, 1700), "precision": apart(0.02, -0.011, 0.051)}
+            ],
+            "mcnemar": {"items": 31000, "only_first": 420, "only_second": 377, "p": 0.1372},
         },
         "confusion": {
             "labels": ["cs", "en", "sk", "und"],
@@ -162,7 +171,8 @@ class Tree(HTMLParser):
         *("99.0% [98.5, 99.5]", "0.002", "0.004"),  # the check of recall
         *("4,000", "1,320", "33.0%"),  # what was never shown
         *("99.1% [98.0, 99.9]", "70.0% [34.0, 95.7]"),  # balanced
-        *("31,000", "420", "377"),  # the comparison; p is far below what is written out
+        *("+1.4 [+0.2, +2.5]", "0.0 [−1.1, +1.2]", "−8.1 [−9.5, −6.7]", "1,700"),  # the comparison
+        *("31,000", "420", "377", "0.137"),
         *("≈41", "3.6%"),  # confusions
         *("1,213", "0123456789ab"),  # what is gone, digests
     ],
@@ -193,7 +203,7 @@ def test_every_number_in_a_report_may_be_unmeasured(form, report):
         return [without(value, lost) for value in part] if isinstance(part, list) else part
 
     assert "–" in form(without(copy.deepcopy(report), NOTHING))
-    for row in report["recall_check"] + report["comparison"]["languages"] + [report["comparison"]["overall"]]:
+    for row in report["recall_check"] + [report["comparison"]["mcnemar"]]:
         row |= {"p": None, "p_holm": None}
     for section in ("recall", "precision"):
         report[section]["macro"] = None
@@ -202,12 +212,12 @@ def test_every_number_in_a_report_may_be_unmeasured(form, report):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_lists_that_are_empty_are_no_tables(form, report):
-    # For all languages, and by language.
-    assert form(report).count("only A right") == 2
+    # Accuracy, and by language.
+    assert form(report).count("A less B") == 3
     for section in ("recall", "precision", "unseen", "balanced", "comparison"):
         report[section]["languages"] = []
     report["confusion"] = {"labels": [], "cells": []}
-    assert form(report).count("only A right") == 1
+    assert form(report).count("A less B") == 1
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -221,9 +231,9 @@ def test_a_report_is_made_the_same_twice_and_leaves_the_dict_as_it_was(form, rep
 def test_a_comparison_is_named_in_the_title_the_summary_and_the_first_section(form, report):
     told = " ".join(form(report).split())
     assert "mine@2 against cld2, measured on 2 gold sets" in told
-    right = "of 797 posts on which only one is right, mine@2 is right on 420 and cld2 on 377 (p"
-    assert told.count(right) == 2
-    assert "Compared with: cld2. Over all languages, of 797 posts" in told
+    better = "mine@2 is more accurate: mine@2 less cld2, in points of accuracy with und, is +1.4 [+0.2, +2.5]"
+    assert told.count(better) == 2
+    assert f"Compared with: cld2. On the same posts, {better}" in told
     assert "run evaluate with it in the first place" in told
     report["comparison"] = None
     assert "cld2" not in form(report)
@@ -287,8 +297,19 @@ def test_the_better_of_two_is_named_and_the_recalls_that_differ(form, report):
 
 def test_the_better_of_two_stands_in_the_tables_by_its_name(report):
     compared = next(section for section in predictor_report.sections(report) if section.slug == "comparison")
-    # Over all, mine@2 is right more often, and in Czech cld2.
-    assert [[row[-1].shown for row in table.rows] for table in compared.tables] == [["mine@2"], ["cld2"]]
+    # Over all posts mine@2 is better; without und neither is, and cld2 finds more Czech.
+    whole, by_language = compared.tables
+    assert [row[-1].shown for row in whole.rows] == ["mine@2", ""]
+    assert [(row[-4].shown, row[-1].shown) for row in by_language.rows] == [("cld2", "")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_a_uniform_set_the_better_recalls_are_counted(form, report):
+    report["comparison"] |= {"accuracy": None, "mcnemar": None}
+    report["comparison"]["languages"][0]["precision"] = None
+    told = " ".join(form(report).split())
+    assert "of 1 label, mine@2 has the better recall in 0 and cld2 in 1" in told
+    assert "Without a uniform set, accuracy and precision cannot be compared." in told
 
 
 def nasty(part):

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks import audits, crowd, database, population, prelabel_speed, whole_run
+from tests.benchmarks import audits, comparing, crowd, database, population, prelabel_speed, whole_run
 from tests.benchmarks.material import MissingData
 from tests.benchmarks.place import BenchmarkFailed
 
@@ -15,6 +15,7 @@ from tests.benchmarks.place import BenchmarkFailed
 BENCHMARKS = {
     "whole_run": whole_run,
     "audits": audits,
+    "comparing": comparing,
     "population": population,
     "crowd": crowd,
     "prelabel_speed": prelabel_speed,

@@ -202,23 +202,47 @@ def test_reweighted_to_natural_shares_the_interval_is_as_wide_as_it_is(world):
 # --- two predictors
 
 
-def test_two_predictors_are_compared_on_what_people_have_read_with_a_post_counted_once(world, stream):
+def test_two_predictors_are_compared_as_each_is_estimated_with_a_post_counted_once(world, stream):
     folder, _ = world.verify("recall", "de", [(6, "de", "nl"), (4, "de", "de")], shared=[("stream-80", "de")])
     wrong_now = dict.fromkeys(["stream-0", "stream-1"], "nl")
     right_now = dict.fromkeys([f"recall-de-{n}" for n in range(6)] + ["stream-86", "stream-87"], "de")
     never_read = {"stream-30": "nl"}
-    other = world.subject("mine", "2", said=wrong_now | right_now | never_read)
-    comparison = run(world.subject("mine", "1"), stream, folder, against=other)["comparison"]
+    first, other = world.subject("mine", "1"), world.subject("mine", "2", said=wrong_now | right_now | never_read)
+    report = run(first, stream, folder, against=other)
+    comparison = report["comparison"]
     assert comparison["other"]["spelled"] == "mine@2"
-    assert comparison["overall"] == {"items": 60 + 10, "only_first": 2, "only_second": 8, "p": mcnemar(2, 8)}
+    alone = [run(subject, stream)["accuracy"] for subject in (first, other)]
+    for und in ("with_und", "without_und"):
+        apart = alone[0][und]["value"] - alone[1][und]["value"]
+        assert comparison["accuracy"][und]["value"] == pytest.approx(apart)
+        assert comparison["accuracy"][und]["low"] < apart < comparison["accuracy"][und]["high"]
     rows = by_language(comparison)
-    assert {label: (row["items"], row["only_first"], row["only_second"]) for label, row in rows.items()} == {
-        "de": (27 + 8 + 10, 2, 8),
-        "en": (2 + 10 + 8, 0, 0),
-        "und": (5, 0, 0),
-    }
-    assert rows["de"]["p_holm"] == pytest.approx(3 * mcnemar(2, 8))
-    assert rows["en"]["p_holm"] == 1
+    # Eight of 45 posts in German are found by the other one alone, and none by the first in the recall set.
+    assert rows["de"]["recall"]["posts"] == 27 + 8 + 10
+    assert (rows["de"]["recall"]["better"], rows["en"]["recall"]["value"]) == (None, 0)
+    assert rows["de"]["recall"]["low"] < rows["de"]["recall"]["value"] < 0 < rows["de"]["recall"]["high"]
+    # People have not read all, so the posts have not the same chance.
+    assert comparison["mcnemar"] is None
+
+
+def test_a_recall_set_alone_tells_whose_recall_is_better(world):
+    folder, _ = world.verify("recall", "de", [(60, "de", "nl"), (60, "de", "de")])
+    other = world.subject("mine", "2", said={f"recall-de-{n}": "de" for n in range(60)})
+    comparison = run(world.subject("mine", "1"), folder, against=other)["comparison"]
+    recall = by_language(comparison)["de"]["recall"]
+    assert (recall["value"], recall["posts"], recall["better"]) == (-0.5, 120, "second")
+    low, high = jeffreys(60, 120)
+    assert (-high, -low) == pytest.approx((recall["low"], recall["high"]), abs=0.02)
+    assert (comparison["accuracy"], comparison["mcnemar"]) == (None, None)
+
+
+def test_where_people_have_read_all_the_plain_test_stands_beside(world):
+    folder, _ = world.uniform([(40, "", "disputed", "de", "de"), (40, "", "disputed", "en", "en")])
+    other = world.subject("other", said={f"stream-{n}": "nl" for n in range(9)} | {"stream-79": "nl"})
+    comparison = run(world.subject(), folder, against=other)["comparison"]
+    assert comparison["mcnemar"] == {"items": 80, "only_first": 10, "only_second": 0, "p": mcnemar(10, 0)}
+    assert comparison["accuracy"]["with_und"]["value"] == pytest.approx(10 / 80)
+    assert comparison["accuracy"]["with_und"]["better"] == "first"
 
 
 def test_two_predictors_are_compared_by_the_classes_that_neither_splits(world):
@@ -226,4 +250,5 @@ def test_two_predictors_are_compared_by_the_classes_that_neither_splits(world):
     coarse = world.subject("coarse", said=dict.fromkeys(world.said, "zh"), mapping={"zh": ("zh-CN", "zh-TW")})
     report = run(world.subject("fine"), folder, against=coarse)
     assert values(report["recall"], "estimate") == {"zh-CN": 0, "zh-TW": 1}
-    assert report["comparison"]["overall"] == {"items": 10, "only_first": 0, "only_second": 0, "p": 1}
+    assert report["comparison"]["mcnemar"] == {"items": 10, "only_first": 0, "only_second": 0, "p": 1}
+    assert report["comparison"]["accuracy"]["with_und"]["value"] == 0
