@@ -159,7 +159,7 @@ def _apart(key: str, heading: str, names: tuple[str, str]) -> list[Column]:
     return [
         Column(key, f"{heading}, A less B", NUMBER, lambda row: points(row[key])),
         numbered(f"{key}_posts", "posts read", lambda row: row[key] and row[key]["posts"]),
-        Column(f"{key}_better", f"better {heading}", says=lambda row: _better(row[key], names)),
+        Column(f"{key}_better", "better", says=lambda row: _better(row[key], names)),
     ]
 
 

@@ -5,18 +5,14 @@ in some of that they are wrong. Draws from it are audited as tasks are, two pred
 difference is held against that of the population.
 """
 
-from collections.abc import Iterator
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from annotate.evaluation.comparison import differences
-from annotate.evaluation.metrics import Cell, Uniform
+from tests.benchmarks.place import new_place
 from tests.benchmarks.tables import share, show
-
-LEAST_POSTS = 30  # that a difference rests on, to be counted
-AUDIT_SHARE, LEAST_AUDITS = 0.02, 30
 
 
 @dataclass(frozen=True)
@@ -51,15 +47,6 @@ WORLDS = {
 }
 
 
-class Population(NamedTuple):
-    """Labels by number; agreed: -1 where detectors do not agree."""
-
-    truth: np.ndarray
-    agreed: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-
-
 class Row(NamedTuple):
     """A difference: measure, whether its interval covers the truth, its width, which is named better, and rightly."""
 
@@ -75,8 +62,16 @@ def add_options(parser) -> None:
 
 
 def run(folder, options) -> None:
-    for name, world in WORLDS.items():
-        report(name, list(compare(world, options.comparing_draws, int(options.seed))))
+    with new_place(sqlite=True) as place, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+
+        def rows(name: str) -> list[Row]:
+            arguments = (name, str(options.comparing_draws), options.seed)
+            told = place.run("-m", "tests.benchmarks.comparing_work", *arguments)
+            return [Row(*json.loads(line)) for line in told.splitlines()]
+
+        for name, found in zip(WORLDS, pool.map(rows, WORLDS), strict=True):
+            report(name, found)
 
 
 def report(name: str, rows: list[Row]) -> None:
@@ -87,80 +82,3 @@ def report(name: str, rows: list[Row]) -> None:
         width = 100 * sum(row.width for row in own) / len(own)
         table.append([measure, len(own), f"{width:.1f}", *(share(number, len(own)) for number in told)])
     show(name, ["measure", "differences", "width in points", "cover", "one named better", "and wrongly"], table)
-
-
-def compare(world: World, draws: int, seed: int) -> Iterator[Row]:
-    chance = np.random.default_rng(seed)
-    population = populate(world, chance)
-    true = truths(population)
-    for _ in range(draws):
-        for (measure, label), found in differences(draw(population, world, chance)).items():
-            if found is None or found["posts"] < LEAST_POSTS:
-                continue
-            value = true[measure, label]
-            named = found["better"] is not None
-            yield Row(
-                measure,
-                found["low"] - 1e-9 <= value <= found["high"] + 1e-9,
-                found["high"] - found["low"],
-                named,
-                named and (found["better"] == "first") != (value > 0),
-            )
-
-
-def populate(world: World, chance: np.random.Generator) -> Population:
-    common = 1 / np.arange(1, world.labels + 1) ** 1.2
-    common /= common.sum()
-    size = world.posts
-    truth = chance.choice(world.labels, size, p=common)
-
-    def mistaken() -> np.ndarray:
-        return np.where(
-            chance.random(size) < 0.5, chance.choice(world.labels, size, p=common), (truth + 1) % world.labels
-        )
-
-    wrong = np.full(world.labels, world.wrong)
-    if world.uneven:
-        wrong = np.where(np.arange(world.labels) % 6 == 0, 3 * world.wrong, world.wrong / 4)
-    guess = np.where(chance.random(size) < wrong[truth], mistaken(), truth)
-    is_agreed = chance.random(size) >= world.disputed
-
-    def said(agreed: float | None, disputed: float) -> np.ndarray:
-        elsewhere = np.where(chance.random(size) < disputed, truth, mistaken())
-        if agreed is None:
-            return np.where(is_agreed, guess, elsewhere)
-        own = np.where(chance.random(size) < agreed, truth, mistaken())
-        # Where the detectors are wrong, another predictor often is too.
-        own = np.where((guess != truth) & (chance.random(size) < 0.5), guess, own)
-        return np.where(is_agreed, own, elsewhere)
-
-    return Population(truth, np.where(is_agreed, guess, -1), said(*world.first), said(*world.second))
-
-
-def truths(population: Population) -> dict[tuple[str, str], float]:
-    truth, _, *both = population
-    right = [said == truth for said in both]
-    found = {("accuracy", ""): right[0].mean() - right[1].mean()}
-    for label in np.unique(truth):
-        own = truth == label
-        found["recall", str(label)] = right[0][own].mean() - right[1][own].mean()
-        precise = [hits[said == label].mean() for hits, said in zip(right, both, strict=True)]
-        found["precision", str(label)] = precise[0] - precise[1]
-    return found
-
-
-def draw(population: Population, world: World, chance: np.random.Generator) -> Uniform:
-    """A uniform set: what was disputed is read, and an audit of what was agreed on."""
-    places = chance.choice(len(population.truth), world.drawn, replace=False)
-    truth, agreed, first, second = (part[places] for part in population)
-    read = np.full(world.drawn, world.all_read) | (agreed < 0)
-    for label in np.unique(agreed[agreed >= 0]):
-        own = np.flatnonzero(agreed == label)
-        audited = min(len(own), max(LEAST_AUDITS, round(AUDIT_SHARE * len(own))))
-        read[chance.choice(own, audited, replace=False)] = True
-    cells = {}
-    for number in range(world.drawn):
-        stratum = "" if agreed[number] < 0 else str(agreed[number])
-        known = str(truth[number]) if read[number] else stratum
-        cells[str(number)] = Cell(stratum, stratum, bool(read[number]), known, str(first[number]), str(second[number]))
-    return Uniform(cells, None)

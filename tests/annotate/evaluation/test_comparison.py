@@ -10,7 +10,7 @@ from annotate.core.estimation import UNKNOWN, proportion
 from annotate.core.intervals import jeffreys
 from annotate.evaluation.comparison import differences
 from annotate.evaluation.metrics import Cell, Uniform, accuracy
-from tests.benchmarks import comparing
+from tests.benchmarks import comparing_work
 from tests.benchmarks.comparing import World
 
 COUNTS = st.integers(1, 500).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of)))
@@ -74,7 +74,7 @@ def test_a_detector_that_voted_is_not_worse_for_the_disputed_posts_that_people_r
 
 
 def test_the_difference_is_that_of_the_two_accuracies_in_a_draw(population):
-    both = comparing.draw(*population)
+    both = comparing_work.draw(*population)
     other = Uniform({key: cell._replace(said=cell.other) for key, cell in both.posts.items()}, None)
     apart = accuracy(both, with_und=True).value - accuracy(other, with_und=True).value
     assert differences(both)["accuracy", ""]["value"] == pytest.approx(apart, abs=1e-3)
@@ -102,14 +102,14 @@ WORLD = World(drawn=2_000, labels=10, posts=200_000)
 @pytest.fixture(scope="module")
 def population():
     chance = np.random.default_rng(1)
-    return comparing.populate(WORLD, chance), WORLD, chance
+    return comparing_work.populate(WORLD, chance), WORLD, chance
 
 
 @pytest.mark.parametrize(
     "world", [WORLD, World(drawn=1_000, labels=10, posts=200_000, all_read=True)], ids=["audited", "all read"]
 )
 def test_intervals_of_differences_cover_in_a_population_of_known_truth(world):
-    rows = list(comparing.compare(world, 60, 7))
+    rows = list(comparing_work.compare(world, 60, 7))
     for measure in ("accuracy", "recall", "precision"):
         own = [row for row in rows if row.measure == measure]
         assert len(own) >= 60
