@@ -9,7 +9,7 @@ from annotate.actions.options import TASK, column
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Task
 from annotate.quality import agreement
-from annotate.quality.agreement import UnknownLabel
+from annotate.quality.agreement import UnknownLabel, UnorderedLabels
 from annotate.reports import agreement as told
 from annotate.reports.terminal import as_lines
 from corpora.readers import named_columns
@@ -79,5 +79,5 @@ ACTION = Action(
     "Skene's model are right.",
     OPTIONS,
     run,
-    (JudgmentFileError, UnknownLabel),
+    (JudgmentFileError, UnknownLabel, UnorderedLabels),
 )

@@ -93,7 +93,7 @@ def import_judgments(
     rows = of_labels(rows, known, rejects)
     listed = settings.DATA_DIR / "judgments" / name / f"{digest_of(path)[:16]}.rejects.jsonl"
     with transaction.atomic():
-        made = task or (rows and _new_task(name, path, rows, known, rejects))
+        made = task or (rows and _new_task(name, path, rows, known, rejects, in_order=bool(labels)))
         imported = Imported(made or None, is_new=task is None, rejects=rejects)
         if rows:
             left = [row for row in rows if row.line not in rejects]
@@ -123,13 +123,13 @@ def _check(name: str, task: Task | None, labels: Sequence[str]) -> None:
         raise JudgmentFileError(f"The label {long[0][:20]}… has more than {LONGEST['label']} characters; shorten it.")
 
 
-def _new_task(name: str, path: Path, rows: list[Row], labels: list[str], rejects: Rejects) -> Task:
+def _new_task(name: str, path: Path, rows: list[Row], labels: list[str], rejects: Rejects, *, in_order: bool) -> Task:
     """Of the items in the file; rows that say another language of one than the first did are put with the rejects."""
     items: dict[str, str] = {}
     for row in rows:
         if items.setdefault(row.task, row.language) != row.language:
             rejects[row.line] = f"{row.task} was in {items[row.task] or 'no language'} in an earlier row."
-    return imported_task(name, items, labels, source=path.name, digest=digest_of(path))
+    return imported_task(name, items, labels, in_order=in_order, source=path.name, digest=digest_of(path))
 
 
 def run(values, progress) -> Outcome:
@@ -148,7 +148,20 @@ def run(values, progress) -> Outcome:
     )
     counts = {name: getattr(imported, name) for name in ("judgments", "annotators", "units", "repeats", "already")}
     data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
-    return Outcome([_told(imported)], data=data | {"rejects_file": imported.rejects_file})
+    return Outcome([_told(imported)], _alike(imported.task), data | {"rejects_file": imported.rejects_file})
+
+
+def _alike(task: Task) -> list[str]:
+    """What to say of labels that differ in capital letters only, and may be meant for one."""
+    groups: dict[str, list[str]] = {}
+    for label in values_of(task):
+        groups.setdefault(label.casefold(), []).append(label)
+    return [
+        f"The labels {' and '.join(group)} differ in capital letters only, and are told apart; if they are one, write "
+        "them alike in the file and import it under another name."
+        for group in groups.values()
+        if len(group) > 1
+    ]
 
 
 def _told(imported: Imported) -> str:

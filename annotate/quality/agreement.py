@@ -21,6 +21,10 @@ from annotate.core.lottery import lot
 from annotate.models import Annotator, Judgment, Task
 
 
+class UnorderedLabels(ValueError):
+    """Labels that are taken for grades and have no order; the sentence names them."""
+
+
 class UnknownLabel(ValueError):
     """A true label that is not one of the task's labels; the sentence names it."""
 
@@ -78,7 +82,8 @@ def report(
 
     gold: item -> true label, for any of the items. repeats: also count one person's further answers on one unit, which
     were imported for analysis only. ordinal: treat the labels as ordered grades, even if the kind does not say so.
-    found: the answers, if they have been read. UnknownLabel if a true label is not one of the task's.
+    found: the answers, if they have been read. UnknownLabel if a true label is not one of the task's, UnorderedLabels
+    if nobody has said the order of grades.
 
         {"task", "kind", "repeats": bool, "replicates", "labels": [...], "ordered": bool,
          "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
@@ -182,7 +187,17 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
 def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, agreement.Distance]:
     """ordinal: the labels are grades although the kind's form does not say so."""
     found = task.kind.form.distances(labels)
-    return {**found, "ordinal": agreement.ordinal} if ordinal else found
+    if not ordinal:
+        return found
+    # Words of a file whose order nobody has said stand by the alphabet.
+    drawn = task.draw.parameters
+    in_order = drawn.get("labels_in_order", "imported" not in drawn) or all(map(str.isdecimal, labels))
+    if not ("ordinal" in found or in_order):
+        raise UnorderedLabels(
+            f"The labels of {task.name} are words, and nobody has said which order they have: {', '.join(labels)}. "
+            'Import them under another name with --labels, grades best first, such as --labels "good fair bad".'
+        )
+    return {**found, "ordinal": agreement.ordinal}
 
 
 def _model(task: Task, said: list[Said], labels: list[str]) -> _Model:

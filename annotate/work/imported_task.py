@@ -1,6 +1,7 @@
 """The closed task of items whose judgments come in a file. Only their ids are known, so these also serve as texts."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from annotate.kinds import IMPORTED
 from annotate.models import Task
@@ -12,8 +13,11 @@ from corpora.manifest import read_manifest
 from corpora.models import Corpus, Draw, Item
 
 
-def imported_task(name: str, items: Mapping[str, str], labels: Sequence[str], *, source: str, digest: str) -> Task:
-    """items: id -> language, empty if it is not known. source, digest: the file's. The caller has opened a transaction.
+def imported_task(
+    name: str, items: Mapping[str, str], labels: Sequence[str], *, in_order: bool, source: str, digest: str
+) -> Task:
+    """items: id -> language, empty if it is not known. in_order: whether the labels stand as somebody has ordered them.
+    source, digest: the file's. The caller has opened a transaction.
 
     TaskError if the name is taken or invalid.
     """
@@ -29,7 +33,8 @@ def imported_task(name: str, items: Mapping[str, str], labels: Sequence[str], *,
     with made_once(name):
         task.save()
         corpus = Corpus.objects.create(name=name)
-    task.draws.add(_draw(corpus, len(items), source, digest))
+    parameters = {"imported": source, "labels_in_order": in_order}
+    task.draws.add(_draw(corpus, len(items), parameters, digest))
     made = [
         Item(corpus=corpus, key=key, text=key, language=code or UND, votes={}, letters=0) for key, code in items.items()
     ]
@@ -37,12 +42,12 @@ def imported_task(name: str, items: Mapping[str, str], labels: Sequence[str], *,
     return task
 
 
-def _draw(corpus: Corpus, size: int, source: str, digest: str) -> Draw:
+def _draw(corpus: Corpus, size: int, parameters: Mapping[str, Any], digest: str) -> Draw:
     """The record of a draw that took everything."""
     return Draw.objects.create(
         corpus=corpus,
         design="records",
-        parameters={"imported": source},
+        parameters=parameters,
         seed="imported",
         asked=size,
         size=size,

@@ -236,6 +236,38 @@ def test_where_nothing_can_be_taken_the_first_reason_is_said_and_no_task_is_made
     assert not Task.objects.exists()
 
 
+WORDS = ("a ann good", "a bob bad", "b ann fair", "b bob good", "c ann bad", "c bob bad")
+
+
+def test_words_are_no_grades_until_somebody_says_their_order(file_of, capsys):
+    call_command("import_judgments", "words", str(file_of(*WORDS)))
+    with pytest.raises(CommandError, match=r"nobody has said which order they have: bad, fair, good\. Import them"):
+        call_command("agreement", "words", ordinal=True)
+    call_command("import_judgments", "graded", str(file_of(*WORDS)), labels="good fair bad")
+    call_command("import_judgments", "numbers", str(file_of("a ann 1", "a bob 2", "b ann 10", "b bob 10")))
+    capsys.readouterr()
+    for task in ("graded", "numbers"):
+        call_command("agreement", task, ordinal=True)
+        assert "ordinal" in said(capsys)
+
+
+def test_words_of_a_task_made_before_their_order_was_noted_are_no_grades_either(file_of):
+    task = import_judgments("words", file_of(*WORDS), labels=["good", "fair", "bad"]).task
+    draw = task.draw
+    del draw.parameters["labels_in_order"]
+    draw.save()
+    with pytest.raises(CommandError, match="nobody has said which order they have"):
+        call_command("agreement", "words", ordinal=True)
+
+
+def test_labels_that_differ_in_capital_letters_alone_are_told_apart_and_named(file_of, capsys):
+    call_command("import_judgments", "cases", str(file_of("a ann Yes", "a bob yes", "b ann no")))
+    assert "The labels Yes and yes differ in capital letters only, and are told apart" in capsys.readouterr().err
+    assert Task.objects.get().labels == ["Yes", "no", "yes"]
+    call_command("import_judgments", "plain", str(file_of("a ann yes", "b ann no")))
+    assert capsys.readouterr().err == ""
+
+
 def test_of_too_many_rejects_the_first_that_counts_is_said(file_of):
     file = file_of("a w1 x", "a w1 x", "b w1 x", "c w1 q")
     with pytest.raises(TooManyRejected, match=r"1 of its 4 rows was rejected, .* line 5: The label 'q' is not one"):
