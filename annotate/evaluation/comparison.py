@@ -105,7 +105,23 @@ def _second_alone(cell: Cell) -> bool:
 
 
 def _accuracy(both: Uniform, *, with_und: bool) -> Told | None:
-    return _of_same(both, lambda cell: with_und or cell.truth != UND)
+    if with_und:
+        return _of_same(_where_they_differ(both), lambda cell: True)
+    return _of_same(both, lambda cell: cell.truth != UND)
+
+
+def _where_they_differ(both: Uniform) -> Uniform:
+    """For the accuracy of all posts: where the two never differ in a stratum, neither alone is right, whatever the
+    truth is, so nothing is uncertain there although few were read. Two detectors that voted differ in none.
+    """
+    differ = {cell.stratum for cell in both.cells if cell.said != cell.other}
+    return Uniform(
+        {
+            key: cell if cell.stratum in differ else cell._replace(stratum="", read=True)
+            for key, cell in both.posts.items()
+        },
+        both.frame,
+    )
 
 
 def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Told | None:

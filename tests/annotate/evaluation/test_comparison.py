@@ -90,6 +90,15 @@ def test_twins_are_not_apart():
     assert differences(both)["accuracy", ""]["high"] > 0.01
 
 
+def test_where_two_never_differ_nothing_is_uncertain_though_few_were_read():
+    disputed = [(60, "", True, "de", "de", "nl"), (20, "", True, "de", "nl", "de"), (120, "", True, "de", "nl", "nl")]
+    audited = [(30, "en", True, "en", "en", "en"), (770, "en", False, "en", "en", "en")]
+    as_if = [(800, "en", True, "en", "en", "en")]
+    few, all_read = (differences(uniform(*disputed, *agreed))["accuracy", ""] for agreed in (audited, as_if))
+    assert (few["value"], few["low"], few["high"]) == pytest.approx((0.04, all_read["low"], all_read["high"]))
+    assert few["better"] == "first"
+
+
 def test_where_the_whole_frame_was_read_the_difference_is_known():
     both = uniform((9, "", True, "de", "de", "nl"), (1, "", True, "de", "nl", "de"), frame=10)
     found = differences(both)["accuracy", ""]
