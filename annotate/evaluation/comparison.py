@@ -105,9 +105,10 @@ def _second_alone(cell: Cell) -> bool:
 
 
 def _accuracy(both: Uniform, *, with_und: bool) -> Told | None:
-    if with_und:
-        return _of_same(_where_they_differ(both), lambda cell: True)
-    return _of_same(both, lambda cell: cell.truth != UND)
+    if not with_und:
+        return _of_same(both, lambda cell: cell.truth != UND)
+    found = _of_same(_where_they_differ(both), lambda cell: True)
+    return found and found | {"posts": both.read.total()}
 
 
 def _where_they_differ(both: Uniform) -> Uniform:

@@ -96,7 +96,7 @@ def test_where_two_never_differ_nothing_is_uncertain_though_few_were_read():
     as_if = [(800, "en", True, "en", "en", "en")]
     few, all_read = (differences(uniform(*disputed, *agreed))["accuracy", ""] for agreed in (audited, as_if))
     assert (few["value"], few["low"], few["high"]) == pytest.approx((0.04, all_read["low"], all_read["high"]))
-    assert few["better"] == "first"
+    assert (few["better"], few["posts"], all_read["posts"]) == ("first", 230, 1_000)
 
 
 def test_where_the_whole_frame_was_read_the_difference_is_known():
