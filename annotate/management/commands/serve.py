@@ -49,8 +49,6 @@ class Command(calling.Command):
 
     def handle(self, **options):
         host, port = options["host"], options["port"]
-        if not 1 <= port <= 65535:
-            raise CommandError(f"--port is {port}; a port is a number from 1 to 65535, such as 8001.")
         for name in ("workers", "threads"):
             if options[name] < 1:
                 raise CommandError(f"--{name} is {options[name]}; it must be 1 or more.")
@@ -80,11 +78,12 @@ class Command(calling.Command):
         except (socket.gaierror, UnicodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "a machine cannot have such a name"
             raise CommandError(f"The address {host!r} cannot be used ({why}).") from error
-        except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
+        except (OSError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
                 raise CommandError(f"The address {host!r} cannot be used (this machine does not have it).") from error
+            why = error.strerror if isinstance(error, OSError) else "a port is a number from 1 to 65535"
             raise CommandError(
-                f"Port {port} of {host} cannot be used ({error.strerror}). Choose another, such as --port 8001."
+                f"Port {port} of {host} cannot be used ({why}). Choose another, such as --port 8001."
             ) from error
 
     def check_names(self, host):
