@@ -190,7 +190,6 @@ class Joined:
     labelled: Uniform | None = None
     uniform: Uniform | None = None
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
-    truths: dict[str, str] = field(default_factory=dict)
     precision: dict[str, dict[str, str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
     drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
@@ -320,7 +319,6 @@ def _join_recall(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Su
             continue
         language = joined.fold.get(row.label, row.label)
         joined.recall.setdefault(language, {})[row.id] = joined.within(joined.said[row.id], language)
-        joined.truths.setdefault(row.id, language)
     if other:
         joined.warnings.append(
             f"Posts of the recall-oriented set {gold.name} that are labelled as in no language, or not in one, say "

@@ -71,10 +71,10 @@ def _who_is_better(report: dict) -> str:
         apart = f"{first} less {second}, in points of accuracy with und, is {points(accuracy)}"
         better = _better(accuracy, names)
         return f"{better} is more accurate: {apart}" if better else f"neither is shown to be more accurate: {apart}"
-    recalls = [_better(row["recall"], names) for row in comparison["languages"] if row["recall"]]
+    recalls = [row["recall"].get("better") for row in comparison["languages"] if row["recall"]]
     return (
         f"accuracy is compared on a uniform set, and none is given; of {many(len(recalls), 'label')}, {first} has the "
-        f"better recall in {recalls.count(first)} and {second} in {recalls.count(second)}"
+        f"better recall in {recalls.count('first')} and {second} in {recalls.count('second')}"
     )
 
 
