@@ -1,4 +1,4 @@
-"""What managers are told of a task: figures, and why its queues stand as they do."""
+"""What managers are told of a task in figures: progress, pace, people, tests, known answers."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -8,66 +8,19 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 
-from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Guidelines, Judgment, Qualification, Task, Trial, TrialAnswer
-from annotate.quality.guidelines import current
+from annotate.models import Guidelines, Qualification, Task
 from annotate.quality.pauses import running
 from annotate.work import statistics
-from annotate.work.adjudication import settle
-from annotate.work.judging import judge, skip, undo
+from annotate.work.judging import judge, undo
 from annotate.work.pausing import lift, pause, void
 from annotate.work.queue import take
-from annotate.work.queue_states import queue_states, queue_states_of
+from annotate.work.queue_states import queue_states
 from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.managing.acts import TESTED, at, by, work
 
 YES, NO = Answer("1"), Answer("0")
 NOW = datetime(2026, 3, 29, 12, 30, tzinfo=UTC)
-
-
-def work(annotator, task, label="1", units=1000, seconds=None):
-    made = []
-    while len(made) < units and (lease := take(annotator, task)):
-        known = lease.unit.known_answer if lease.unit.honeypot else label
-        made.append(judge(annotator, lease.pk, Answer(known), active_seconds=seconds))
-    return made
-
-
-def at(judgment, when, **fields):
-    Judgment.objects.filter(pk=judgment.pk).update(answered_at=when, shown_at=None, **fields)
-
-
-def by(rows, key="language"):
-    return {row[key]: row for row in rows}
-
-
-@pytest.fixture
-def tried(db):
-    """tried(annotator, task, right=4) stores a finished test of five known answers, as it would stand there."""
-
-    def make(annotator, task, language="en", *, right=5, passed=True, number=1, finished=True):
-        trial = Trial.objects.create(
-            annotator=annotator,
-            task=task,
-            language=language,
-            kind="test",
-            guidelines=current(task, language),
-            number=number,
-            started_at=timezone.now(),
-            **({"finished_at": timezone.now(), "right": right, "passed": passed} if finished else {}),
-        )
-        pool = task.gold_answers.filter(purpose="test", item__language=language)[:5]
-        for position, gold in enumerate(pool, 1):
-            label = gold.label if position <= right else "0" if gold.label == "1" else "1"
-            said = {"label": label, "answered_at": timezone.now()} if finished else {}
-            TrialAnswer.objects.create(trial=trial, gold_answer=gold, position=position, **said)
-        if passed and finished:
-            Qualification.objects.create(
-                annotator=annotator, task=task, language=language, major=1, trial=trial, at=timezone.now()
-            )
-        return trial
-
-    return make
 
 
 # --- progress
@@ -243,9 +196,6 @@ def test_a_pause_by_a_manager_or_in_a_closed_task_is_no_news(make_records_task, 
     assert statistics.newly_paused() == 0
 
 
-TESTED = {"gold": {"test": ["1", "0"] * 4}, "test_items": 5, "tries": 2}
-
-
 def test_tests_are_told_by_annotator_and_language(make_records_task, person, manager, tried):
     task = make_records_task(languages=("en", "de"), **TESTED)
     ann, bea, cem, dan = (person(name, "en de") for name in ("ann", "bea", "cem", "dan"))
@@ -334,196 +284,6 @@ def test_everything_can_be_written_as_json(make_records_task, make_task, person,
         }
         assert json.loads(json.dumps(made, cls=DjangoJSONEncoder)).keys() == made.keys()
     assert json.dumps(statistics.overview())
-
-
-# --- why a queue stands as it does
-
-
-def state(task, queue="en"):
-    found = by(queue_states(task)["queues"], "queue")[queue]
-    return found["state"], found["said"]
-
-
-def test_a_queue_that_nobody_reads(make_records_task, person):
-    task = make_records_task(count=2, redundancy=1)
-    person("ann", "en:2")
-    assert state(task) == (
-        "unread",
-        "Nobody who may log in reads English at level 4 or better. Invite a reader, or add the language to one.",
-    )
-    bea = person("bea", "en")
-    assert state(task)[0] == "going"
-    bea.user.is_active = False
-    bea.user.save()
-    assert state(task)[0] == "unread"
-
-
-def test_a_queue_whose_readers_have_not_passed_the_test(make_records_task, person, tried):
-    task = make_records_task(**TESTED, redundancy=1)
-    ann, _ = person("ann", "en"), person("bea", "en")
-    tried(ann, task, right=1, passed=False)
-    assert state(task) == (
-        "untested",
-        "2 people read English, but nobody has passed the test yet. Ask them to take it.",
-    )
-    tried(ann, task, number=2)
-    assert state(task)[0] == "going"
-    Guidelines.objects.create(task=task, language="en", major=2, text="Read again.")
-    assert state(task)[0] == "untested"
-
-
-def test_a_queue_in_which_all_are_paused(make_records_task, person, manager):
-    task = make_records_task(count=2, redundancy=1)
-    pause(person("ann", "en"), task, by=manager, reason="a break")
-    assert state(task) == ("paused", "Everybody who reads English is paused (1). Let somebody go on, or find others.")
-
-
-def test_a_queue_that_all_have_judged_already(make_records_task, person):
-    task = make_records_task(count=2, redundancy=3)
-    for name in ("ann", "bea"):
-        work(person(name, "en"), task)
-    assert state(task) == (
-        "judged",
-        "2 units lack 2 answers, and each of the 2 people who may work has judged them already. Another person is "
-        "needed.",
-    )
-    person("cem", "en")
-    assert state(task)[0] == "going"
-
-
-def test_a_queue_of_which_what_is_left_is_open_with_somebody(make_records_task, person):
-    task = make_records_task(count=1, redundancy=1)
-    ann, bea = person("ann", "en"), person("bea", "en")
-    lease = take(ann, task)
-    assert state(task) == ("leased", "What is left (1 unit) is open with somebody now, for 10 minutes at most.")
-    assert by(queue_states(task)["idle"], "name")["bea"]["said"] == (
-        "What is left for them is open with others, or has all its answers on the way."
-    )
-    lease.expires_at = timezone.now() - timedelta(seconds=1)
-    lease.save()
-    assert state(task)[0] == "going"
-    assert take(bea, task)
-
-
-def test_a_queue_with_too_few_people_for_some_of_its_units(make_records_task, person):
-    task = make_records_task(count=2, redundancy=3)
-    for name in ("ann", "bea"):
-        person(name, "en")
-    assert state(task) == (
-        "lacking",
-        "All 2 units need answers from more people than are still able to give one (2 may work here). Find others.",
-    )
-    cem, dan = person("cem", "en"), person("dan", "en")
-    assert state(task)[0] == "going"
-    skip(cem, take(cem, task).pk)
-    assert state(task)[0] == "going"
-    skip(dan, take(dan, task).pk)
-    assert state(task)[1].startswith("1 of the 2 units need")
-
-
-def test_a_queue_that_is_worked_on(make_records_task, person):
-    task = make_records_task(count=2, redundancy=1)
-    person("ann", "en")
-    assert state(task) == ("going", "1 person may work on 2 units; 2 answers are missing.")
-
-
-def test_a_queue_of_a_closed_task(make_records_task, person):
-    task = make_records_task(count=2, redundancy=1)
-    Task.objects.update(is_open=False)
-    task.refresh_from_db()
-    assert state(task) == (
-        "closed",
-        "The task is closed, so nobody is given the 2 units that wait. Open it again in the admin.",
-    )
-
-
-def test_a_queue_that_is_done_or_waits_for_an_adjudicator(make_records_task, person):
-    task = make_records_task(count=2, task_type="web_ranking", on_conflict="ADJUDICATION")
-    people = [person(name, "en") for name in ("ann", "bea", "cem")]
-    for annotator, label in zip(people, "420", strict=True):
-        work(annotator, task, label)
-    assert state(task) == ("done", "Done, but for 2 units with an adjudicator.")
-    ada = person("ada", adjudicates=True)
-    for unit in task.units.filter(stage=stages.ADJUDICATION):
-        settle(ada, unit.pk, Answer("3", "read the page"))
-    assert state(task) == ("done", "Done.")
-
-
-def test_hidden_gold_answers_never_keep_a_queue_from_being_done(make_records_task, person):
-    task = make_records_task(count=2, gold={"queue": ["1", "0"] * 4}, gold_share=0.2, redundancy=1)
-    work(person("ann", "en"), task)
-    assert state(task) == ("done", "Done.")
-
-
-def test_stuck_queues_come_first_and_are_counted(make_records_task, person):
-    task = make_records_task(count=3, languages=("de", "en", "fr"), redundancy=1)
-    person("ann", "de")
-    found = queue_states(task)
-    assert [row["queue"] for row in found["queues"]] == ["en", "fr", "de"]
-    assert found["stuck"] == 2
-
-
-def test_the_queues_of_several_tasks_are_told_apart_and_read_together(
-    make_records_task, make_task, person, manager, tried, judged, django_assert_max_num_queries
-):
-    gold = {"test": ["1"] * 5}
-    ann, bea = person("ann", "en de"), person("bea", "en")
-    crowd = make_records_task(count=4, name="crowd", languages=("en", "de"), gold=gold, test_items=5)
-    other = make_records_task(count=2, name="other", languages=("en", "fr"), redundancy=1)
-    posts = make_task([DISPUTED, DISPUTED], name="posts")
-    tried(ann, crowd)
-    for unit in crowd.units.filter(language="en")[:2]:
-        judged(ann, unit, "1")
-    pause(bea, other, by=manager, reason="a break")
-    take(ann, posts)
-    tasks = [crowd, other, posts]
-    alone = {task.pk: queue_states(task) for task in tasks}
-    with django_assert_max_num_queries(12):
-        assert queue_states_of(tasks) == alone
-    states = {task.name: {row["queue"]: row["state"] for row in alone[task.pk]["queues"]} for task in tasks}
-    assert states == {
-        "crowd": {"en": "lacking", "de": "untested"},
-        "other": {"en": "going", "fr": "unread"},
-        "posts": {"de": "going"},
-    }
-    assert queue_states_of([]) == {}
-
-
-def test_queues_of_posts_stand_under_the_languages_that_share_them(make_task, person):
-    task = make_task([DISPUTED, DISPUTED])
-    person("ann", "en")
-    found = by(queue_states(task)["queues"], "queue")
-    assert found["de"]["state"] == "unread"
-    assert set(found) == {"de"}
-
-
-# --- who waits for work
-
-
-def test_who_has_judged_all_that_waits_is_idle_and_was_at_work_just_now(make_records_task, person):
-    task = make_records_task(count=2, languages=("en", "de"), redundancy=3)
-    ann, bea = person("ann", "en"), person("bea", "en de")
-    work(ann, task)
-    found = queue_states(task)["idle"]
-    assert [(row["name"], row["at_work"], row["said"]) for row in found] == [
-        ("ann", True, "They have judged all that waits in English.")
-    ]
-    Judgment.objects.update(answered_at=timezone.now() - timedelta(hours=2), shown_at=None)
-    assert queue_states(task)["idle"][0]["at_work"] is False
-    assert take(bea, task)
-
-
-def test_who_is_qualified_where_nothing_waits_is_idle(make_records_task, person, tried):
-    task = make_records_task(languages=("en", "de"), count=1, **TESTED, redundancy=1)
-    ann, bea = person("ann", "en"), person("bea", "en de")
-    for annotator in (ann, bea):
-        tried(annotator, task)
-    work(bea, task)
-    found = queue_states(task)["idle"]
-    assert [(row["name"], row["at_work"], row["said"]) for row in found] == [
-        ("bea", True, "Nothing waits in their languages."),
-        ("ann", False, "Nothing waits in their languages."),
-    ]
 
 
 # --- queries and size

@@ -1,0 +1,203 @@
+"""Why the queues of a task stand as they do, and who waits for work."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.kinds import Answer
+from annotate.models import Guidelines, Judgment, Task
+from annotate.work.adjudication import settle
+from annotate.work.judging import skip
+from annotate.work.pausing import pause
+from annotate.work.queue import take
+from annotate.work.queue_states import queue_states, queue_states_of
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.managing.acts import TESTED, by, work
+
+
+def state(task, queue="en"):
+    found = by(queue_states(task)["queues"], "queue")[queue]
+    return found["state"], found["said"]
+
+
+def test_a_queue_that_nobody_reads(make_records_task, person):
+    task = make_records_task(count=2, redundancy=1)
+    person("ann", "en:2")
+    assert state(task) == (
+        "unread",
+        "Nobody who may log in reads English at level 4 or better. Invite a reader, or add the language to one.",
+    )
+    bea = person("bea", "en")
+    assert state(task)[0] == "going"
+    bea.user.is_active = False
+    bea.user.save()
+    assert state(task)[0] == "unread"
+
+
+def test_a_queue_whose_readers_have_not_passed_the_test(make_records_task, person, tried):
+    task = make_records_task(**TESTED, redundancy=1)
+    ann, _ = person("ann", "en"), person("bea", "en")
+    tried(ann, task, right=1, passed=False)
+    assert state(task) == (
+        "untested",
+        "2 people read English, but nobody has passed the test yet. Ask them to take it.",
+    )
+    tried(ann, task, number=2)
+    assert state(task)[0] == "going"
+    Guidelines.objects.create(task=task, language="en", major=2, text="Read again.")
+    assert state(task)[0] == "untested"
+
+
+def test_a_queue_in_which_all_are_paused(make_records_task, person, manager):
+    task = make_records_task(count=2, redundancy=1)
+    pause(person("ann", "en"), task, by=manager, reason="a break")
+    assert state(task) == ("paused", "Everybody who reads English is paused (1). Let somebody go on, or find others.")
+
+
+def test_a_queue_that_all_have_judged_already(make_records_task, person):
+    task = make_records_task(count=2, redundancy=3)
+    for name in ("ann", "bea"):
+        work(person(name, "en"), task)
+    assert state(task) == (
+        "judged",
+        "2 units lack 2 answers, and each of the 2 people who may work has judged them already. Another person is "
+        "needed.",
+    )
+    person("cem", "en")
+    assert state(task)[0] == "going"
+
+
+def test_a_queue_of_which_what_is_left_is_open_with_somebody(make_records_task, person):
+    task = make_records_task(count=1, redundancy=1)
+    ann, bea = person("ann", "en"), person("bea", "en")
+    lease = take(ann, task)
+    assert state(task) == ("leased", "What is left (1 unit) is open with somebody now, for 10 minutes at most.")
+    assert by(queue_states(task)["idle"], "name")["bea"]["said"] == (
+        "What is left for them is open with others, or has all its answers on the way."
+    )
+    lease.expires_at = timezone.now() - timedelta(seconds=1)
+    lease.save()
+    assert state(task)[0] == "going"
+    assert take(bea, task)
+
+
+def test_a_queue_with_too_few_people_for_some_of_its_units(make_records_task, person):
+    task = make_records_task(count=2, redundancy=3)
+    for name in ("ann", "bea"):
+        person(name, "en")
+    assert state(task) == (
+        "lacking",
+        "All 2 units need answers from more people than are still able to give one (2 may work here). Find others.",
+    )
+    cem, dan = person("cem", "en"), person("dan", "en")
+    assert state(task)[0] == "going"
+    skip(cem, take(cem, task).pk)
+    assert state(task)[0] == "going"
+    skip(dan, take(dan, task).pk)
+    assert state(task)[1].startswith("1 of the 2 units need")
+
+
+def test_a_queue_that_is_worked_on(make_records_task, person):
+    task = make_records_task(count=2, redundancy=1)
+    person("ann", "en")
+    assert state(task) == ("going", "1 person may work on 2 units; 2 answers are missing.")
+
+
+def test_a_queue_of_a_closed_task(make_records_task, person):
+    task = make_records_task(count=2, redundancy=1)
+    Task.objects.update(is_open=False)
+    task.refresh_from_db()
+    assert state(task) == (
+        "closed",
+        "The task is closed, so nobody is given the 2 units that wait. Open it again in the admin.",
+    )
+
+
+def test_a_queue_that_is_done_or_waits_for_an_adjudicator(make_records_task, person):
+    task = make_records_task(count=2, task_type="web_ranking", on_conflict="ADJUDICATION")
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for annotator, label in zip(people, "420", strict=True):
+        work(annotator, task, label)
+    assert state(task) == ("done", "Done, but for 2 units with an adjudicator.")
+    ada = person("ada", adjudicates=True)
+    for unit in task.units.filter(stage=stages.ADJUDICATION):
+        settle(ada, unit.pk, Answer("3", "read the page"))
+    assert state(task) == ("done", "Done.")
+
+
+def test_hidden_gold_answers_never_keep_a_queue_from_being_done(make_records_task, person):
+    task = make_records_task(count=2, gold={"queue": ["1", "0"] * 4}, gold_share=0.2, redundancy=1)
+    work(person("ann", "en"), task)
+    assert state(task) == ("done", "Done.")
+
+
+def test_stuck_queues_come_first_and_are_counted(make_records_task, person):
+    task = make_records_task(count=3, languages=("de", "en", "fr"), redundancy=1)
+    person("ann", "de")
+    found = queue_states(task)
+    assert [row["queue"] for row in found["queues"]] == ["en", "fr", "de"]
+    assert found["stuck"] == 2
+
+
+def test_the_queues_of_several_tasks_are_told_apart_and_read_together(
+    make_records_task, make_task, person, manager, tried, judged, django_assert_max_num_queries
+):
+    gold = {"test": ["1"] * 5}
+    ann, bea = person("ann", "en de"), person("bea", "en")
+    crowd = make_records_task(count=4, name="crowd", languages=("en", "de"), gold=gold, test_items=5)
+    other = make_records_task(count=2, name="other", languages=("en", "fr"), redundancy=1)
+    posts = make_task([DISPUTED, DISPUTED], name="posts")
+    tried(ann, crowd)
+    for unit in crowd.units.filter(language="en")[:2]:
+        judged(ann, unit, "1")
+    pause(bea, other, by=manager, reason="a break")
+    take(ann, posts)
+    tasks = [crowd, other, posts]
+    alone = {task.pk: queue_states(task) for task in tasks}
+    with django_assert_max_num_queries(12):
+        assert queue_states_of(tasks) == alone
+    states = {task.name: {row["queue"]: row["state"] for row in alone[task.pk]["queues"]} for task in tasks}
+    assert states == {
+        "crowd": {"en": "lacking", "de": "untested"},
+        "other": {"en": "going", "fr": "unread"},
+        "posts": {"de": "going"},
+    }
+    assert queue_states_of([]) == {}
+
+
+def test_queues_of_posts_stand_under_the_languages_that_share_them(make_task, person):
+    task = make_task([DISPUTED, DISPUTED])
+    person("ann", "en")
+    found = by(queue_states(task)["queues"], "queue")
+    assert found["de"]["state"] == "unread"
+    assert set(found) == {"de"}
+
+
+# --- who waits for work
+
+
+def test_who_has_judged_all_that_waits_is_idle_and_was_at_work_just_now(make_records_task, person):
+    task = make_records_task(count=2, languages=("en", "de"), redundancy=3)
+    ann, bea = person("ann", "en"), person("bea", "en de")
+    work(ann, task)
+    found = queue_states(task)["idle"]
+    assert [(row["name"], row["at_work"], row["said"]) for row in found] == [
+        ("ann", True, "They have judged all that waits in English.")
+    ]
+    Judgment.objects.update(answered_at=timezone.now() - timedelta(hours=2), shown_at=None)
+    assert queue_states(task)["idle"][0]["at_work"] is False
+    assert take(bea, task)
+
+
+def test_who_is_qualified_where_nothing_waits_is_idle(make_records_task, person, tried):
+    task = make_records_task(languages=("en", "de"), count=1, **TESTED, redundancy=1)
+    ann, bea = person("ann", "en"), person("bea", "en de")
+    for annotator in (ann, bea):
+        tried(annotator, task)
+    work(bea, task)
+    found = queue_states(task)["idle"]
+    assert [(row["name"], row["at_work"], row["said"]) for row in found] == [
+        ("bea", True, "Nothing waits in their languages."),
+        ("ann", False, "Nothing waits in their languages."),
+    ]
