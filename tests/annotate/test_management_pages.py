@@ -14,8 +14,6 @@ from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Pause, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality.guidelines import current
 from annotate.quality.pauses import running
-from annotate.reports.plots import Moment, Parts, Span, columns, ranges, stacked
-from annotate.reports.tables import NUMBER, Cell, Column, table
 from annotate.work import statistics
 from annotate.work.judging import judge
 from annotate.work.queue import take
@@ -343,49 +341,7 @@ def test_nobody_finds_a_task_or_a_person_that_is_not_there(crowd, desk):
         assert desk.get(f"/manage/{at}").status_code == 404
 
 
-# --- tables that sort
-
-HEADS = [Column("name", "name"), Column("count", "how many", NUMBER)]
-CELLS = [(Cell("b", "b"), Cell("1,000", 1000)), (Cell("a", "a"), Cell("–")), (Cell("c", "c"), Cell("20", 20))]
-ROWS = [{"name": name, "count": number} for name, number in CELLS]
-
-
-@pytest.mark.parametrize(
-    ("asked", "order"),
-    [
-        ("", "bac"),
-        ("t.name", "abc"),
-        ("t.-name", "cba"),
-        ("t.count", "cba"),
-        ("t.-count", "bca"),
-        ("other.name", "bac"),
-        ("t.what", "bac"),
-        ("t.-", "bac"),
-        ("-", "bac"),
-    ],
-)
-def test_a_table_is_sorted_by_what_stands_in_the_address_and_what_is_not_known_comes_last(asked, order):
-    found = table("letters", HEADS, ROWS, slug="t", asked=asked)
-    assert "".join(row[0].shown for row in found.rows) == order
-
-
-def test_what_stands_below_the_rows_stays_there_and_a_table_without_a_name_is_not_sorted():
-    below = {"name": Cell("all", "A"), "count": Cell("1,020", 1020)}
-    found = table("letters", HEADS, ROWS, total=[below], slug="t", asked="t.-count")
-    assert [row[0].shown for row in found.rows] == ["b", "c", "a", "all"]
-    plain = table("letters", HEADS, ROWS, asked=".name")
-    assert [row[0].shown for row in plain.rows] == ["b", "a", "c"]
-    assert {(head.sort, head.aria) for head in plain.headings} == {("", "")}
-
-
-def test_a_heading_links_to_its_order_and_pressed_again_to_the_other():
-    def links(asked):
-        found = table("letters", HEADS, ROWS, slug="t", asked=asked)
-        return [(head.sort, head.aria) for head in found.headings]
-
-    assert links("") == [("t.name", ""), ("t.-count", "")]
-    assert links("t.name") == [("t.-name", "ascending"), ("t.-count", "")]
-    assert links("t.-count") == [("t.name", ""), ("t.count", "descending")]
+# --- tables and plots of the pages
 
 
 def test_the_tables_of_every_page_are_sorted_by_their_headings(crowd, max_, desk):
@@ -397,25 +353,6 @@ def test_the_tables_of_every_page_are_sorted_by_their_headings(crowd, max_, desk
             answer = desk.get(address(crowd, page.partition("?")[0]) + link.replace("&amp;", "&"))
             assert answer.status_code == 200, link
             assert "aria-sort" in answer.text, link
-
-
-# --- plots
-
-
-def parsed(plot):
-    return ElementTree.fromstring(plot)
-
-
-def test_stacked_bars_are_as_long_as_their_counts_and_name_the_parts_that_there_are():
-    plot = parsed(
-        stacked([Parts("de", "German", (30, 0, 10)), Parts("en", "English", (10, 0, 0))], ["a", "b", "c"], title="x")
-    )
-    texts = [each.text for each in plot.iter(f"{SVG}text")]
-    assert {"a", "c", "de", "German", "40"} <= set(texts)
-    assert "b" not in texts
-    widths = [bar.attrib["width"] for bar in plot.iter(f"{SVG}rect") if bar.attrib["width"].endswith("%")]
-    assert widths == ["75%", "25%", "25%"]
-    assert "German: 30 a, 10 c" in [each.text for each in plot.iter(f"{SVG}title")]
 
 
 def test_a_language_whose_code_is_part_of_a_word_that_is_marked_is_not_marked(make_records_task, desk):
@@ -432,25 +369,6 @@ def test_long_tables_scroll_in_a_room_of_their_own(make_task, desk):
     assert page.count('class="scroll long"') == 1
     assert "As a picture" in page
     assert "As a picture" not in desk.get(address(make_task([AGREED], name="short"))).text
-
-
-def test_columns_over_time_reach_as_high_as_their_counts():
-    plot = parsed(columns([Moment("01", "one", 5), Moment("", "two", 0), Moment("03", "three", 10)], title="x"))
-    heights = [float(each.attrib["height"]) for each in plot.iter(f"{SVG}rect") if each.attrib.get("fill")]
-    assert heights == [48, 0, 96]
-    assert [each.text for each in plot.iter(f"{SVG}text")] == ["10", "0", "01", "03"]
-    assert parsed(columns([], title="nothing")) is not None
-
-
-def test_ranges_stand_where_their_quartiles_are():
-    plot = parsed(ranges([Span("de", "German", 2.0, 5.0, 9.0, 30)], title="x"))
-    texts = [each.text for each in plot.iter(f"{SVG}text")]
-    assert texts[:7] == ["median (quartiles)", "0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
-    (dot,) = plot.iter(f"{SVG}circle")
-    assert dot.attrib["cx"] == "44%"
-    assert "5.0 (2.0–9.0)" in texts
-    for most in (0.0, 0.04, 7.0, 123.0, 99_999.0):
-        assert parsed(ranges([Span("x", "", 0.0, most / 2, most, 1)], title="x")) is not None
 
 
 # --- in a browser

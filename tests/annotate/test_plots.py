@@ -8,7 +8,7 @@ import pytest
 
 from annotate.reports.heat_map import SHADES, confused_labels, heat_map, top_confusions
 from annotate.reports.numbers import count, estimate, p_value, percent
-from annotate.reports.plots import Mark, Row, axis_of, bars, forest
+from annotate.reports.plots import Mark, Moment, Parts, Row, Span, axis_of, bars, columns, forest, ranges, stacked
 from annotate.reports.svg import ON_ACCENT, code_text
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -259,3 +259,37 @@ def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages
     assert [len(words) <= most for words, most in zip(shown, (24, 9), strict=False)] == [True] * len(shown)
     # Alone, without a style sheet, one of them shows.
     assert made.count("<text") - made.count('display="none"') == 1
+
+
+# --- of the manager's pages
+
+
+def test_stacked_bars_are_as_long_as_their_counts_and_name_the_parts_that_there_are():
+    plot = parsed(
+        stacked([Parts("de", "German", (30, 0, 10)), Parts("en", "English", (10, 0, 0))], ["a", "b", "c"], title="x")
+    )
+    said = [each.text for each in plot.iter(f"{SVG}text")]
+    assert {"a", "c", "de", "German", "40"} <= set(said)
+    assert "b" not in said
+    widths = [bar.attrib["width"] for bar in plot.iter(f"{SVG}rect") if bar.attrib["width"].endswith("%")]
+    assert widths == ["75%", "25%", "25%"]
+    assert "German: 30 a, 10 c" in [each.text for each in plot.iter(f"{SVG}title")]
+
+
+def test_columns_over_time_reach_as_high_as_their_counts():
+    plot = parsed(columns([Moment("01", "one", 5), Moment("", "two", 0), Moment("03", "three", 10)], title="x"))
+    heights = [float(each.attrib["height"]) for each in plot.iter(f"{SVG}rect") if each.attrib.get("fill")]
+    assert heights == [48, 0, 96]
+    assert [each.text for each in plot.iter(f"{SVG}text")] == ["10", "0", "01", "03"]
+    assert parsed(columns([], title="nothing")) is not None
+
+
+def test_ranges_stand_where_their_quartiles_are():
+    plot = parsed(ranges([Span("de", "German", 2.0, 5.0, 9.0, 30)], title="x"))
+    said = [each.text for each in plot.iter(f"{SVG}text")]
+    assert said[:7] == ["median (quartiles)", "0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
+    (dot,) = plot.iter(f"{SVG}circle")
+    assert dot.attrib["cx"] == "44%"
+    assert "5.0 (2.0–9.0)" in said
+    for most in (0.0, 0.04, 7.0, 123.0, 99_999.0):
+        assert parsed(ranges([Span("x", "", 0.0, most / 2, most, 1)], title="x")) is not None
