@@ -5,9 +5,16 @@ annotate/quality/audits.py counts the answers.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import fsum
 
-from annotate.core.estimation import Estimate, Stratum, combined_ratio, proportion
+from annotate.core.estimation import (
+    UNKNOWN,
+    Estimate,
+    Unread,
+    combined,
+    moved,
+    proportion,
+    with_interval,
+)
 
 
 @dataclass(frozen=True)
@@ -40,14 +47,30 @@ class Audit:
         return self.doubted + self.confirmed
 
 
-def error(audit: Audit) -> Estimate:
+def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
     """How often the detectors are wrong where they agree: the doubted that were wrong, and of the confirmed the share
-    that the checks found wrong.
+    that the checks found wrong. slips: as in `without_slips`.
 
     If the checks found nothing, or all was checked, this is the plain Jeffreys interval of the audited posts.
     Otherwise the checks stand for all the confirmed, at the price of two-phase sampling (Cochran 1977, section 12.2).
-    If nothing was checked, confirmations count as right, and errors that readers let slip are not included.
+    If nothing was checked, confirmations count as right, and errors that readers let slip are not included. What is
+    unresolved may be right or wrong: the interval reaches from the low end of the one to the high end of the other.
     """
+    found = _of_resolved(audit)
+    if found.value is None:
+        return found
+    low, high = bounds(audit)
+    return without_slips(replace(found, low=low, high=high), slips)
+
+
+def bounds(audit: Audit) -> tuple[float, float]:
+    """The ends of the error's interval if the detectors were right in all the unresolved posts, and wrong in all."""
+    right = replace(audit, doubted=audit.doubted + audit.unresolved, unresolved=0)
+    wrong = replace(right, doubted_wrong=audit.doubted_wrong + audit.unresolved)
+    return _of_resolved(right).low, _of_resolved(wrong).high
+
+
+def _of_resolved(audit: Audit) -> Estimate:
     if not audit.checked_wrong or audit.checked == audit.confirmed:
         return proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)
     each = audit.confirmed / audit.checked
@@ -55,38 +78,72 @@ def error(audit: Audit) -> Estimate:
     if audit.doubted_wrong == audit.doubted and audit.checked_wrong == audit.checked:  # Kish's effective size
         count = audit.resolved**2 / (audit.doubted + audit.checked * each**2)
         return proportion(count, count)
-    count = value * (1 - value) / (value * (1 - value) / audit.resolved + _slip_variance(audit))
+    share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # as Jeffreys' prior, since one check may be all
+    weight = audit.confirmed / audit.resolved
+    by_checks = weight**2 * share * (1 - share) * (1 / audit.checked - 1 / audit.confirmed)
+    count = value * (1 - value) / (value * (1 - value) / audit.resolved + by_checks)
     return replace(proportion(value * count, count), value=value)
 
 
-def _slip_variance(audit: Audit) -> float:
-    """The variance that checking only a part of the confirmed adds to the error; 0 where no check found one wrong."""
-    if not audit.checked_wrong:
-        return 0.0
-    share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # as Jeffreys' prior, since one check may be all
-    weight = audit.confirmed / audit.resolved
-    return weight**2 * share * (1 - share) * (1 / audit.checked - 1 / audit.confirmed)
+def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Estimate:
+    """The error of agreement in all languages, each weighted by its posts; of the stream, not of this draw. slips: as
+    in `without_slips`.
 
-
-def bounds(audit: Audit) -> tuple[float, float]:
-    """The ends of the error's interval if the detectors were right in all the unresolved posts, and wrong in all."""
-    right = replace(audit, doubted=audit.doubted + audit.unresolved, unresolved=0)
-    wrong = replace(right, doubted_wrong=audit.doubted_wrong + audit.unresolved)
-    return error(right).low, error(wrong).high
-
-
-def overall_error(audits: Iterable[Audit]) -> Estimate:
-    """The error of agreement in all languages, each weighted by its posts; of the stream, not of this draw.
-
-    A language with posts but no resolved audit, whose own error() is UNKNOWN, counts as the mean of those audited in
-    part; where there is none such, so is this.
+    A language with posts but no resolved audit counts as the mean of the others, and may be all right or all wrong;
+    where there are none others, this is UNKNOWN. Doubts, and checks of confirmations, tell each how much of what
+    was not read is wrong (estimation.Unread). Where no check found a wrong post, readers are taken to confirm no more
+    wrong posts than they doubt: few checks could not show that, and else the interval would reach as far as they do.
     """
     given = [audit for audit in audits if audit.posts]
-    audited = [(audit, share) for audit in given if (share := error(audit).value) is not None]
-    posts = sum(audit.posts for audit, _ in audited)
-    hits = {audit: min(share * audit.resolved, audit.resolved) for audit, share in audited}
-    return combined_ratio(
-        [Stratum(audit.posts, audit.resolved, audit.resolved, hits.get(audit, 0)) for audit in given],
-        None,
-        fsum((audit.posts / posts) ** 2 * _slip_variance(audit) for audit, _ in audited),
-    )
+    if not any(audit.resolved for audit in given):
+        return UNKNOWN
+    doubts, checks = Unread(), Unread()
+    for audit in given:
+        if not audit.resolved:
+            doubts.blind += audit.posts
+            continue
+        weight, unread = audit.posts / audit.resolved, audit.posts - audit.resolved
+        all_checked = audit.checked == audit.confirmed
+        found = audit.doubted_wrong + audit.checked_wrong * all_checked
+        doubts.add(weight, unread, audit.resolved, found, audit.unresolved)
+        if audit.checked and not all_checked:
+            each = weight * audit.confirmed / audit.checked
+            checks.add(each, (each - 1) * audit.checked, audit.checked, audit.checked_wrong)
+    found = sum(audit.doubted_wrong + audit.checked_wrong for audit in given)
+    turned = [doubts.turned()] if doubts.posts + doubts.blind else []
+    if checks.posts:
+        value, low, high = checks.turned()
+        as_doubted = doubts.turned()[2] + found
+        turned.append((value, low, high if value else min(high, as_doubted)))
+    posts = sum(audit.posts for audit in given)
+    return without_slips(combined(posts, found, [((0, 1), number) for number in turned], 1.0), slips)
+
+
+def slips_of(decisions: int, differing: int) -> Estimate:
+    """How often an adjudicator slips, from decisions that two of them made without knowing the other's. Each is as
+    likely to have slipped where they differ, so it is half of that."""
+    differ = proportion(differing, decisions)
+    value = None if differ.value is None else differ.value / 2
+    return replace(differ, value=value, low=differ.low / 2, high=differ.high / 2)
+
+
+def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
+    """A share of wrong posts less what adjudicators called wrong, or right, by mistake: (found - s) / (1 - 2s).
+
+    slips: s, how often they do so; None, or of unknown value, leaves the share as it is. (Rogan and Gladen 1978,
+    Estimating prevalence from the results of a screening test, American Journal of Epidemiology 107(1), with as many
+    slips either way; that they are as likely where the detectors are right as where they are wrong is a model.) The
+    ends of both intervals move that of the share (estimation.moved).
+    """
+    if found.value is None or slips is None or slips.value is None:
+        return found
+
+    def corrected(share: float, slip: float) -> float:
+        slip = min(slip, 0.49)
+        return min(1.0, max(0.0, (share - slip) / (1 - 2 * slip)))
+
+    value = corrected(found.value, slips.value)
+    by_slips = sorted(corrected(found.value, end) for end in (slips.low, slips.high))
+    by_share = (corrected(found.low, slips.value), corrected(found.high, slips.value))
+    low, high = moved(value, [by_share, (by_slips[0], by_slips[1])])
+    return with_interval(value, low, high, found.count)

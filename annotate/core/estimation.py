@@ -3,28 +3,27 @@
 What an interval of plain counts is, is in intervals.py; whose posts are counted, with the callers.
 
 Why not the plain counts: where the detectors agreed, only the audited posts were read by people, so one of them
-stands for many ("Truth of the numbers" in the plan of the house). The variance of such a sample is worked out, and
-the effective count is what a plain random sample of that variance would hold; Jeffreys' interval of effective counts
-is one of those that Franco, Little, Louis and Slud compare (2019, Comparative Study of Confidence Intervals for
-Proportions in Complex Sample Surveys, Journal of Survey Statistics and Methodology 7(3)).
+stands for many ("Truth of the numbers" in the plan of the house). What nobody has read is guessed, by the detectors'
+label, and what people found in the audited posts says how much of the guess may be otherwise, and how.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from math import fsum, hypot
+from dataclasses import asdict, dataclass
+from math import fsum, hypot, sqrt
 from typing import NamedTuple
 
 from annotate.core.intervals import jeffreys
 
-# Jeffreys' prior, Beta(1/2, 1/2), is worth one post that is half right: this is its variance.
-_PRIOR_POST = 0.25
+# An estimate that knows as little as fewer plain posts has no interval: any would say more than is known.
+LEAST_COUNT = 5
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A proportion with its 95% interval, as fractions. value: None if nothing was counted.
 
-    hits, count: the effective counts, those of a plain sample that knows as much; real numbers.
+    hits, count: the effective counts, those of a plain sample that knows as much; real numbers. From a count below
+    LEAST_COUNT there is no interval: low is 0, and high 1.
     """
 
     value: float | None
@@ -51,79 +50,104 @@ def pooled(*estimates: Estimate) -> Estimate:
     return proportion(min(count, fsum(estimate.hits for estimate in estimates)), count)
 
 
-class Guess(NamedTuple):
-    """What all of a stratum's posts, read or not, come to with the detectors' label taken for the truth: `domain`
-    posts, `hits` of them right. off: of the read ones that this gets wrong, (posts, what the truth adds to the domain
-    for each of them, what it adds to the hits): -1, 0 or 1."""
+class Turn(NamedTuple):
+    """Posts of a stratum that may be otherwise than guessed, in one way: each that is so adds `domain` to the domain
+    and `hits` to the hits (-1, 0 or 1). Of `posts` such posts `read` were read, and `off` of these were so.
+
+    usual: how often such posts are otherwise where more of them were read; None where nothing says that.
+    """
 
     domain: int
     hits: int
-    off: tuple[tuple[int, int, int], ...]
+    posts: int
+    read: float
+    off: float
+    usual: float | None = None
+
+
+class Guess(NamedTuple):
+    """What all of a stratum's posts, read or not, come to with the detectors' label taken for the truth: `domain`
+    posts, `hits` of them right. turns: the ways in which the truth may differ from that; empty where no post that was
+    read differs and the domain is known of all, so that hits may be misses, and misses hits."""
+
+    domain: int
+    hits: int
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True)
 class Stratum:
     """A part of a draw, in posts: people have read `read` of `drawn`, taken by chance; of these, `domain` are in the
-    domain of the estimate (truly X, for the recall of X), and of the domain `hits` are right."""
+    domain of the estimate (truly X, for the recall of X), and of the domain `hits` are right.
+
+    missing: posts that were taken by chance likewise, and of which nobody could tell; they are not among the drawn.
+    """
 
     drawn: int
     read: int
     domain: int
     hits: float
     guess: Guess | None = None
+    missing: int = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.hits <= self.domain <= self.read <= self.drawn:
             raise ValueError(f"{self} cannot be: hits are of the domain, the domain of the read, these of the drawn.")
 
 
-class _Cell(NamedTuple):
-    """A stratum as it is counted: `weight` posts of the draw for each that was read; domain and hits are of the draw.
-
-    off: the posts that were read, as (posts, domain, hits) of each, less what was guessed of it. known: whether the
-    domain is known of the unread too, as all that was read is in it, or none, or the guess is right; or all was read.
-    within: the share of the stratum in the domain. leans: whether an error of the guess can only be a miss, or only a
-    hit, as where the predictor said the same of all.
+class Unread:
+    """The posts of all strata that nobody has read and that may turn in one way, and what those that were read tell of
+    them. Each of these stands for `weight` posts, itself among them.
     """
 
-    weight: float
-    read: int
-    domain: float
-    hits: float
-    off: tuple[tuple[float, int, int], ...]
-    known: bool
-    within: float
-    leans: bool
+    def __init__(self, usual: float | None = None) -> None:
+        self.usual = usual
+        # Posts unread; of strata of which nothing was read; and the sums, over posts that were read, of those that
+        # each stands for besides itself: of all, of those that turned, of those missing.
+        self.posts = self.blind = self.seen = self.off = self.missing = 0.0
+        self.spread = self.spread_off = 0.0  # of the first two, each times its weight
 
-    def deviations(self, value: float) -> list[tuple[float, float]]:
-        """Of the posts that were read: (posts, hit - value domain), less what was guessed of it."""
-        off = [(posts, hit - value * inside) for posts, inside, hit in self.off]
-        return [*off, (self.read - fsum(posts for posts, _ in off), 0.0)]
+    def add(self, weight: float, unread: float, seen: float, off: float, missing: float = 0.0) -> None:
+        self.posts += unread
+        self.seen += (weight - 1) * seen
+        self.off += (weight - 1) * off
+        self.missing += (weight - 1) * missing
+        self.spread += weight * (weight - 1) * seen
+        self.spread_off += weight * (weight - 1) * off
+
+    def turned(self) -> "Turned":
+        """How many of them turn."""
+        low, high = self._ends()
+        rate = min(high, max(low, self._rate()))
+        return (self.posts + self.blind) * rate, self.posts * low, self.posts * high + self.blind
+
+    def _rate(self) -> float:
+        """Besides the posts that were read, one more is counted that turns as usual."""
+        if self.usual is None:
+            return self.off / self.seen if self.seen else 0.0
+        more = self.spread / self.seen if self.seen else 1.0
+        return (self.off + more * self.usual) / (self.seen + more)
+
+    def _ends(self) -> tuple[float, float]:
+        """Jeffreys' interval of Kish's effective count, or of less where what turned, or what did not, weighs more than
+        the mean. Of what is missing none turned for the low end, and all for the high one.
+        """
+        if not self.seen:
+            return 0.0, 1.0
+        parts = (
+            (self.spread, self.seen),
+            (self.spread_off, self.off),
+            (self.spread - self.spread_off, self.seen - self.off),
+        )
+        heaviest = max(spread / weights for spread, weights in parts if weights > 1e-9 * self.seen)
+        count = (self.seen + self.missing) / heaviest
+        low, _ = jeffreys(min(count, self.off / heaviest), count)
+        _, high = jeffreys(min(count, (self.off + self.missing) / heaviest), count)
+        return low, high
 
 
-def _cell(stratum: Stratum, more: float) -> _Cell:
-    """more: how many posts each unread one stands for."""
-    weight = stratum.drawn / stratum.read * (more if stratum.read < stratum.drawn else 1.0)
-    domain, hits, read = stratum.domain, stratum.hits, stratum.read
-    if stratum.guess is None or weight == 1:
-        off = ((hits, 1, 1), (domain - hits, 1, 0))
-        known = weight == 1 or domain in (0, read)
-        return _Cell(weight, read, weight * domain, weight * hits, off, known, domain / read, True)
-    guess = stratum.guess
-    in_domain = max(0.0, guess.domain + weight * sum(posts * inside for posts, inside, _ in guess.off))
-    right = guess.hits + weight * sum(posts * hit for posts, _, hit in guess.off)
-    known = not any(inside for _, inside, _ in guess.off)
-    return _Cell(
-        weight=weight,
-        read=read,
-        domain=in_domain,
-        # Else one heavy correction may pass what there is; this takes up to half a point off, and widens the interval.
-        hits=min(in_domain, max(0.0, right)),
-        off=guess.off,
-        known=known,
-        within=guess.domain / stratum.drawn,
-        leans=guess.hits in (0, guess.domain),
-    )
+Way = tuple[int, int]  # what a post that turns adds to the domain, and to the hits
+Turned = tuple[float, float, float]  # how many posts: the value, and the ends of its interval
 
 
 def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
@@ -131,155 +155,138 @@ def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
 
     strata: of the whole draw, in any order; those known to lie outside the domain may stay away. frame: the number
     of posts drawn from, None for endless (the share in the stream that they come from); ValueError if it is less
-    than the draw. UNKNOWN if nothing of the domain was read, or where a stratum was not read at all and none in
-    part.
+    than the draw. UNKNOWN if nothing of the domain was read, or where a stratum without a guess was not read at all
+    and no other such in part.
 
-    The share is a combined ratio, R = E[hit] / E[domain]; its variance that of double sampling for stratification
-    (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2) for e = hit - R domain. Where all was read, this
-    is the plain interval, with the correction for a finite frame in its count. Else:
-    - A stratum of which nothing was read counts as the mean of those read in part.
-    - The variance within a stratum takes in the mean variance of those read in part, as one post more would: that
-      30 posts were alike does not show that all are.
-    - Where the domain is known of the unread (accuracy, precision), Jeffreys' prior is kept: one post more, half
-      right, in the stratum where a post weighs most; and the interval leans as the third moment does. Otherwise an
-      audit of 40 posts that happens on none of a large language's errors makes the interval far too short.
-    - With no miss, or no hit, there is no variance to see: Kish's effective size, sum(w)^2 / sum(w^2).
-    - A predictor that did not vote may differ from the detectors where they agree, on posts that nobody read. With a
-      guess, these count as the detectors' label has it, and what was read corrects for their errors: the difference
-      estimator, whose variance within a stratum is that of truth less guess (Sarndal, Swensson and Wretman 1992, Model
-      Assisted Survey Sampling, section 9.6). Where the predictor says what they agreed on, the guess changes nothing.
+    Where all was read, this is the plain interval, with the correction for a finite frame in its count. Else the posts
+    that nobody has read are guessed, and those read say how many of the others turn out otherwise, in each way: a hit
+    that is a miss, a post that belongs to the domain after all, and so on; of all strata together, each post by its
+    weight (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 9.6: what is known of all posts
+    guesses, what was read corrects). Each such number has Jeffreys' interval of its effective count (Kish 1965, Survey
+    Sampling, section 11.7; Franco, Little, Louis and Slud 2019, Comparative Study of Confidence Intervals for
+    Proportions in Complex Sample Surveys, Journal of Survey Statistics and Methodology 7(3)), so it holds what may be
+    there although nobody has seen it: nothing in 30 posts read of 900 leaves room for 70. Nobody having read
+    posts that may turn, they turn all or none; where they are like others that were read, the value takes these for a
+    guide. The share of hits has the plain interval of the draw, and these intervals move its ends by their
+    distances, squared and added up (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10)).
 
-    Covered by nominal 95%, in simulated draws of 3,000 to 30,000 posts with 50 languages, agreement wrong in 0.8% or
-    1.9%, and audits of 2% or 30 posts a language: overall accuracy 92% to 98%, the overall error of agreement 94% to
-    99%, precision by language 93% to 98%, recall by language 93% to 98%. Recall falls short, to 88%, where misses
-    hide in other languages' large agreed strata: there one audited post in fifty stands for the rest. For a predictor
-    that did not vote, with a guess, in 200 draws of 5,000 posts with 20 languages, agreement wrong in 0.2% to 1% and
-    the predictor in 2% to 10%: accuracy 97% to 99%, recall by language 96% to 97%, precision by language 92% to 95%;
-    with agreement wrong in 3%, 95%, 92% and 84%. Without a guess, recall was 90% to 94% and precision 82% to 86%.
+    Where it covers, and how widely, is in docs/explanation/measuring.md, from tests/benchmarks/measuring.py.
     """
-    return combined_ratio(list(strata), frame, 0.0)
-
-
-def combined_ratio(strata: Sequence[Stratum], frame: int | None, further: float) -> Estimate:
-    """further: variance of the share from elsewhere, as where what was read is itself not certain."""
-    drawn = sum(stratum.drawn for stratum in strata)
+    given = [stratum for stratum in strata if stratum.drawn]
+    drawn = sum(stratum.drawn for stratum in given)
     if frame is not None and frame < drawn:
         raise ValueError(f"{drawn} posts cannot be drawn from a frame of {frame}.")
-    left = 1 - drawn / frame if frame else 1.0
-    if not further and all(stratum.read == stratum.drawn for stratum in strata):
-        return _all_read(fsum(s.hits for s in strata), sum(s.domain for s in strata), left)
-
-    cells = _cells(strata)
-    known = all(cell.known for cell in cells)
-    if known:
-        cells = [cell for cell in cells if cell.domain]
-    domain = fsum(cell.domain for cell in cells)
-    if not domain:
+    partly = [stratum for stratum in given if stratum.read < stratum.drawn]
+    plain = [stratum for stratum in partly if stratum.guess is None]
+    if not any(stratum.domain for stratum in given) or (plain and not any(stratum.read for stratum in plain)):
         return UNKNOWN
-    hits = fsum(cell.hits for cell in cells)
-    if not further and all(cell.weight == 1 for cell in cells):  # what was read in part lies outside the domain
-        return _all_read(hits, domain, left)
-    # Where a post weighs most, as far as it is in the domain; and the variance of Jeffreys' prior there.
-    heavy = max(cells, key=lambda cell: cell.within * cell.weight * (cell.weight - 1))
-    prior = _PRIOR_POST * heavy.within * heavy.weight * (heavy.weight - 1)
-    if not hits or all(cell.hits == cell.domain for cell in cells):
-        count = _kish(cells)
-        if known and prior:  # as below: a share of half a post's weight, of its variance
-            count = min(count, heavy.weight * domain / 2 / prior)
-        return proportion(count if hits else 0.0, count)
-
-    value = min(1.0, hits / domain)
-    variance, third = _moments(cells, value)
-    variance += domain * value * (1 - value) * left
-    third += domain * value * (1 - value) * (1 - 2 * value) * left * (2 * left - 1)  # that of the hypergeometric
-    if known:
-        variance += prior
-        third += prior * heavy.weight * (1 - 2 * value) if heavy.leans else 0.0
-    variance = variance / domain**2 + further
-    # Few posts may happen to show none of it, where the draw is the whole frame: then Kish's effective size again.
-    count = value * (1 - value) / variance if variance else _kish(cells)
-    plain = proportion(value * count, count)
-    if not known:
-        return replace(plain, value=value)
-    low, high = _leaning(value, variance, third / domain**3)
-    # No further than if every post weighed as the heaviest, and half a post more were that way: where what was found
-    # weighs next to nothing, its moments are no guide to how far it leans.
-    most = domain / heavy.weight
-    high = min(high, max(value, jeffreys(min(most, most * value + 0.5), most)[1]))
-    low = max(low, min(value, jeffreys(max(0.0, most * value - 0.5), most)[0]))
-    return replace(plain, value=value, low=low, high=high)
+    guesses = [(stratum, _guess(stratum, plain)) for stratum in partly]
+    whole = [stratum for stratum in given if stratum.read == stratum.drawn]
+    domain, hits = fsum(stratum.domain for stratum in whole), fsum(stratum.hits for stratum in whole)
+    unread: dict[Way, Unread] = {}
+    for stratum, guess in guesses:
+        domain += guess.domain + fsum(turn.off * turn.domain for turn in guess.turns)
+        hits += guess.hits + fsum(turn.off * turn.hits for turn in guess.turns)
+        for turn in guess.turns:
+            if turn.posts > turn.read:
+                _add(unread.setdefault((turn.domain, turn.hits), Unread(turn.usual)), stratum, turn)
+    turned = [(way, group.turned()) for way, group in unread.items()]
+    return combined(domain, hits, turned, 1 - drawn / frame if frame else 1.0)
 
 
-def _all_read(hits: float, domain: float, left: float) -> Estimate:
-    """left: the share of the frame that was not drawn. Where none is left, the truth is known."""
-    if left or not domain:
-        return proportion(hits / (left or 1), domain / (left or 1))
-    return Estimate(hits / domain, hits / domain, hits / domain, hits, float(domain))
-
-
-def _kish(cells: Sequence[_Cell]) -> float:
-    return fsum(cell.domain for cell in cells) ** 2 / fsum(cell.weight * cell.domain for cell in cells)
-
-
-def _cells(strata: Sequence[Stratum]) -> list[_Cell]:
-    """Strata with their weights; what was not read at all is shared out over those read in part, by their size."""
-    unread = sum(stratum.drawn for stratum in strata if not stratum.read)
-    partly = sum(stratum.drawn for stratum in strata if 0 < stratum.read < stratum.drawn)
-    if unread and not partly:
-        return []
-    more = 1 + unread / partly if unread else 1.0
-    return [_cell(stratum, more) for stratum in strata if stratum.read]
-
-
-def _moments(cells: Sequence[_Cell], value: float) -> tuple[float, float]:
-    """The second and third moment that reading in part adds to the sum of e over the draw."""
-    partly = [cell for cell in cells if cell.weight > 1]
-    sums = [_central(cell.deviations(value)) for cell in partly]
-    seen = [
-        (cell.weight * cell.read, second / (cell.read - 1), third / (cell.read - 1))
-        for cell, (second, third) in zip(partly, sums, strict=True)
-        if cell.read > 1
-    ]
-    posts = fsum(size for size, _, _ in seen) or 1.0
-    mean_second = fsum(size * second for size, second, _ in seen) / posts
-    mean_third = fsum(size * third for size, _, third in seen) / posts
-    return (
-        fsum(
-            cell.weight * (cell.weight - 1) * (second + mean_second)
-            for cell, (second, _) in zip(partly, sums, strict=True)
-        ),
-        fsum(
-            cell.weight * (cell.weight - 1) * (cell.weight - 2) * (third + mean_third)
-            for cell, (_, third) in zip(partly, sums, strict=True)
-        ),
-    )
-
-
-def _central(counted: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The sums of squares and of cubes about the mean, of values that come with their number."""
-    mean = fsum(number * value for number, value in counted) / fsum(number for number, _ in counted)
-    return (
-        fsum(number * (value - mean) ** 2 for number, value in counted),
-        fsum(number * (value - mean) ** 3 for number, value in counted),
-    )
-
-
-def _leaning(value: float, variance: float, third: float) -> tuple[float, float]:
-    """An interval for an estimate that leans more than a proportion of its variance does, as a few heavy posts make it.
-
-    The estimate is taken for a constant plus a binomial share of the `span` up to 1, whose three moments it has, and
-    the share gets Jeffreys' interval. The constant is never below 0, where this is the plain interval. An estimate
-    that leans the other way is turned round.
+def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
+    """The guess of a stratum, with the ways in which it may turn. Where it has none, that all its posts are what most
+    are of those read of the `plain` strata, which have none either. Of these the domain is known of the unread where in
+    each all of the read are in it, or none.
     """
-    if third < 0:
-        low, high = _leaning(1 - value, variance, -third)
-        return 1 - high, 1 - low
-    rest = 1 - value
-    lean = third / variance**2 * rest
-    span = min(1.0, rest * (2 + lean) / (1 + lean))
-    count = rest * (span - rest) / variance
-    low, high = jeffreys(count * (1 - rest / span), count)
-    return min(value, 1 - span + span * low), max(value, min(1.0, 1 - span + span * high))
+    drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
+    if guess := stratum.guess:
+        wrong = Turn(0, -1, guess.hits, hits, 0), Turn(0, 1, guess.domain - guess.hits, domain - hits, 0)
+        return guess if guess.turns else guess._replace(turns=wrong)
+    if all(each.domain in (0, each.read) for each in plain):
+        inside = drawn if domain or not read else 0
+        return Guess(inside, 0, (Turn(0, 1, inside, domain, hits),))
+    inside, right = most = _most(plain)
+    found = {(0, 0): read - domain, (1, 0): domain - hits, (1, 1): hits}
+    turns = (Turn(way[0] - inside, way[1] - right, drawn, read, off) for way, off in found.items() if way != most)
+    return Guess(drawn * inside, drawn * right, tuple(turns))
+
+
+def _most(strata: Iterable[Stratum]) -> Way:
+    """What most posts are, by those that were read: outside the domain, in it, or hits."""
+    sums = {(0, 0): 0.0, (1, 0): 0.0, (1, 1): 0.0}
+    for each in strata:
+        weight = each.drawn / each.read if each.read else 0.0
+        for way, number in zip(sums, (each.read - each.domain, each.domain - each.hits, each.hits), strict=True):
+            sums[way] += weight * number
+    return max(sums, key=lambda way: sums[way])
+
+
+def _add(group: Unread, stratum: Stratum, turn: Turn) -> None:
+    if not stratum.read:
+        group.blind += turn.posts
+        return
+    missing = stratum.missing * turn.posts / stratum.drawn
+    group.add(stratum.drawn / stratum.read, turn.posts - turn.read, turn.read, turn.off, missing)
+
+
+def combined(domain: float, hits: float, turned: Sequence[tuple[Way, Turned]], left: float) -> Estimate:
+    """The share of hits in a domain, where posts that were not read turn in several ways, so many in each. left: the
+    share of the frame that was not drawn.
+    """
+
+    def share(numbers: Sequence[float]) -> float:
+        inside = domain + fsum(way[0] * number for (way, _), number in zip(turned, numbers, strict=True))
+        right = hits + fsum(way[1] * number for (way, _), number in zip(turned, numbers, strict=True))
+        return min(1.0, max(0.0, right / inside)) if inside > 0 else 0.0
+
+    values = [value for _, (value, _, _) in turned]
+    posts = domain + fsum(way[0] * value for (way, _), value in zip(turned, values, strict=True))
+    if posts <= 0:
+        return UNKNOWN
+    most = posts / (left or 1)
+    if not turned and left:
+        return proportion(hits / left, most)
+    value = share(values)
+    ends = [jeffreys(value * most, most)] if left else []
+    for place, (_, (_, fewest, highest)) in enumerate(turned):
+        others = (share([*values[:place], number, *values[place + 1 :]]) for number in (fewest, highest))
+        ends.append((min(reached := [*others]), max(reached)))
+    low, high = moved(value, ends)
+    return with_interval(value, low, high, most) if turned else Estimate(value, low, high, hits, most)
+
+
+def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The ends of the interval of a value that several things move independently, each from its low to its high end: by
+    their distances, squared and added up (MOVER)."""
+    ends = list(ends)
+    low = value - hypot(*(max(0.0, value - low) for low, _ in ends))
+    high = value + hypot(*(max(0.0, high - value) for _, high in ends))
+    return max(0.0, low), min(1.0, high)
+
+
+def with_interval(value: float, low: float, high: float, most: float) -> Estimate:
+    """An estimate that knows as much as a plain sample whose interval is as wide, of `most` posts at the most."""
+    count = _as_wide(value, high - low, most)
+    if count < LEAST_COUNT:
+        return Estimate(value, 0.0, 1.0, value * count, count)
+    return Estimate(value, low, high, value * count, count)
+
+
+def _as_wide(value: float, width: float, most: float) -> float:
+    """How many posts a plain sample has whose interval is that wide: the wider, the fewer."""
+
+    def is_wider(count: float) -> bool:
+        low, high = jeffreys(value * count, count)
+        return high - low > width
+
+    least = min(most, 1e-3)
+    if not is_wider(least) or is_wider(most):
+        return least if not is_wider(least) else most
+    while most > least * (1 + 1e-6):
+        middle = sqrt(least * most)
+        least, most = (middle, most) if is_wider(middle) else (least, middle)
+    return least
 
 
 def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:

@@ -5,7 +5,7 @@ posts that were read would be mostly of disputed ones, and there a detector that
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -105,30 +105,13 @@ def _second_alone(cell: Cell) -> bool:
 
 
 def _accuracy(both: Uniform, *, with_und: bool) -> Told | None:
-    if not with_und:
-        return _of_same(both, lambda cell: cell.truth != UND)
-    found = _of_same(_where_they_differ(both), lambda cell: True)
-    return found and found | {"posts": both.read.total()}
-
-
-def _where_they_differ(both: Uniform) -> Uniform:
-    """For the accuracy of all posts: where the two never differ in a stratum, neither alone is right, whatever the
-    truth is, so nothing is uncertain there although few were read. Two detectors that voted differ in none.
-    """
-    differ = {cell.stratum for cell in both.cells if cell.said != cell.other}
-    return Uniform(
-        {
-            key: cell if cell.stratum in differ else cell._replace(stratum="", read=True)
-            for key, cell in both.posts.items()
-        },
-        both.frame,
-    )
+    return _of_same(both, lambda cell: with_und or cell.truth != UND, truths=(UND,))
 
 
 def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Told | None:
     found = [own.get(label, {}) for own in sets]
     pairs = [(said == label, found[1][key] == label) for key, said in found[0].items()]
-    return _of_same(both, lambda cell: cell.truth == label, Counter(pairs), found[0])
+    return _of_same(both, lambda cell: cell.truth == label, Counter(pairs), found[0], (label,))
 
 
 def _of_same(
@@ -136,10 +119,11 @@ def _of_same(
     domain: Of,
     pairs: Mapping[tuple[bool, bool], int] | None = None,
     apart: Mapping[str, str] | None = None,
+    truths: Collection[str] = (),
 ) -> Told | None:
     """The difference of two shares of the same posts: what the first alone has right, less what the second alone has.
 
-    pairs: which of the two are right -> posts of a recall set; apart: the ids of these.
+    pairs: which of the two are right -> posts of a recall set; apart: the ids of these. truths: as in metrics.share.
     """
     pairs, apart = pairs or {}, apart or {}
     posts = sum(pairs.values())
@@ -150,7 +134,7 @@ def _of_same(
     correlations = [_of_counts(*(parts[0].estimate for parts in alone))] if posts else []
     if both:
         rights = (_first_alone, _second_alone)
-        ratios = [Ratio(domain, right, metrics.share(both, domain, right, apart)) for right in rights]
+        ratios = [Ratio(domain, right, metrics.share(both, domain, right, apart, truths)) for right in rights]
         for parts, ratio in zip(alone, ratios, strict=True):
             parts.append(ratio.measured)
         if ratios[0].measured.posts:
@@ -168,7 +152,7 @@ def _of_counts(first: Estimate, second: Estimate) -> float:
 
 def _precision(label: str, both: Uniform) -> Told | None:
     ratios = [
-        Ratio(domain, right, metrics.share(both, domain, right))
+        Ratio(domain, right, metrics.share(both, domain, right, truths=(UND,)))
         for domain, right in (
             (lambda cell: cell.said == label, lambda cell: cell.truth == label),
             (lambda cell: cell.other == label, lambda cell: cell.truth == label),

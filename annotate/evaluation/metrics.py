@@ -15,6 +15,7 @@ from annotate.core.estimation import (
     Estimate,
     Guess,
     Stratum,
+    Turn,
     pooled,
     proportion,
     reweighted_precision,
@@ -38,10 +39,13 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Uniform:
-    """posts: id -> its cell. frame: the number of posts drawn from, None if it is not known."""
+    """posts: id -> its cell. frame: the number of posts drawn from, None if it is not known. missing: stratum -> posts
+    that were chosen for the audit and have no label, since nobody could tell; they are not among the posts.
+    """
 
     posts: Mapping[str, Cell]
     frame: int | None
+    missing: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def cells(self) -> Counter[Cell]:
@@ -60,6 +64,19 @@ class Uniform:
     def weight(self, cell: Cell) -> float:
         """How many posts of the draw a post that was read stands for; 0 for a post that was not read."""
         return self.drawn[cell.stratum] / self.read[cell.stratum] if cell.read else 0.0
+
+    @cached_property
+    def lone_right(self) -> float | None:
+        """Where the predictor says otherwise than the detectors, which agree: the share of such posts, of those that
+        were read, in which it is right; None if there is none. Each counts as many as it stands for besides itself.
+        """
+        lone = {
+            cell: posts * (self.weight(cell) - 1)
+            for cell, posts in self.cells.items()
+            if cell.read and cell.stratum and cell.said != cell.agreed
+        }
+        total = sum(lone.values())
+        return sum(posts for cell, posts in lone.items() if cell.said == cell.truth) / total if total else None
 
     def as_labelled(self) -> "Uniform":
         """The same set as if all of its labels came from people."""
@@ -96,52 +113,83 @@ def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
     return counted
 
 
+# A label that no post is given by anybody: what a post truly is where it is none of those that count.
+_ANOTHER = "?"
+
+
 def share(
     uniform: Uniform,
     domain: Callable[[Cell], bool],
     right: Callable[[Cell], bool],
     apart: Collection[str] = (),
+    truths: Collection[str] = (),
 ) -> Measured:
     """The share of right labels in a domain of a uniform set, by stratum. apart: ids that are counted elsewhere.
 
-    For posts that people have not read, the label that the detectors agreed on is a guess at the truth.
+    For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
+    labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
     """
     without = Counter(uniform.posts[key] for key in apart if key in uniform.posts)
     tallies = {name: _Tally() for name in uniform.drawn}
+
+    def counted_as(cell: Cell, truth: str) -> tuple[int, int]:
+        cell = cell._replace(truth=truth)
+        inside = domain(cell)
+        return int(inside), int(inside and right(cell))
+
     for cell, all_posts in uniform.cells.items():
         posts, tally = all_posts - without[cell], tallies[cell.stratum]
-        true = (int(domain(cell)), int(domain(cell) and right(cell)))
+        true = counted_as(cell, cell.truth)
         if cell.read:
-            tally.domain += posts * true[0]
-            tally.hits += posts * true[1]
-        if cell.stratum:
-            as_agreed = cell._replace(truth=cell.agreed)
-            guess = (int(domain(as_agreed)), int(domain(as_agreed) and right(as_agreed)))
-            tally.guessed_domain += posts * guess[0]
-            tally.guessed_hits += posts * guess[1]
-            if cell.read and true != guess:
-                tally.off[true[0] - guess[0], true[1] - guess[1]] += posts
+            tally.add(tally.read, posts, true)
+        if not cell.stratum:
+            continue
+        guess = counted_as(cell, cell.agreed)
+        tally.add(tally.guessed, posts, guess)
+        as_said = counted_as(cell, cell.said)
+        for could in {as_said, *(counted_as(cell, truth) for truth in (cell.other, *truths, _ANOTHER))} - {guess}:
+            turn = tally.turn(could[0] - guess[0], could[1] - guess[1])
+            off = posts if cell.read and true == could else 0
+            # Of the few posts where the predictor says otherwise than the detectors hardly any may have been read.
+            usual = uniform.lone_right if could == as_said and could[1] else turn.usual
+            tally.turns[turn[:2]] = turn._replace(
+                posts=turn.posts + posts, read=turn.read + posts * cell.read, off=turn.off + off, usual=usual
+            )
     strata = [
-        Stratum(drawn, uniform.read[name], tally.domain, tally.hits, tally.guess if name else None)
+        Stratum(
+            drawn,
+            uniform.read[name],
+            domain=tally.read[0],
+            hits=tally.read[1],
+            guess=tally.guess if name else None,
+            missing=uniform.missing.get(name, 0),
+        )
         for (name, drawn), tally in zip(uniform.drawn.items(), tallies.values(), strict=True)
     ]
-    return Measured(stratified(strata, frame=uniform.frame), sum(tally.domain for tally in tallies.values()))
+    return Measured(stratified(strata, frame=uniform.frame), sum(tally.read[0] for tally in tallies.values()))
 
 
 @dataclass
 class _Tally:
-    """The posts of one stratum: those read, in the domain, and right; all as guessed; and what was guessed wrong."""
+    """The posts of one stratum, in the domain and right: those read, and all as guessed; and how these may turn."""
 
-    domain: int = 0
-    hits: int = 0
-    guessed_domain: int = 0
-    guessed_hits: int = 0
-    off: Counter[tuple[int, int]] = field(default_factory=Counter)
+    read: list[int] = field(default_factory=lambda: [0, 0])
+    guessed: list[int] = field(default_factory=lambda: [0, 0])
+    turns: dict[tuple[int, int], Turn] = field(default_factory=dict)
+
+    @staticmethod
+    def add(counts: list[int], posts: int, counted_as: tuple[int, int]) -> None:
+        for place, is_so in enumerate(counted_as):
+            counts[place] += posts * is_so
+
+    def turn(self, domain: int, hits: int) -> Turn:
+        return self.turns.get((domain, hits), Turn(domain, hits, 0, 0, 0))
 
     @property
     def guess(self) -> Guess:
-        off = tuple((posts, *difference) for difference, posts in self.off.items())
-        return Guess(self.guessed_domain, self.guessed_hits, off)
+        # Where nothing may turn, that is said, since without any turns every guess may.
+        domain, hits = self.guessed
+        return Guess(domain, hits, tuple(self.turns.values()) or (Turn(0, 0, 0, 0, 0),))
 
 
 def together(*parts: Measured) -> Measured:
@@ -157,7 +205,9 @@ def counted(hits: int, of: int) -> Measured:
 
 
 def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
-    return share(uniform, lambda cell: with_und or cell.truth != UND, lambda cell: cell.said == cell.truth)
+    return share(
+        uniform, lambda cell: with_und or cell.truth != UND, lambda cell: cell.said == cell.truth, truths=(UND,)
+    )
 
 
 def naive_accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
@@ -170,7 +220,7 @@ def naive_accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
 
 
 def recall_on(uniform: Uniform, label: str, apart: Collection[str] = ()) -> Measured:
-    return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart)
+    return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart, (label,))
 
 
 def recall_in(found: Mapping[str, str], label: str) -> Measured:
@@ -198,6 +248,7 @@ def precision(label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_
                 lambda cell: cell.said == label and (with_und or cell.truth != UND),
                 lambda cell: cell.truth == label,
                 shown,
+                (UND,),
             )
         )
     return together(*parts)

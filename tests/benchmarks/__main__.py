@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks import audits, comparing, crowd, database, population, prelabel_speed, whole_run
+from tests.benchmarks import audits, comparing, crowd, database, measuring, population, prelabel_speed, whole_run
 from tests.benchmarks.material import MissingData
 from tests.benchmarks.place import BenchmarkFailed
 
@@ -16,6 +16,7 @@ BENCHMARKS = {
     "whole_run": whole_run,
     "audits": audits,
     "comparing": comparing,
+    "measuring": measuring,
     "population": population,
     "crowd": crowd,
     "prelabel_speed": prelabel_speed,

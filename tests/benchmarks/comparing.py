@@ -1,37 +1,17 @@
 """Two predictors compared in populations of known truth: whether the intervals of their difference cover it.
 
-No data are needed. A population has posts of labels that are less and less common; three detectors agree on most, and
-in some of that they are wrong. Draws from it are audited as tasks are, two predictors are compared on each, and every
-difference is held against that of the population.
+No data are needed: the posts are made (made_posts.py). Two predictors are compared on each draw, and every difference
+is held against that of the population.
 """
 
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from tests.benchmarks.made_posts import World
 from tests.benchmarks.place import new_place
 from tests.benchmarks.tables import share, show
-
-
-@dataclass(frozen=True)
-class World:
-    """disputed: share of posts on which detectors do not agree; wrong: of the others, where they are wrong. first,
-    second: how often a predictor is right on (agreed, disputed) posts; None where it says what was agreed on.
-    uneven: a sixth of the labels has most of the wrong agreement. all_read: people read every post.
-    """
-
-    labels: int = 30
-    drawn: int = 10_000
-    disputed: float = 0.15
-    wrong: float = 0.01
-    first: tuple[float | None, float] = (None, 0.68)
-    second: tuple[float | None, float] = (0.965, 0.75)
-    uneven: bool = False
-    all_read: bool = False
-    posts: int = 1_000_000
-
 
 WORLDS = {
     "a voter, better, and one that did not vote": World(),

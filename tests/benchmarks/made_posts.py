@@ -1,0 +1,154 @@
+"""Populations of made posts whose truth is known, and uniform draws from them, read and audited as tasks are.
+
+A population has posts of labels that are less and less common; three detectors agree on most, and in some of that they
+are wrong. Two predictors say something of each. People read what is disputed, and an audit of what is agreed on.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from annotate.core.audits import Audit
+from annotate.evaluation.metrics import Cell, Uniform
+
+AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.02, 30, 0.2, 0.1
+MISTAKEN_FOR_LARGEST = 0.45  # of the posts in the two rarest labels, where they hide
+
+
+@dataclass(frozen=True)
+class World:
+    """disputed: share of posts on which detectors do not agree; wrong: of the others, where they are wrong. first,
+    second: how often a predictor is right on (agreed, disputed) posts; None where it says what was agreed on.
+    uneven: a sixth of the labels has most of the wrong agreement. hiding: nearly half of the posts in the two rarest
+    labels are taken for the most common one by all detectors. copies: share of posts that are copies of others, in
+    tens. all_read: people read every post.
+
+    slips: how often a reader gives another label than the true one; confirmed: how often one confirms a wrong
+    agreement; adjudicators: how often one of these slips. lost: of the audited posts on which the detectors are (right,
+    wrong), the share of which nobody can tell.
+    """
+
+    labels: int = 30
+    drawn: int = 10_000
+    disputed: float = 0.15
+    wrong: float = 0.01
+    first: tuple[float | None, float] = (None, 0.68)
+    second: tuple[float | None, float] = (0.965, 0.75)
+    uneven: bool = False
+    hiding: bool = False
+    copies: float = 0.0
+    all_read: bool = False
+    slips: float = 0.0
+    confirmed: float = 0.0
+    adjudicators: float = 0.0
+    lost: tuple[float, float] = (0.0, 0.0)
+    posts: int = 1_000_000
+
+
+class Population(NamedTuple):
+    """Labels by number; agreed: -1 where detectors do not agree."""
+
+    truth: np.ndarray
+    agreed: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
+class Drawn(NamedTuple):
+    """A uniform set; what its audit found, by label; and the decisions that two adjudicators made apart: how many, and
+    how many that differ."""
+
+    both: Uniform
+    audits: dict[int, Audit]
+    seconds: tuple[int, int]
+
+
+def populate(world: World, chance: np.random.Generator) -> Population:
+    common = 1 / np.arange(1, world.labels + 1) ** 1.2
+    common /= common.sum()
+    size = world.posts
+    truth = chance.choice(world.labels, size, p=common)
+
+    def mistaken() -> np.ndarray:
+        return np.where(
+            chance.random(size) < 0.5, chance.choice(world.labels, size, p=common), (truth + 1) % world.labels
+        )
+
+    wrong = np.full(world.labels, world.wrong)
+    if world.uneven:
+        wrong = np.where(np.arange(world.labels) % 6 == 0, 3 * world.wrong, world.wrong / 4)
+    guess = np.where(chance.random(size) < wrong[truth], mistaken(), truth)
+    is_agreed = chance.random(size) >= world.disputed
+    if world.hiding:
+        hides = (truth >= world.labels - 2) & (chance.random(size) < MISTAKEN_FOR_LARGEST)
+        guess, is_agreed = np.where(hides, 0, guess), is_agreed | hides
+
+    def said(agreed: float | None, disputed: float) -> np.ndarray:
+        elsewhere = np.where(chance.random(size) < disputed, truth, mistaken())
+        if agreed is None:
+            return np.where(is_agreed, guess, elsewhere)
+        own = np.where(chance.random(size) < agreed, truth, mistaken())
+        # Where the detectors are wrong, another predictor often is too.
+        own = np.where((guess != truth) & (chance.random(size) < 0.5), guess, own)
+        return np.where(is_agreed, own, elsewhere)
+
+    found = Population(truth, np.where(is_agreed, guess, -1), said(*world.first), said(*world.second))
+    if not world.copies:
+        return found
+    place = np.arange(size)
+    place = np.where(chance.random(size) < world.copies, place - place % 10, place)
+    return Population(*(part[place] for part in found))
+
+
+def draw(population: Population, world: World, chance: np.random.Generator) -> Drawn:
+    places = chance.choice(len(population.truth), world.drawn, replace=False)
+    truth, agreed, first, second = (part[places] for part in population)
+    is_read, is_lost = np.full(world.drawn, world.all_read) | (agreed < 0), np.zeros(world.drawn, bool)
+    label = np.where(chance.random(world.drawn) < world.slips, (truth + 2) % world.labels, truth)
+    audits = {}
+    decisions = [0, 0]
+    for stratum in np.unique(agreed[agreed >= 0]):
+        own = np.flatnonzero(agreed == stratum)
+        chosen = chance.choice(own, min(len(own), max(LEAST_AUDITS, round(AUDIT_SHARE * len(own)))), replace=False)
+        lost = chance.random(len(chosen)) < np.where(truth[chosen] == stratum, *world.lost)
+        is_lost[chosen[lost]] = True
+        chosen = chosen[~lost]
+        is_read[chosen] = True
+        audits[int(stratum)], label[chosen] = _audited(world, chance, truth[chosen], stratum, len(own), lost, decisions)
+    cells = {}
+    for number in np.flatnonzero(~is_lost):
+        name = "" if agreed[number] < 0 else str(agreed[number])
+        known = str(label[number]) if is_read[number] else name
+        cells[str(number)] = Cell(name, name, bool(is_read[number]), known, str(first[number]), str(second[number]))
+    missing = {str(stratum): audit.unresolved for stratum, audit in audits.items() if audit.unresolved}
+    return Drawn(Uniform(cells, None, missing), audits, (decisions[0], decisions[1]))
+
+
+def _audited(world, chance, truth, stratum, posts, lost, decisions) -> tuple[Audit, np.ndarray]:
+    """What readers and adjudicators make of posts that are agreed to be of a stratum: the audit, and the labels."""
+    number = len(truth)
+    is_wrong = truth != stratum
+    doubted = np.where(is_wrong, chance.random(number) >= world.confirmed, chance.random(number) < world.slips)
+    checked = ~doubted & (chance.random(number) < RECHECK)
+    decided = doubted | checked
+
+    def decide() -> np.ndarray:
+        other = np.where(is_wrong, stratum, (truth + 1) % world.labels)
+        return np.where(chance.random(number) < world.adjudicators, other, truth)
+
+    once, again = decide(), decide()
+    seconded = decided & (chance.random(number) < SECOND)
+    decisions[0] += int(seconded.sum())
+    decisions[1] += int((seconded & (once != again)).sum())
+    wrong = decided & (once != stratum)
+    audit = Audit(
+        posts=posts,
+        doubted=int(doubted.sum()),
+        doubted_wrong=int((doubted & wrong).sum()),
+        confirmed=int((~doubted).sum()),
+        checked=int(checked.sum()),
+        checked_wrong=int((checked & wrong).sum()),
+        unresolved=int(lost.sum()),
+    )
+    return audit, np.where(decided, once, stratum)

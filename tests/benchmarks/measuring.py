@@ -1,0 +1,80 @@
+"""Predictors measured and audits made in populations of known truth: how far the intervals cover it.
+
+No data are needed: the posts are made (made_posts.py). On each draw two predictors are measured, of which one voted or
+says something of its own; every estimate is held against the population. An estimate without an interval is counted
+apart.
+"""
+
+import json
+import os
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from tests.benchmarks.made_posts import World
+from tests.benchmarks.place import new_place
+from tests.benchmarks.tables import share, show
+
+_TWENTY = {"labels": 20, "drawn": 5_000}
+WORLDS = {
+    "agreement wrong in .1%": World(wrong=0.001),
+    "agreement wrong in 1%": World(),
+    "agreement wrong in 5%": World(wrong=0.05),
+    "agreement wrong in 30%": World(wrong=0.3),
+    "2%, unevenly": World(wrong=0.02, uneven=True),
+    "two rare labels hide in the largest": World(hiding=True),
+    "nearly a voter": World(second=(0.999, 0.66)),
+    "5,000 posts of 20 labels, .5%": World(wrong=0.005, **_TWENTY),
+    "60 labels": World(labels=60),
+    "a third are copies": World(copies=0.33),
+    "readers confirm 30% of what is wrong": World(wrong=0.05, confirmed=0.3),
+    "half of the wrong audits lost, 5% of the right": World(wrong=0.05, lost=(0.05, 0.5)),
+    "a tenth of all audits lost": World(wrong=0.05, lost=(0.1, 0.1)),
+}
+
+
+class Row(NamedTuple):
+    """An estimate: of which figure; whether it has an interval, whether this covers the truth, and its width."""
+
+    figure: str
+    has_interval: bool
+    covers: bool
+    width: float
+    off: float
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--measuring-draws", type=int, default=300, help="of each population (default %(default)s)")
+
+
+def run(folder, options) -> None:
+    with new_place(sqlite=True) as place, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+
+        def rows(name: str) -> list[Row]:
+            arguments = (name, str(options.measuring_draws), options.seed)
+            told = place.run("-m", "tests.benchmarks.measuring_work", *arguments)
+            return [Row(*json.loads(line)) for line in told.splitlines()]
+
+        for name, found in zip(WORLDS, pool.map(rows, WORLDS), strict=True):
+            report(name, found)
+
+
+def report(name: str, rows: list[Row]) -> None:
+    by_figure: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_figure[row.figure].append(row)
+    table = []
+    for figure, found in by_figure.items():
+        given = [row for row in found if row.has_interval]
+        table.append(
+            [
+                figure,
+                len(found),
+                share(len(found) - len(given), len(found)),
+                share(sum(row.covers for row in given), len(given)),
+                f"{100 * sum(row.width for row in given) / len(given):.1f}" if given else "-",
+                f"{100 * sum(row.off for row in found) / len(found):+.1f}",
+            ]
+        )
+    show(name, ["figure", "estimates", "no interval", "cover", "width in points", "off by"], table)

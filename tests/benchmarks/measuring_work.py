@@ -1,0 +1,85 @@
+"""The draws from one population; prints JSON, a line for each estimate.
+
+Arguments: NAME DRAWS SEED
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from zlib import crc32
+
+import django
+import numpy as np
+
+django.setup()
+
+from annotate.core.audits import error, overall_error, slips_of  # noqa: E402
+from annotate.core.estimation import LEAST_COUNT, Estimate  # noqa: E402
+from annotate.evaluation import metrics  # noqa: E402
+from annotate.evaluation.metrics import Uniform  # noqa: E402
+from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
+from tests.benchmarks.measuring import WORLDS, Row  # noqa: E402
+
+LEAST_POSTS = 30  # that an estimate by label rests on, to be counted
+
+
+def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
+    chance = np.random.default_rng(seed)
+    population = populate(world, chance)
+    named = {"voted": population.first, "other": population.second}
+    true = {name: truths(population, said) for name, said in named.items()}
+    is_agreed = population.agreed >= 0
+    wrong = is_agreed & (population.agreed != population.truth)
+    for _ in range(draws):
+        both, audits, seconds = draw(population, world, chance)
+        for name, uniform in zip(named, (both, _of_second(both)), strict=True):
+            for (figure, label), measured in estimates(uniform).items():
+                if measured.value is not None and measured.posts >= LEAST_POSTS:
+                    yield _row(f"{figure}, {name}", measured.estimate, true[name][figure, label])
+        slips = slips_of(*seconds) if world.adjudicators else None
+        yield _row("error of agreement", overall_error(audits.values(), slips), wrong.sum() / is_agreed.sum())
+        for label, audit in audits.items():
+            if audit.resolved >= LEAST_POSTS // 2:
+                agreed = population.agreed == label
+                yield _row("the same, by label", error(audit, slips), wrong[agreed].mean())
+
+
+def _row(figure: str, estimate: Estimate, true: float) -> Row:
+    assert estimate.value is not None
+    covers = bool(estimate.low - 1e-9 <= true <= estimate.high + 1e-9)
+    has_interval = estimate.count >= LEAST_COUNT
+    return Row(figure, has_interval, covers, estimate.high - estimate.low, estimate.value - float(true))
+
+
+def _of_second(both: Uniform) -> Uniform:
+    return Uniform(
+        {key: cell._replace(said=cell.other, other="") for key, cell in both.posts.items()}, None, both.missing
+    )
+
+
+def estimates(uniform: Uniform) -> dict[tuple[str, str], metrics.Measured]:
+    uniform = Uniform({key: cell._replace(other="") for key, cell in uniform.posts.items()}, None, uniform.missing)
+    found = {("accuracy", ""): metrics.accuracy(uniform, with_und=True)}
+    for label in metrics.recall_labels(uniform, {}):
+        found["recall", label] = metrics.recall(label, uniform, {})
+    for label in metrics.precision_labels(uniform, {}):
+        found["precision", label] = metrics.precision(label, uniform, {}, with_und=True)
+    return found
+
+
+def truths(population: Population, said: np.ndarray) -> dict[tuple[str, str], float]:
+    right = said == population.truth
+    found = {("accuracy", ""): float(right.mean())}
+    for label in np.unique(population.truth):
+        found["recall", str(label)] = float(right[population.truth == label].mean())
+        found["precision", str(label)] = float(right[said == label].mean())
+    return found
+
+
+def main(name: str, draws: str, seed: str) -> None:
+    for row in measure(WORLDS[name], int(draws), crc32(f"{seed} {name}".encode())):
+        print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
