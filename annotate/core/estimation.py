@@ -32,8 +32,14 @@ class Estimate:
     hits: float
     count: float
 
+    @property
+    def has_interval(self) -> bool:
+        return (self.low, self.high) != (0.0, 1.0)
+
     def as_dict(self) -> dict[str, float | None]:
-        return asdict(self)
+        """Where there is a value without an interval, its ends are None."""
+        ends = {} if self.has_interval or self.value is None else {"low": None, "high": None}
+        return asdict(self) | ends
 
 
 UNKNOWN = Estimate(None, 0.0, 1.0, 0.0, 0.0)

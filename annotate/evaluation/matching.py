@@ -271,7 +271,14 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"{gold.folder / 'manifest.json'} says that the {len(gold.rows):,} posts were drawn from "
             f"{gold.frame_size:,}, which cannot be; export the set again."
         )
-    joined.labelled = Uniform(cells, gold.frame_size)
+    missing = {label: posts for label, posts in gold.unresolved.items() if _is_audited(label, cells)}
+    if missing:
+        joined.warnings.append(
+            f"Of the audited posts of the gold set {gold.name} nobody could label {sum(missing.values()):,} "
+            f"({', '.join(sorted(missing)[:NAMED])}{' and others' if len(missing) > NAMED else ''}). The detectors may "
+            "be right or wrong there, and the intervals allow for both."
+        )
+    joined.labelled = Uniform(cells, gold.frame_size, missing)
     short = too_little_read(joined.labelled)
     joined.uniform = joined.labelled.as_labelled() if short else joined.labelled
     if short and subject.voted_in(gold):
@@ -293,6 +300,11 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"The gold set {gold.name} does not tell which of its labels are detectors’ agreement and which people’s; "
             "all are taken for people’s. A detector that voted there is measured against itself."
         )
+
+
+def _is_audited(label: str, cells: Mapping[str, Cell]) -> bool:
+    """Whether posts on which the detectors agree with a label are known through an audit, and not all read."""
+    return any(cell.stratum == label and not cell.read for cell in cells.values())
 
 
 def too_little_read(uniform: Uniform) -> str:

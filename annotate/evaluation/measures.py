@@ -137,11 +137,20 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
                 "with_und": with_und.as_dict(),
                 # If a predictor calls a post undefined, it is right only on undefined posts.
                 "without_und": without_und.as_dict() if label != UND else None,
+                "lone": _lone(label, joined),
                 "note": "; ".join(filter(None, notes[label])),
             }
             for label, (with_und, without_und) in found.items()
         ],
     }
+
+
+def _lone(label: str, joined: Joined) -> dict[str, Any] | None:
+    """The bounds of the precision on a uniform set alone; None where another set tells of the label too."""
+    if joined.uniform is None or joined.precision.get(label):
+        return None
+    found = metrics.lone_triggers(joined.uniform, label)
+    return found and {"posts": found.posts, "if_wrong": found.bounds[0], "if_right": found.bounds[1]}
 
 
 def _foreign(label: str, subject: Subject, joined: Joined) -> str:

@@ -6,7 +6,7 @@ decide which sets may be used for what.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -91,6 +91,14 @@ RecallSets = Mapping[str, Mapping[str, str]]
 PrecisionSets = Mapping[str, Mapping[str, str]]
 
 
+class Lone(NamedTuple):
+    """Posts that nobody has read and that the predictor alone labels so, not the detectors, which agree there. bounds:
+    the share if all of them are wrong, and if all are right."""
+
+    posts: int
+    bounds: tuple[float, float]
+
+
 @dataclass(frozen=True)
 class Measured:
     """An estimate and how many posts, read by people, it rests on."""
@@ -113,6 +121,8 @@ def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
     return counted
 
 
+# The one turn of a guess that cannot turn, since without any turns every guess may.
+NEVER = Turn(0, 0, 0, 0, 0)
 # A label that no post is given by anybody: what a post truly is where it is none of those that count.
 _ANOTHER = "?"
 
@@ -124,7 +134,20 @@ def share(
     apart: Collection[str] = (),
     truths: Collection[str] = (),
 ) -> Measured:
-    """The share of right labels in a domain of a uniform set, by stratum. apart: ids that are counted elsewhere.
+    """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`."""
+    strata = strata_of(uniform, domain, right, apart, truths)
+    return Measured(stratified(strata, frame=uniform.frame), sum(stratum.domain for stratum in strata))
+
+
+def strata_of(
+    uniform: Uniform,
+    domain: Callable[[Cell], bool],
+    right: Callable[[Cell], bool],
+    apart: Collection[str] = (),
+    truths: Collection[str] = (),
+) -> list[Stratum]:
+    """The strata of a uniform set, with the posts of each in a domain and the right ones. apart: ids that are counted
+    elsewhere.
 
     For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
     labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
@@ -155,7 +178,7 @@ def share(
             tally.turns[turn[:2]] = turn._replace(
                 posts=turn.posts + posts, read=turn.read + posts * cell.read, off=turn.off + off, usual=usual
             )
-    strata = [
+    return [
         Stratum(
             drawn,
             uniform.read[name],
@@ -166,7 +189,31 @@ def share(
         )
         for (name, drawn), tally in zip(uniform.drawn.items(), tallies.values(), strict=True)
     ]
-    return Measured(stratified(strata, frame=uniform.frame), sum(tally.read[0] for tally in tallies.values()))
+
+
+def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
+    """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None if
+    there is none, or nothing is known of the label."""
+    strata = strata_of(uniform, lambda cell: cell.said == label, lambda cell: cell.truth == label)
+    settled = [[_settled(stratum, right) for stratum in strata] for right in (False, True)]
+    low, high = (stratified(part, frame=uniform.frame).value for part in settled)
+    unread = sum(turn.posts - turn.read for stratum in strata for turn in _misses(stratum))
+    return None if low is None or high is None or not unread else Lone(int(unread), (low, high))
+
+
+def _misses(stratum: Stratum) -> list[Turn]:
+    """How the misses of a stratum may turn out to be hits."""
+    return [turn for turn in stratum.guess.turns if turn[:2] == (0, 1)] if stratum.guess else []
+
+
+def _settled(stratum: Stratum, right: bool) -> Stratum:
+    """The stratum if all its misses that nobody has read were right, or all wrong."""
+    if not (misses := _misses(stratum)):
+        return stratum
+    assert stratum.guess is not None
+    hits = sum(turn.off + right * (turn.posts - turn.read) for turn in misses)
+    others = tuple(turn for turn in stratum.guess.turns if turn not in misses)
+    return replace(stratum, guess=Guess(stratum.guess.domain, stratum.guess.hits + int(hits), others or (NEVER,)))
 
 
 @dataclass
@@ -187,9 +234,8 @@ class _Tally:
 
     @property
     def guess(self) -> Guess:
-        # Where nothing may turn, that is said, since without any turns every guess may.
         domain, hits = self.guessed
-        return Guess(domain, hits, tuple(self.turns.values()) or (Turn(0, 0, 0, 0, 0),))
+        return Guess(domain, hits, tuple(self.turns.values()) or (NEVER,))
 
 
 def together(*parts: Measured) -> Measured:

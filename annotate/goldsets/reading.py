@@ -39,7 +39,7 @@ class GoldSet:
     voted: frozenset[str]  # the detectors whose agreement is a label here, and their majority
     corpus: str  # "" if the set was imported
     frame_size: int | None  # posts that a uniform set was drawn from, if it is known
-    audit: dict[str, Any] | None
+    unresolved: dict[str, int]  # label on which the detectors agree -> audited posts that nobody could label
     digest: str  # SHA-256 of gold.jsonl as it was written
     rows: list[GoldRow]
     erased: Counter[str]  # label -> rows that are gone since
@@ -78,7 +78,7 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
         voted=_voted(place, get(place, manifest, "detectors", list)),
         corpus=get(place, corpus, "name", str) if corpus is not None else "",
         frame_size=get(place, draws[0], "frame_size", int) if design.of_stream and len(draws) == 1 else None,
-        audit=None if manifest.get("audit") is None else get(place, manifest, "audit", dict),
+        unresolved=_unresolved(place, manifest) if manifest.get("audit") is not None else {},
         digest=files[jsonl.name],
         rows=rows,
         erased=_erased(jsonl, get(place, get(place, manifest, "counts", dict), "by_label", dict), rows, gone),
@@ -111,6 +111,14 @@ def _voted(place: Path, detectors: list[Any]) -> frozenset[str]:
         raise GoldSetError(f"{place}: 'detectors' is not a list of objects. {RESTORE}")
     voted = {detector for versions in detectors for detector in versions}
     return frozenset(voted | {"majority"} if voted else ())
+
+
+def _unresolved(place: Path, manifest: dict[str, Any]) -> dict[str, int]:
+    rows = get(place, get(place, manifest, "audit", dict), "languages", list)
+    if not all(isinstance(row, dict) for row in rows):
+        raise GoldSetError(f"{place}: the languages of its audit are not a list of objects. {RESTORE}")
+    found = {get(place, row, "language", str): get(place, row, "unresolved", int) for row in rows}
+    return {label: posts for label, posts in found.items() if posts}
 
 
 def _erased(jsonl: Path, by_label: dict[str, Any], rows: list[GoldRow], gone: int) -> Counter[str]:

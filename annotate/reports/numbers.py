@@ -43,7 +43,10 @@ def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
 
 def estimate(made: Mapping[str, Any] | None) -> str:
     """An estimate as a report holds it: {"value", "low", "high", ...}, or None."""
-    return NOT_MEASURED if made is None else with_interval(made["value"], made["low"], made["high"])
+    if made is None or made["value"] is None:
+        return NOT_MEASURED
+    written = with_interval(made["value"], made["low"], made["high"])
+    return f"{written}, no interval" if made["low"] is None else written
 
 
 def points(made: Mapping[str, Any] | None) -> str:

@@ -21,7 +21,8 @@ from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, besid
 
 SIGNIFICANT = 0.05
 MOST = 0.5  # of the posts from which a set was drawn: if it has more of them, the report says so
-REMARK = Column("note", "note", NOTE, lambda row: row.get("note") or "")
+REMARK = Column("note", "note", NOTE, lambda row: "; ".join(filter(None, (row.get("note"), _lone(row)))))
+FAR = 0.01  # bounds that are further apart are told
 
 
 def accuracy(report: dict) -> Section:
@@ -75,6 +76,16 @@ def precision(report: dict) -> Section:
     plots = partial(pictures, rows, "Precision by language", ("with und", "without und"))
     measured = Section("precision", "Precision by language", words, plots=plots)
     return _by_language(measured, columns, found["languages"], "with_und", "without_und")
+
+
+def _lone(row: dict) -> str:
+    """What posts that nobody has read may make of a precision."""
+    lone = row.get("lone")
+    if not lone or lone["if_right"] - lone["if_wrong"] <= FAR:
+        return ""
+    wrong, right = percent(lone["if_wrong"]), percent(lone["if_right"])
+    whose = f"{many(lone['posts'], 'post')} that it alone labels so, and that nobody has read"
+    return f"{wrong} if it is wrong in all of the {whose}; {right} if right"
 
 
 CHECK = (

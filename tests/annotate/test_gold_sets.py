@@ -36,7 +36,7 @@ def write_set(folder, rows=ROWS, **changes):
         "draws": [DRAW],
         "corpus": {"name": "posts"},
         "detectors": [VERSIONS],
-        "audit": {"limit": 0.01},
+        "audit": {"languages": [{"language": "de", "unresolved": 2}, {"language": "fr", "unresolved": 0}]},
         "counts": {"by_label": dict(Counter(row["label"] for row in rows))},
     } | changes
     mark = "" if manifest["finished"] else ".unfinished"
@@ -85,7 +85,7 @@ def test_a_set_is_read_with_what_an_evaluation_needs_to_know_of_it(folder):
         "posts",
     )
     assert gold.voted == {"langid", "cld2", "fasttext", "majority"}
-    assert (gold.frame_size, gold.audit, gold.predictors) == (900, {"limit": 0.01}, {})
+    assert (gold.frame_size, gold.unresolved, gold.predictors) == (900, {"de": 2}, {})
     assert gold.digest == digest_of(folder / "gold.jsonl")
     assert gold.erased == Counter()
 

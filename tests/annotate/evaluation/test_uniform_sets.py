@@ -1,13 +1,16 @@
 """A predictor measured on uniform sets, held to tables that were worked out by hand."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
 
+from annotate.core import stages
 from annotate.core.estimation import Guess, Stratum, Turn, stratified
 from annotate.core.intervals import jeffreys
 from annotate.evaluation.evaluate import evaluate
 from annotate.evaluation.matching import EvaluationError, read_sets
+from annotate.models import Unit
 from annotate.reports.writing import as_html, as_markdown, as_text
 from tests.annotate.evaluation.figures import FRAME, VOTER, by_language, close, interval, means, run, values
 
@@ -233,3 +236,45 @@ def test_what_another_predictor_says_of_agreed_posts_that_nobody_read_counts_by_
     assert report["accuracy"]["with_und"]["value"] == close("111/130")
     # Of the ten that it labels Dutch none was read: they count as agreed. English may be any of the 90 unread.
     assert values(report["recall"], "estimate") == {"de": close("81/91"), "en": close("30/40")}
+
+
+# --- what nobody has read
+
+
+def test_the_precision_of_who_did_not_vote_stands_beside_its_bounds(world):
+    agreed = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de"), (5, "de", "agreed", "", "nl")]
+    folder, _ = world.uniform([*agreed, (38, "", "disputed", "nl", "nl"), (2, "", "disputed", "de", "nl")])
+    report = run(world.subject(), folder)
+    dutch = by_language(report["precision"])["nl"]
+    assert dutch["lone"] == {"posts": 5, "if_wrong": close("38/45"), "if_right": close("43/45")}
+    assert dutch["with_und"]["low"] < 38 / 45 < 43 / 45 < dutch["with_und"]["high"]
+    assert "84.4% if it is wrong in all of the 5 posts that it alone labels so" in as_markdown(report)
+    assert by_language(report["precision"])["de"]["lone"] is None
+
+
+def test_a_predictor_that_voted_labels_nothing_alone(world, stream):
+    report = run(world.subject("cld2", built_in=True), stream)
+    assert {row["lone"] is None for row in report["precision"]["languages"]} == {True}
+
+
+def test_audited_posts_that_nobody_could_label_widen_the_figures_and_are_told(world):
+    table = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de"), (40, "", "disputed", "en", "en")]
+    whole, _ = world.uniform(table, "whole")
+    whole = run(world.subject(), whole)
+    folder, keys = world.uniform([*table, (8, "de", "audited", "de", "de")], "lost")
+    lost = Unit.objects.filter(task__name="lost", item__key__in=keys[-8:])
+    lost.update(stage=stages.DISCARDED, label="")
+    shutil.rmtree(folder)
+    report = run(world.subject(), world.export(lost[0].task))
+    assert report["accuracy"]["with_und"]["value"] == whole["accuracy"]["with_und"]["value"] == 1
+    assert report["accuracy"]["with_und"]["low"] < whole["accuracy"]["with_und"]["low"] - 0.05
+    [warning] = report["warnings"]
+    assert warning.startswith("Of the audited posts of the gold set lost nobody could label 8 (de).")
+
+
+def test_a_recall_of_which_too_much_may_hide_elsewhere_has_no_interval(world):
+    table = [(5, "de", "audited", "de", "de"), (895, "de", "agreed", "", "de"), (50, "en", "audited", "en", "en")]
+    folder, _ = world.uniform([*table, (6, "", "disputed", "nl", "nl")])
+    dutch = by_language(run(world.subject(), folder)["recall"])["nl"]["estimate"]
+    assert (dutch["value"], dutch["low"], dutch["high"]) == (1, None, None)
+    assert "100.0%, no interval" in as_markdown(run(world.subject(), folder))
