@@ -7,8 +7,9 @@ puts it into the database.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -25,12 +26,12 @@ from corpora.core.designs import (
 )
 from corpora.core.errors import CorpusError
 from corpora.core.voting import DETECTOR_NAMES
-from corpora.draw_by_language import take_by_language
+from corpora.draw_by_language import reached, take_by_language
 from corpora.draw_records import take_records
 from corpora.engines import asking, full_disk_explained
 from corpora.manifest import Manifest, Predictions, check_posts, check_records, manifest_of
 from corpora.models import Corpus, Draw
-from corpora.predictors import Predictor, check_complete, predicting
+from corpora.predictors import Predictor, check_complete, find_predictor, predicting
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,29 @@ def _samples(
             for taken in take_by_language(store, corpus.name, design, languages, size, seed, predictor)
         ]
     return samples
+
+
+def within_reach(
+    corpus_name: str,
+    spelled: str,
+    parameters: Mapping[str, Any],
+    digest: str,
+    languages: Iterable[str],
+    ids: Iterable[str],
+) -> dict[str, set[str]]:
+    """Language -> which posts are in the frame of a recall-oriented draw: in its window, by its authors.
+
+    spelled, parameters, digest: the draw's predictor, parameters and frame digest. CorpusError if it cannot be found
+    out any more, since the corpus or the predictions are others now.
+    """
+    manifest, predictor = manifest_of(corpus_name), find_predictor(corpus_name, spelled)
+    history, window = (tuple(map(datetime.fromisoformat, parameters[name])) for name in ("history", "window"))
+    design = recall_design(Fraction(parameters["share"]), parameters["least_posts"], history, window)
+    predictions = check_complete(corpus_name, predictor, manifest)
+    if frame_digest(manifest, len(manifest.parts), predictions) != digest:
+        raise CorpusError(f"Corpus {corpus_name} is no longer the one from which the draw was made.")
+    with full_disk_explained("the authors were not looked up"), predicting(corpus_name, predictor, manifest) as store:
+        return reached(store, design, languages, ids)
 
 
 def sample_records(

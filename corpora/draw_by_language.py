@@ -46,16 +46,10 @@ def take_by_language(
     languages: None for all that the predictor finds. CorpusError if the corpus lacks what the design needs, or the
     predictor lacks the languages.
     """
-    values = {**dict.fromkeys(_DESIGN.names), **design.values, "seed": seed, "size": size}
-    store.rows("design", pa.Table.from_pylist([values], schema=_DESIGN))
+    _tell(store, design, seed=seed, size=size)
     parameters = design.parameters | (_surveyed(store, corpus_name, design) if design.values else {})
     wanted = _wanted(languages, predictor, counts(store, "label_counts"))
-    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
-    if design.name == "recall":
-        store.keep("authors", "recall_authors")
-    else:
-        store.rows("authors", _AUTHORS.empty_table())
-    store.define("frame", f"{design.name}_frame")
+    _frame(store, design, wanted)
     rows: dict[str, list[dict[str, Any]]] = {language: [] for language in wanted}
     for batch in store.query("draw_by_language"):
         for row in batch.to_pylist():
@@ -69,6 +63,33 @@ def take_by_language(
         )
         for frame in store.found("frame_sizes")
     ]
+
+
+def _tell(store: Store, design: Design, *, seed: str, size: int) -> None:
+    values = {**dict.fromkeys(_DESIGN.names), **design.values, "seed": seed, "size": size}
+    store.rows("design", pa.Table.from_pylist([values], schema=_DESIGN))
+
+
+def _frame(store: Store, design: Design, wanted: list[str]) -> None:
+    """The view `frame`, with the posts that may be drawn for each language."""
+    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+    if design.name == "recall":
+        store.keep("authors", "recall_authors")
+    else:
+        store.rows("authors", _AUTHORS.empty_table())
+    store.define("frame", f"{design.name}_frame")
+
+
+def reached(store: Store, design: Design, languages: Iterable[str], ids: Iterable[str]) -> dict[str, set[str]]:
+    """Language -> which of the ids are in the frame of a recall-oriented draw for it."""
+    found: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
+    _tell(store, design, seed="", size=0)
+    _frame(store, design, list(found))
+    store.rows("asked", pa.table({"id": pa.array(sorted(set(ids)), pa.string())}))
+    for batch in store.query("recall_reached"):
+        for language, key in zip(batch.column("language").to_pylist(), batch.column("id").to_pylist(), strict=True):
+            found[language].add(key)
+    return found
 
 
 def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:

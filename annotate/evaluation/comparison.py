@@ -105,43 +105,33 @@ def _second_alone(cell: Cell) -> bool:
 
 
 def _accuracy(both: Uniform, *, with_und: bool) -> Told | None:
-    return _of_same(both, lambda cell: with_und or cell.truth != UND, truths=(UND,))
+    return _of_uniform(both, lambda cell: with_und or cell.truth != UND, (UND,))
 
 
 def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Told | None:
-    found = [own.get(label, {}) for own in sets]
-    pairs = [(said == label, found[1][key] == label) for key, said in found[0].items()]
-    return _of_same(both, lambda cell: cell.truth == label, Counter(pairs), found[0], (label,))
+    """On the recall-oriented set, where the language has one: the two sets stand for other posts."""
+    first, second = (own.get(label, {}) for own in sets)
+    if first:
+        return _of_pairs(Counter((said == label, second[key] == label) for key, said in first.items()))
+    return _of_uniform(both, lambda cell: cell.truth == label, (label,)) if both else None
 
 
-def _of_same(
-    both: Uniform | None,
-    domain: Of,
-    pairs: Mapping[tuple[bool, bool], int] | None = None,
-    apart: Mapping[str, str] | None = None,
-    truths: Collection[str] = (),
-) -> Told | None:
-    """The difference of two shares of the same posts: what the first alone has right, less what the second alone has.
+# The difference of two shares of the same posts: what the first alone has right, less what the second alone has.
 
-    pairs: which of the two are right -> posts of a recall set; apart: the ids of these. truths: as in metrics.share.
-    """
-    pairs, apart = pairs or {}, apart or {}
-    posts = sum(pairs.values())
-    alone: list[list[Measured]] = [
-        [metrics.counted(pairs.get((True, False), 0), posts)],
-        [metrics.counted(pairs.get((False, True), 0), posts)],
-    ]
-    correlations = [_of_counts(*(parts[0].estimate for parts in alone))] if posts else []
-    if both:
-        rights = (_first_alone, _second_alone)
-        ratios = [Ratio(domain, right, metrics.share(both, domain, right, apart, truths)) for right in rights]
-        for parts, ratio in zip(alone, ratios, strict=True):
-            parts.append(ratio.measured)
-        if ratios[0].measured.posts:
-            correlations.append(correlation(both, *ratios))
-    first, second = (metrics.together(*parts) for parts in alone)
-    # Of two samples, that which makes the interval wider.
-    return _told(paired(first.estimate, second.estimate, min(correlations, default=0.0)), first.posts)
+
+def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Told | None:
+    """pairs: which of the two are right -> posts of a recall set."""
+    first, second = (metrics.counted(pairs[alone], pairs.total()) for alone in ((True, False), (False, True)))
+    found = paired(first.estimate, second.estimate, _of_counts(first.estimate, second.estimate))
+    return _told(found, pairs.total())
+
+
+def _of_uniform(both: Uniform, domain: Of, truths: Collection[str]) -> Told | None:
+    """truths: as in metrics.share."""
+    rights = (_first_alone, _second_alone)
+    first, second = (Ratio(domain, right, metrics.share(both, domain, right, truths=truths)) for right in rights)
+    found = paired(first.measured.estimate, second.measured.estimate, correlation(both, first, second))
+    return _told(found, first.measured.posts)
 
 
 def _of_counts(first: Estimate, second: Estimate) -> float:

@@ -3,6 +3,7 @@
 What is computed of them is in measures.py.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from annotate.evaluation.metrics import Cell, Uniform
 from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
+from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import Mapped, classes
+from corpora.draw import within_reach
 from corpora.prediction_files import read_predictions
 from corpora.predictors import Predictor, find_predictor, predicted_labels
 
@@ -180,7 +183,7 @@ class Joined:
     """Gold sets of all designs with what one predictor says, and what is to be told of how they were joined.
 
     labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None if there
-    is none. recall, precision: see metrics.py. undecided: classes whose precision the sets cannot tell. asked:
+    is none. recall, precision, reach: see metrics.py. undecided: classes whose precision the sets cannot tell. asked:
     coarse codes that people used, with the labels that are right on those posts; no other post is touched by them.
     """
 
@@ -191,6 +194,7 @@ class Joined:
     uniform: Uniform | None = None
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
     precision: dict[str, dict[str, str]] = field(default_factory=dict)
+    reach: dict[str, set[str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
     drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
     undecided: dict[str, set[str]] = field(default_factory=dict)
@@ -245,7 +249,26 @@ def join(
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
         _joining(DESIGNS[gold.design])(joined, gold, rows, subject)
+    if joined.labelled:
+        for gold, _ in left:
+            joined.reach |= _reach(gold, joined.labelled.posts)
     return joined
+
+
+def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
+    """Language of a recall-oriented set -> which posts of the uniform set its draw could have taken too; empty where
+    that can no longer be found out."""
+    by_draw: dict[tuple[str, str], list[str]] = {}
+    for language, frame in gold.frames.items():
+        by_draw.setdefault((gold.predictors[language], json.dumps(frame, sort_keys=True)), []).append(language)
+    found: dict[str, set[str]] = {}
+    for (predictor, frame), languages in by_draw.items():
+        parameters = json.loads(frame)
+        try:
+            found |= within_reach(gold.corpus, predictor, parameters, parameters["frame_digest"], languages, ids)
+        except (CorpusError, KeyError, TypeError, ValueError):
+            continue
+    return found
 
 
 def _joining(design: Design) -> Callable[[Joined, GoldSet, list[GoldRow], Subject], None]:

@@ -6,7 +6,7 @@ matching.py joins sets and labels; metrics.py estimates the numbers.
 from collections.abc import Collection
 from typing import Any
 
-from annotate.core.comparing import difference, holm
+from annotate.core.comparing import difference, holm, visible
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.matching import Joined, Subject
 from annotate.kinds.designs import DESIGNS, Design
@@ -48,7 +48,7 @@ def accuracy(joined: Joined) -> dict[str, Any]:
 
 def recall(joined: Joined) -> dict[str, Any] | None:
     found = {
-        label: metrics.recall(label, joined.uniform, joined.recall)
+        label: metrics.recall(label, joined.uniform, joined.recall, joined.reach)
         for label in metrics.recall_labels(joined.uniform, joined.recall)
     }
     if not found:
@@ -64,11 +64,35 @@ def recall(joined: Joined) -> dict[str, Any] | None:
                 "language": label,
                 "name": label_name(label),
                 "estimate": measured.as_dict(),
-                "note": _note(label, found, joined),
+                "reach": _reach(label, joined),
+                "note": "; ".join(filter(None, (_note(label, found, joined), _of_authors(label, joined)))),
             }
             for label, measured in found.items()
         ],
     }
+
+
+def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
+    """Both kinds of sets together; None where one has no posts of the language, or the reach is not known."""
+    found = joined.recall.get(label)
+    if not (found and joined.uniform and label in joined.reach):
+        return None
+    return metrics.two_frames(label, joined.uniform, found, joined.reach[label])
+
+
+def _reach(label: str, joined: Joined) -> dict[str, float | None] | None:
+    """The part of a language's posts that is within the reach of its recall-oriented draw."""
+    frames = _frames(label, joined)
+    return frames.part.as_dict() if frames else None
+
+
+def _of_authors(label: str, joined: Joined) -> str:
+    if not joined.recall.get(label):
+        return ""
+    frames = _frames(label, joined)
+    if frames is None:
+        return "of the posts of its authors; which part of the language that is, is not known" if joined.uniform else ""
+    return "not estimated, since the two kinds of sets differ: see the check" if frames.differ else ""
 
 
 Values = dict[str, float | None]
@@ -162,21 +186,27 @@ def recall_check(joined: Joined) -> list[dict[str, Any]] | None:
     assert joined.uniform is not None
     pairs = {}
     for label, found in sorted(joined.recall.items()):
+        frames = _frames(label, joined)
         # Without the posts of the recall set, since the test needs independent samples.
-        on_uniform = metrics.recall_on(joined.uniform, label, found)
+        on_uniform = frames.inside if frames else metrics.recall_on(joined.uniform, label, found)
         if on_uniform.posts and found:
             pairs[label] = metrics.recall_in(found, label), on_uniform
-    p_values = [difference(first.estimate, second.estimate) for first, second in pairs.values()]
+    estimates = [(first.estimate, second.estimate) for first, second in pairs.values()]
+    p_values = [difference(*pair) for pair in estimates]
     return [
         {
             "language": label,
             "name": label_name(label),
             "recall_set": first.as_dict(),
             "uniform_set": second.as_dict(),
+            "within_reach": label in joined.reach,
+            "visible": visible(*pair),
             "p": p,
             "p_holm": adjusted,
         }
-        for (label, (first, second)), p, adjusted in zip(pairs.items(), p_values, holm(p_values), strict=True)
+        for (label, (first, second)), pair, p, adjusted in zip(
+            pairs.items(), estimates, p_values, holm(p_values), strict=True
+        )
     ] or None
 
 

@@ -10,16 +10,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from annotate.core.comparing import difference
 from annotate.core.estimation import (
     UNKNOWN,
     Estimate,
     Guess,
     Stratum,
     Turn,
+    moved,
     pooled,
     proportion,
     reweighted_precision,
     stratified,
+    with_interval,
 )
 from corpora.core.languages import UND
 
@@ -87,6 +90,9 @@ class Uniform:
 
 # Language -> id -> what the predictor says of a post that is in it.
 RecallSets = Mapping[str, Mapping[str, str]]
+# Language -> the posts of the uniform set that its recall-oriented draw could have taken too.
+Reach = Mapping[str, Collection[str]]
+NOWHERE: Reach = {}
 # Language -> id -> the label, X, not-X or und, of a post of its queue that the predictor labels X.
 PrecisionSets = Mapping[str, Mapping[str, str]]
 
@@ -274,10 +280,84 @@ def recall_in(found: Mapping[str, str], label: str) -> Measured:
     return counted(sum(said == label for said in found.values()), len(found))
 
 
-def recall(label: str, uniform: Uniform | None, sets: RecallSets) -> Measured:
-    """Recall on both kinds of sets, as far as they are given; each post counts once."""
+def recall(label: str, uniform: Uniform | None, sets: RecallSets, reach: Reach = NOWHERE) -> Measured:
+    """Recall on both kinds of sets, as far as they are given.
+
+    Where both have posts in the language, and it is known which posts of the uniform set the recall-oriented draw
+    could have taken: with a, the part of the language's posts that is within its reach, a times the recall there, by
+    both sets, and 1 - a times the recall elsewhere, by the uniform set alone (Hartley 1962, Multiple frame surveys,
+    Proceedings of the Social Statistics Section, American Statistical Association, with one frame within the other).
+    Where that is not known, the recall-oriented set stands alone, and tells of its authors' posts. UNKNOWN where the
+    two sets differ within that reach.
+    """
     found = sets.get(label, {})
-    return together(recall_in(found, label), *([recall_on(uniform, label, found)] if uniform else []))
+    if not found or uniform is None:
+        return recall_on(uniform, label) if uniform else recall_in(found, label)
+    here = recall_in(found, label)
+    if label not in reach:
+        return here
+    both = two_frames(label, uniform, found, reach[label])
+    if both.differ:
+        return Measured(UNKNOWN, here.posts)
+    return Measured(both.estimate, here.posts + both.inside.posts + both.outside.posts)
+
+
+class TwoFrames(NamedTuple):
+    """part: of a language's posts, that within the reach of a recall-oriented draw. inside: recall there on the uniform
+    set, without posts of the recall-oriented one; outside: elsewhere. p: of the test whether both sets have the same
+    recall within the reach. estimate: of all posts of the language."""
+
+    part: Measured
+    inside: Measured
+    outside: Measured
+    p: float
+    estimate: Estimate
+
+    @property
+    def differ(self) -> bool:
+        return self.p < DIFFER
+
+
+DIFFER = 0.01  # the sets differ where the test has a smaller p
+
+
+def two_frames(label: str, uniform: Uniform, found: Mapping[str, str], reached: Collection[str]) -> TwoFrames:
+    parted = Uniform(
+        {key: cell._replace(other="inside" if key in reached else "outside") for key, cell in uniform.posts.items()},
+        uniform.frame,
+        uniform.missing,
+    )
+
+    def within(place: str, apart: Collection[str] = ()) -> Measured:
+        is_there = lambda cell: cell.truth == label and cell.other == place  # noqa: E731
+        return share(parted, is_there, lambda cell: cell.said == label, apart, (label,))
+
+    part = share(parted, lambda cell: cell.truth == label, lambda cell: cell.other == "inside", (), (label,))
+    here, inside, outside = recall_in(found, label), within("inside", found), within("outside")
+    p = difference(here.estimate, inside.estimate)
+    estimate = _of_two_frames(part.estimate, together(here, inside).estimate, outside.estimate)
+    return TwoFrames(part, inside, outside, p, estimate)
+
+
+def _of_two_frames(part: Estimate, inside: Estimate, outside: Estimate) -> Estimate:
+    """Where nothing is known of the posts outside, their recall is anything, and the value takes that inside for it."""
+    if part.value is None or inside.value is None:
+        return inside if part.value is None else UNKNOWN
+    is_known = outside.value is not None
+    elsewhere = outside.value if outside.value is not None else inside.value
+
+    def joined(reached: float, inner: float, outer: float) -> float:
+        return reached * inner + (1 - reached) * outer
+
+    value = joined(part.value, inside.value, elsewhere)
+    ends = [
+        (joined(part.value, inside.low, elsewhere), joined(part.value, inside.high, elsewhere)),
+        (joined(part.value, inside.value, outside.low), joined(part.value, inside.value, outside.high)),
+    ]
+    lowest, highest = (elsewhere, elsewhere) if is_known else (0.0, 1.0)
+    by_part = [joined(reached, inside.value, outer) for reached in (part.low, part.high) for outer in (lowest, highest)]
+    low, high = moved(value, [*ends, (min(by_part), max(by_part))])
+    return with_interval(value, low, high, inside.count + outside.count)
 
 
 def precision(label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_und: bool) -> Measured:

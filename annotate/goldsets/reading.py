@@ -36,6 +36,7 @@ class GoldSet:
     design: str
     finished: bool
     predictors: dict[str, str]  # language -> the predictor its posts were drawn by; empty in uniform and imported sets
+    frames: dict[str, dict[str, Any]]  # language -> its draw's parameters and frame digest; likewise
     voted: frozenset[str]  # the detectors whose agreement is a label here, and their majority
     corpus: str  # "" if the set was imported
     frame_size: int | None  # posts that a uniform set was drawn from, if it is known
@@ -74,6 +75,12 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
         finished=finished,
         predictors={
             get(place, draw, "language", str): get(place, draw, "predictor", str) for draw in draws if design.asks_each
+        },
+        frames={
+            get(place, draw, "language", str): get(place, draw, "parameters", dict)
+            | {"frame_digest": get(place, draw, "frame_digest", str)}
+            for draw in draws
+            if design.by_author
         },
         voted=_voted(place, get(place, manifest, "detectors", list)),
         corpus=get(place, corpus, "name", str) if corpus is not None else "",

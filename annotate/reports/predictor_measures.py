@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from annotate.reports.numbers import p_value, percent
+from annotate.reports.numbers import NOT_MEASURED, estimate, p_value, percent
 from annotate.reports.plots import Mark, Row, bars
 from annotate.reports.sections import (
     Section,
@@ -22,6 +22,8 @@ from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, besid
 SIGNIFICANT = 0.05
 MOST = 0.5  # of the posts from which a set was drawn: if it has more of them, the report says so
 REMARK = Column("note", "note", NOTE, lambda row: "; ".join(filter(None, (row.get("note"), _lone(row)))))
+# Of the language's posts, which part the recall-oriented set stands for; nothing where it stands alone.
+REACH = Column("reach", "within reach", NOTE, lambda row: estimate(row["reach"]) if row.get("reach") else "")
 FAR = 0.01  # bounds that are further apart are told
 
 
@@ -61,7 +63,8 @@ def recall(report: dict) -> Section:
     )
     plots = partial(pictures, rows_of(found["languages"], "estimate"), "Recall by language")
     measured = Section("recall", "Recall by language", words, plots=plots)
-    return _by_language(measured, (*estimate_columns("estimate", "recall"), REMARK), found["languages"], "estimate")
+    columns = (*estimate_columns("estimate", "recall"), REACH, REMARK)
+    return _by_language(measured, columns, found["languages"], "estimate")
 
 
 def precision(report: dict) -> Section:
@@ -92,6 +95,7 @@ CHECK = (
     *LANGUAGE,
     *estimate_columns("recall_set", "recall set")[:2],
     *estimate_columns("uniform_set", "uniform set")[:2],
+    Column("visible", "would see", NUMBER, lambda row: _points(row.get("visible"))),
     Column("p", "p", NUMBER, lambda row: p_value(row["p"])),
     Column("p_holm", "Holm p", NUMBER, lambda row: p_value(row["p_holm"])),
     Column("differ", "", says=lambda row: "differ" if _significant(row) else ""),
@@ -102,15 +106,21 @@ def recall_check(report: dict) -> Section:
     found = report["recall_check"]
     differing = sum(map(_significant, found))
     words = (
-        "The posts of a recall set come from authors whom a predictor had found to write the language, which might "
-        "flatter it. Where the uniform set has posts of the language too, both recalls are tested for a difference; p "
-        f"is corrected after Holm for {many(len(found), 'test')}.",
+        "The posts of a recall set come from authors whom a predictor had found to write the language. Where the "
+        "uniform set has posts of the language too, both recalls are tested for a difference: within the reach of "
+        "these authors, if it is known which posts of the uniform set are; p is corrected after Holm for "
+        f"{many(len(found), 'test')}.",
         f"Languages that differ at the 5% level: {differing} of {len(found)}. If no difference was found, that does "
-        "not prove that there is none, least of all if there are few posts.",
+        "not prove that there is none: a test finds a difference as large as under “would see”, in points, in four "
+        "of five cases.",
     )
     rows = rows_of(found, "recall_set", "uniform_set")
     plots = partial(pictures, rows, "Recall on two kinds of sets", ("recall set", "uniform set"))
     return Section("recall_check", "Is the recall set fair?", words, _languages(CHECK, found), plots=plots)
+
+
+def _points(share: float | None) -> str:
+    return NOT_MEASURED if share is None else f"{100 * share:.1f}"
 
 
 def _significant(row: dict) -> bool:

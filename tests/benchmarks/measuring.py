@@ -33,6 +33,27 @@ WORLDS = {
 }
 
 
+class Frames(NamedTuple):
+    """Recall by a recall-oriented set of 1,000 posts and a uniform set of 10,000 together. common: the language's share
+    of all posts; part: of its posts, those of the authors who were found; inside, outside: the recall of these posts,
+    and of the others. yes: of the posts of the recall-oriented set, how many are in another language, and missed."""
+
+    common: float
+    part: float
+    inside: float
+    outside: float
+    yes: float = 0.0
+
+
+FRAMES = {
+    "reach 90%, recall .95 inside and outside": Frames(0.03, 0.9, 0.95, 0.95),
+    "reach 60%, recall .95 and .80": Frames(0.03, 0.6, 0.95, 0.8),
+    "the same, a rare language": Frames(0.003, 0.6, 0.95, 0.8),
+    "the same, the most common one": Frames(0.3, 0.6, 0.95, 0.8),
+    "reach 90%, readers say Yes to 5% of others": Frames(0.03, 0.9, 0.95, 0.95, yes=0.05),
+}
+
+
 class Row(NamedTuple):
     """An estimate: of which figure; whether it has an interval, whether this covers the truth, and its width."""
 
@@ -56,7 +77,8 @@ def run(folder, options) -> None:
             told = place.run("-m", "tests.benchmarks.measuring_work", *arguments)
             return [Row(*json.loads(line)) for line in told.splitlines()]
 
-        for name, found in zip(WORLDS, pool.map(rows, WORLDS), strict=True):
+        names = [*WORLDS, *FRAMES]
+        for name, found in zip(names, pool.map(rows, names), strict=True):
             report(name, found)
 
 

@@ -18,7 +18,7 @@ from annotate.core.estimation import LEAST_COUNT, Estimate  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.metrics import Uniform  # noqa: E402
 from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
-from tests.benchmarks.measuring import WORLDS, Row  # noqa: E402
+from tests.benchmarks.measuring import FRAMES, WORLDS, Frames, Row  # noqa: E402
 
 LEAST_POSTS = 30  # that an estimate by label rests on, to be counted
 
@@ -42,6 +42,30 @@ def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
             if audit.resolved >= LEAST_POSTS // 2:
                 agreed = population.agreed == label
                 yield _row("the same, by label", error(audit, slips), wrong[agreed].mean())
+
+
+def together(frames: Frames, draws: int, seed: int) -> Iterator[Row]:
+    """A language X of a world in which detectors agree on most, and are never wrong; X has two kinds of authors."""
+    chance = np.random.default_rng(seed)
+    true = frames.part * frames.inside + (1 - frames.part) * frames.outside
+    for _ in range(draws):
+        in_x, agreed = chance.random(10_000) < frames.common, chance.random(10_000) < 0.85
+        reached = chance.random(10_000) < frames.part
+        right = chance.random(10_000) < np.where(reached, frames.inside, frames.outside)
+        audited = chance.random(10_000) < np.where(in_x, max(0.02, 30 / (8_500 * frames.common)), 0.02)
+        cells = {}
+        for number in range(10_000):
+            truth = "x" if in_x[number] else "y"
+            stratum, said = truth if agreed[number] else "", "x" if in_x[number] and right[number] else "y"
+            is_read = bool(audited[number]) or not stratum
+            cells[str(number)] = metrics.Cell(stratum, stratum, is_read, truth if is_read else stratum, said)
+        reach = {str(number) for number in np.flatnonzero(reached)}
+        found = chance.random(1_000) < frames.inside * (1 - frames.yes)
+        sets = {"x": {f"set {number}": "x" if is_found else "y" for number, is_found in enumerate(found)}}
+        measured = metrics.recall("x", Uniform(cells, None), sets, {"x": reach})
+        if measured.value is not None:
+            yield _row("recall of both sets", measured.estimate, true)
+        yield _row("recall of the recall-oriented set", metrics.recall_in(sets["x"], "x").estimate, true)
 
 
 def _row(figure: str, estimate: Estimate, true: float) -> Row:
@@ -77,7 +101,9 @@ def truths(population: Population, said: np.ndarray) -> dict[tuple[str, str], fl
 
 
 def main(name: str, draws: str, seed: str) -> None:
-    for row in measure(WORLDS[name], int(draws), crc32(f"{seed} {name}".encode())):
+    number = crc32(f"{seed} {name}".encode())
+    found = measure(WORLDS[name], int(draws), number) if name in WORLDS else together(FRAMES[name], int(draws), number)
+    for row in found:
         print(json.dumps(row))
 
 

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from corpora.core.designs import HISTORY, WINDOW
 from corpora.core.errors import CorpusError
-from corpora.draw import frame_digest, sample_precision, sample_recall, sample_uniform
+from corpora.draw import frame_digest, sample_precision, sample_recall, sample_uniform, within_reach
 from corpora.items import record
 from corpora.manifest import manifest_of
 from corpora.models import Corpus, Draw, Item
@@ -122,6 +122,23 @@ def test_a_recall_draw_is_of_all_later_posts_by_authors_who_wrote_in_the_languag
         }
         drawn = [row["label"] for row in rows if row["id"] in keys(sample)]
         assert share == 1 or not sample.rows or len(set(drawn)) > 1, "only posts labelled with the language were drawn"
+
+
+def test_it_can_be_asked_afterwards_which_posts_a_recall_draw_could_have_taken(corpus, rows):
+    samples = sample_recall(corpus, ["de", "sl"], size=30, seed="s", predictor=MINE)
+    ids = [row["id"] for row in rows][::3]
+    german, slovenian = (
+        within_reach("c", "mine@1", sample.parameters, sample.digest, [sample.language], ids)[sample.language]
+        for sample in samples
+    )
+    for found, language in ((german, "de"), (slovenian, "sl")):
+        authors = authors_of(language, rows, 0.1, 1)
+        assert found == {
+            row["id"] for row in rows if row["id"] in ids and row["author"] in authors and within(row, WINDOW)
+        }
+    assert german
+    with pytest.raises(CorpusError, match="no longer the one from which the draw was made"):
+        within_reach("c", "mine@1", samples[0].parameters, "another", ["de"], ids)
 
 
 @pytest.mark.parametrize("window", [None, WINDOW])

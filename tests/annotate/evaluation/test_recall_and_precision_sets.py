@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from annotate.core.comparing import difference, mcnemar
-from annotate.core.estimation import Guess, Stratum, Turn, proportion, stratified
+from annotate.core.comparing import difference, mcnemar, visible
+from annotate.core.estimation import UNKNOWN, Guess, Stratum, Turn, proportion, stratified
 from annotate.core.intervals import jeffreys
-from annotate.evaluation import unread_triggers
+from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.matching import EvaluationError
+from annotate.evaluation.metrics import Cell, Uniform
 from tests.annotate.evaluation.figures import FRAME, by_language, close, interval, means, run, values
 
 # --- recall sets
@@ -18,14 +19,15 @@ from tests.annotate.evaluation.figures import FRAME, by_language, close, interva
 ENGLISH = Stratum(20, 10, 0, 0, Guess(0, 0, (Turn(1, 0, 20, 10, 0),)))
 
 
-def test_recall_is_pooled_over_both_kinds_of_sets_with_a_post_counted_once(world, stream):
+def test_a_recall_set_of_which_the_reach_is_not_known_stands_for_the_posts_of_its_authors_alone(world, stream):
     shared = [("stream-0", "de"), ("stream-1", "de"), ("stream-86", "de")]  # two audited, one disputed that is missed
     folder, _ = world.verify("recall", "de", [(15, "de", "de"), (5, "de", "nl"), (2, "not-de", "de")], shared=shared)
     alone = run(world.subject(), folder)
     assert alone["gold"][0]["posts"] == 23  # those that are not German are not exported
-    german = by_language(alone["recall"])["de"]["estimate"]
-    assert (german["value"], german["posts"]) == (close("17/23"), 23)
-    assert interval(german) == jeffreys(17, 23)
+    german = by_language(alone["recall"])["de"]
+    assert (german["estimate"]["value"], german["estimate"]["posts"]) == (close("17/23"), 23)
+    assert interval(german["estimate"]) == jeffreys(17, 23)
+    assert german["note"] == ""
     assert means(alone["recall"]) == {
         "with_und": None,
         "with_und_over": {"languages": 0, "classes": 0},
@@ -34,15 +36,55 @@ def test_recall_is_pooled_over_both_kinds_of_sets_with_a_post_counted_once(world
     }
     both = run(world.subject(), folder, stream)
     assert both["recall"]["source"] == "recall and uniform"
-    german = by_language(both["recall"])["de"]["estimate"]
-    # Of 60 posts agreed to be German 58 are left, and 3 of the 30 that were read are not.
-    agreed = Stratum(60, 30, 25, 25, Guess(58, 58, (Turn(-1, -1, 58, 28, 3),)))
-    rest = stratified([agreed, ENGLISH, Stratum(20, 20, 7, 6)], frame=FRAME)
-    assert german["posts"] == 23 + 25 + 7
-    assert german["count"] == pytest.approx(23 + rest.count)
-    assert german["hits"] == pytest.approx(17 + rest.hits)
+    beside = by_language(both["recall"])["de"]
+    assert beside["estimate"] == german["estimate"]
+    assert beside["note"] == "of the posts of its authors; which part of the language that is, is not known"
     # Where there is one kind only, it stands alone.
     assert by_language(both["recall"])["en"]["estimate"]["value"] == close("28/32")
+
+
+# --- both kinds of sets, where it is known which posts of the uniform set the authors wrote
+
+
+def stream_of(inside, outside):
+    """A uniform set in which all was read. inside, outside: (posts in German, found) by the authors, and by others."""
+    posts = {}
+    for place, (german, found) in (("inside", inside), ("outside", outside)):
+        for number in range(german):
+            posts[f"{place}-{number}"] = Cell("", "", True, "de", "de" if number < found else "nl")
+    return Uniform(posts, None), {key for key in posts if key.startswith("inside")}
+
+
+def set_of(posts, found):
+    return {f"set-{number}": "de" if number < found else "nl" for number in range(posts)}
+
+
+def test_recall_is_that_of_both_sets_within_the_reach_and_of_the_uniform_one_elsewhere():
+    uniform, reached = stream_of((60, 57), (40, 32))
+    found = metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached})
+    assert found.value == pytest.approx(0.6 * 1007 / 1060 + 0.4 * 32 / 40)
+    assert found.posts == 1100
+    assert found.estimate.low < 0.85 < 0.9 < found.estimate.high < 0.94
+    frames = metrics.two_frames("de", uniform, set_of(1000, 950), reached)
+    assert (frames.part.value, frames.inside.value, frames.outside.value) == (0.6, 0.95, 0.8)
+
+
+def test_what_nobody_knows_of_posts_out_of_reach_is_anything():
+    uniform, reached = stream_of((30, 29), (0, 0))
+    found = metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached})
+    part = metrics.two_frames("de", uniform, set_of(1000, 950), reached).part.estimate
+    assert part.value == 1
+    assert found.estimate.low <= part.low * 0.95 + 0.001
+
+
+def test_sets_that_differ_within_the_reach_give_no_estimate():
+    uniform, reached = stream_of((60, 30), (40, 32))
+    assert metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached}).value is None
+
+
+def test_the_check_says_which_difference_it_would_see():
+    assert visible(proportion(900, 1000), proportion(90, 100)) == pytest.approx(0.0884, abs=0.0005)
+    assert visible(proportion(900, 1000), UNKNOWN) is None
 
 
 def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_the_number_of_tests(world, stream):
@@ -222,10 +264,10 @@ def test_two_predictors_are_compared_as_each_is_estimated_with_a_post_counted_on
         assert comparison["accuracy"][und]["value"] == pytest.approx(apart, abs=0.005)
         assert comparison["accuracy"][und]["low"] < apart < comparison["accuracy"][und]["high"]
     rows = by_language(comparison)
-    # Eight of 45 posts in German are found by the other one alone, and none by the first in the recall set.
-    assert rows["de"]["recall"]["posts"] == 27 + 8 + 10
-    assert (rows["de"]["recall"]["better"], rows["en"]["recall"]["value"]) == (None, 0)
-    assert rows["de"]["recall"]["low"] < rows["de"]["recall"]["value"] < 0 < rows["de"]["recall"]["high"]
+    # On the recall set: the other one alone finds six of its eleven posts.
+    assert rows["de"]["recall"]["posts"] == 11
+    assert rows["de"]["recall"]["value"] == close("-6/11")
+    assert (rows["de"]["recall"]["better"], rows["en"]["recall"]["value"]) == ("second", 0)
     # People have not read all, so the posts have not the same chance.
     assert comparison["mcnemar"] is None
 
