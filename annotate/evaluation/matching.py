@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.evaluation.classes import ClassError, asked_together, folding
-from annotate.evaluation.metrics import Cell, Uniform
+from annotate.evaluation.metrics import Cell, Uniform, false_among
 from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
@@ -195,6 +195,8 @@ class Joined:
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
     precision: dict[str, dict[str, str]] = field(default_factory=dict)
     reach: dict[str, set[str]] = field(default_factory=dict)
+    # Language -> the share of false Yes at most among the posts of its recall- or precision-oriented set.
+    false_yes: dict[str, float] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
     drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
     undecided: dict[str, set[str]] = field(default_factory=dict)
@@ -249,6 +251,10 @@ def join(
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
         _joining(DESIGNS[gold.design])(joined, gold, rows, subject)
+    for gold, _ in left:
+        for language, counts in gold.decoys.items():
+            label = fold.get(language, language)
+            joined.false_yes[label] = max(joined.false_yes.get(label, 0.0), false_among(*counts))
     if joined.labelled:
         for gold, _ in left:
             joined.reach |= _reach(gold, joined.labelled.posts)

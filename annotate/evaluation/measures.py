@@ -48,7 +48,7 @@ def accuracy(joined: Joined) -> dict[str, Any]:
 
 def recall(joined: Joined) -> dict[str, Any] | None:
     found = {
-        label: metrics.recall(label, joined.uniform, joined.recall, joined.reach)
+        label: metrics.recall(label, joined.uniform, joined.recall, joined.reach, joined.false_yes.get(label, 0.0))
         for label in metrics.recall_labels(joined.uniform, joined.recall)
     }
     if not found:
@@ -65,7 +65,9 @@ def recall(joined: Joined) -> dict[str, Any] | None:
                 "name": label_name(label),
                 "estimate": measured.as_dict(),
                 "reach": _reach(label, joined),
-                "note": "; ".join(filter(None, (_note(label, found, joined), _of_authors(label, joined)))),
+                "note": "; ".join(
+                    filter(None, (_note(label, found, joined), _of_authors(label, joined), _false_yes(label, joined)))
+                ),
             }
             for label, measured in found.items()
         ],
@@ -77,7 +79,7 @@ def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
     found = joined.recall.get(label)
     if not (found and joined.uniform and label in joined.reach):
         return None
-    return metrics.two_frames(label, joined.uniform, found, joined.reach[label])
+    return metrics.two_frames(label, joined.uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
 
 
 def _reach(label: str, joined: Joined) -> dict[str, float | None] | None:
@@ -93,6 +95,11 @@ def _of_authors(label: str, joined: Joined) -> str:
     if frames is None:
         return "of the posts of its authors; which part of the language that is, is not known" if joined.uniform else ""
     return "not estimated, since the two kinds of sets differ: see the check" if frames.differ else ""
+
+
+def _false_yes(label: str, joined: Joined) -> str:
+    share = joined.false_yes.get(label, 0.0)
+    return f"up to {share:.1%} of its posts may be false Yes, by the decoys" if share else ""
 
 
 Values = dict[str, float | None]
@@ -135,7 +142,12 @@ def _note(label: str, found: Collection[str], joined: Joined) -> str:
 
 def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
     found = {
-        label: [metrics.precision(label, joined.uniform, joined.precision, with_und=und) for und in (True, False)]
+        label: [
+            metrics.precision(
+                label, joined.uniform, joined.precision, with_und=und, false_yes=joined.false_yes.get(label, 0.0)
+            )
+            for und in (True, False)
+        ]
         for label in metrics.precision_labels(joined.uniform, joined.precision)
     }
     if not found:
@@ -145,7 +157,15 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
     absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
     averaged = [label for label in found if label in there and not _twice(label, found, joined)]
     well = [label for label in averaged if found[label][0].posts >= WELL_MEASURED]
-    notes = {label: [_note(label, found, joined), _foreign(label, subject, joined), absent[label]] for label in found}
+    notes = {
+        label: [
+            _note(label, found, joined),
+            _foreign(label, subject, joined),
+            absent[label],
+            _false_yes(label, joined) if joined.precision.get(label) else "",
+        ]
+        for label in found
+    }
     return {
         "source": _source("precision", joined),
         "macro": _macros(
@@ -190,7 +210,7 @@ def recall_check(joined: Joined) -> list[dict[str, Any]] | None:
         # Without the posts of the recall set, since the test needs independent samples.
         on_uniform = frames.inside if frames else metrics.recall_on(joined.uniform, label, found)
         if on_uniform.posts and found:
-            pairs[label] = metrics.recall_in(found, label), on_uniform
+            pairs[label] = metrics.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
     estimates = [(first.estimate, second.estimate) for first, second in pairs.values()]
     p_values = [difference(*pair) for pair in estimates]
     return [

@@ -24,6 +24,7 @@ from annotate.core.estimation import (
     stratified,
     with_interval,
 )
+from annotate.core.intervals import jeffreys
 from corpora.core.languages import UND
 
 
@@ -275,13 +276,38 @@ def recall_on(uniform: Uniform, label: str, apart: Collection[str] = ()) -> Meas
     return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart, (label,))
 
 
-def recall_in(found: Mapping[str, str], label: str) -> Measured:
-    """Recall on a recall set's posts in one language."""
-    return counted(sum(said == label for said in found.values()), len(found))
+def recall_in(found: Mapping[str, str], label: str, false_yes: float = 0.0) -> Measured:
+    """Recall on a recall set's posts in one language. false_yes: of these, the share that may be in another language,
+    and be missed for that, or found although it is.
+    """
+    plain = counted(sum(said == label for said in found.values()), len(found))
+    return _widened(plain, lambda value: ((value - false_yes) / (1 - false_yes), value / (1 - false_yes)))
 
 
-def recall(label: str, uniform: Uniform | None, sets: RecallSets, reach: Reach = NOWHERE) -> Measured:
-    """Recall on both kinds of sets, as far as they are given.
+def _widened(plain: Measured, ends: Callable[[float], tuple[float, float]]) -> Measured:
+    """An estimate that false answers may move to these ends too."""
+    value = plain.estimate.value
+    if value is None or ends(value) == (value, value):
+        return plain
+    by_answers = tuple(min(1.0, max(0.0, end)) for end in ends(value))
+    low, high = moved(value, [(plain.estimate.low, plain.estimate.high), (by_answers[0], by_answers[1])])
+    return Measured(with_interval(value, low, high, plain.estimate.count), plain.posts)
+
+
+def false_among(answers: int, yes: int, is_so: int, is_not: int) -> float:
+    """Of the posts that readers found to be in a language, the share that may be in another at most, by what they said
+    of decoys: the upper end of their rate of false Yes, for as many posts as they found not to be in it. Decoys tempt
+    more than such posts do, so it is a bound and no estimate. 0 where no decoy was answered, below 1 always."""
+    if not answers or not is_so:
+        return 0.0
+    _, rate = jeffreys(yes, answers)
+    return min(0.99, rate / max(0.01, 1 - rate) * is_not / is_so)
+
+
+def recall(
+    label: str, uniform: Uniform | None, sets: RecallSets, reach: Reach = NOWHERE, false_yes: float = 0.0
+) -> Measured:
+    """Recall on both kinds of sets, as far as they are given. false_yes: as in `recall_in`.
 
     Where both have posts in the language, and it is known which posts of the uniform set the recall-oriented draw
     could have taken: with a, the part of the language's posts that is within its reach, a times the recall there, by
@@ -292,11 +318,11 @@ def recall(label: str, uniform: Uniform | None, sets: RecallSets, reach: Reach =
     """
     found = sets.get(label, {})
     if not found or uniform is None:
-        return recall_on(uniform, label) if uniform else recall_in(found, label)
-    here = recall_in(found, label)
+        return recall_on(uniform, label) if uniform else recall_in(found, label, false_yes)
+    here = recall_in(found, label, false_yes)
     if label not in reach:
         return here
-    both = two_frames(label, uniform, found, reach[label])
+    both = two_frames(label, uniform, found, reach[label], false_yes)
     if both.differ:
         return Measured(UNKNOWN, here.posts)
     return Measured(both.estimate, here.posts + both.inside.posts + both.outside.posts)
@@ -321,7 +347,9 @@ class TwoFrames(NamedTuple):
 DIFFER = 0.01  # the sets differ where the test has a smaller p
 
 
-def two_frames(label: str, uniform: Uniform, found: Mapping[str, str], reached: Collection[str]) -> TwoFrames:
+def two_frames(
+    label: str, uniform: Uniform, found: Mapping[str, str], reached: Collection[str], false_yes: float = 0.0
+) -> TwoFrames:
     parted = Uniform(
         {key: cell._replace(other="inside" if key in reached else "outside") for key, cell in uniform.posts.items()},
         uniform.frame,
@@ -333,9 +361,10 @@ def two_frames(label: str, uniform: Uniform, found: Mapping[str, str], reached: 
         return share(parted, is_there, lambda cell: cell.said == label, apart, (label,))
 
     part = share(parted, lambda cell: cell.truth == label, lambda cell: cell.other == "inside", (), (label,))
-    here, inside, outside = recall_in(found, label), within("inside", found), within("outside")
+    here, inside, outside = recall_in(found, label, false_yes), within("inside", found), within("outside")
     p = difference(here.estimate, inside.estimate)
-    estimate = _of_two_frames(part.estimate, together(here, inside).estimate, outside.estimate)
+    in_reach = here.estimate if false_yes else together(here, inside).estimate
+    estimate = _of_two_frames(part.estimate, in_reach, outside.estimate)
     return TwoFrames(part, inside, outside, p, estimate)
 
 
@@ -360,13 +389,16 @@ def _of_two_frames(part: Estimate, inside: Estimate, outside: Estimate) -> Estim
     return with_interval(value, low, high, inside.count + outside.count)
 
 
-def precision(label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_und: bool) -> Measured:
+def precision(
+    label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_und: bool, false_yes: float = 0.0
+) -> Measured:
     """Precision on both kinds of sets. Without und, posts that people called undefined are left out; with it, they
-    are wrong.
+    are wrong. false_yes: of the posts found to be right on a precision set, the share that may be wrong.
     """
     shown = sets.get(label, {})
     kept = [truth for truth in shown.values() if with_und or truth != UND]
-    parts = [counted(sum(truth == label for truth in kept), len(kept))]
+    plain = counted(sum(truth == label for truth in kept), len(kept))
+    parts = [_widened(plain, lambda value: (value * (1 - false_yes), value))]
     if uniform:
         parts.append(
             share(

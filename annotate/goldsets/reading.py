@@ -41,6 +41,8 @@ class GoldSet:
     corpus: str  # "" if the set was imported
     frame_size: int | None  # posts that a uniform set was drawn from, if it is known
     unresolved: dict[str, int]  # label on which the detectors agree -> audited posts that nobody could label
+    # Language -> answers to decoys, of which Yes; posts found to be in it, and not to be: empty where none were asked.
+    decoys: dict[str, tuple[int, int, int, int]]
     digest: str  # SHA-256 of gold.jsonl as it was written
     rows: list[GoldRow]
     erased: Counter[str]  # label -> rows that are gone since
@@ -86,6 +88,7 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
         corpus=get(place, corpus, "name", str) if corpus is not None else "",
         frame_size=get(place, draws[0], "frame_size", int) if design.of_stream and len(draws) == 1 else None,
         unresolved=_unresolved(place, manifest) if manifest.get("audit") is not None else {},
+        decoys=_decoys(place, manifest) if manifest.get("decoys") is not None else {},
         digest=files[jsonl.name],
         rows=rows,
         erased=_erased(jsonl, get(place, get(place, manifest, "counts", dict), "by_label", dict), rows, gone),
@@ -126,6 +129,19 @@ def _unresolved(place: Path, manifest: dict[str, Any]) -> dict[str, int]:
         raise GoldSetError(f"{place}: the languages of its audit are not a list of objects. {RESTORE}")
     found = {get(place, row, "language", str): get(place, row, "unresolved", int) for row in rows}
     return {label: posts for label, posts in found.items() if posts}
+
+
+def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, int, int]]:
+    found = {}
+    for row in get(place, get(place, manifest, "decoys", dict), "languages", list):
+        labelled = get(place, row, "labelled", dict)
+        counts = [
+            get(place, holder, key, int)
+            for holder, keys in ((row, ("answers", "yes")), (labelled, ("yes", "no")))
+            for key in keys
+        ]
+        found[get(place, row, "language", str)] = (counts[0], counts[1], counts[2], counts[3])
+    return found
 
 
 def _erased(jsonl: Path, by_label: dict[str, Any], rows: list[GoldRow], gone: int) -> Counter[str]:

@@ -126,7 +126,8 @@ def report(task: Task) -> dict:
     """How often readers said Yes to decoys, by the language asked about, in JSON's terms.
 
     languages: one row each; decoys: how many there are; answers, yes: given so far; false_yes: their share with its
-    95% interval; sheets: the same of those that were answered on sheets.
+    95% interval; sheets: the same of those that were answered on sheets. labelled: of the posts that are work, how many
+    are in the language, and how many are not.
     """
     languages = task.draws.order_by("language").values_list("language", flat=True)
     counts: dict[str, Counter[str]] = {asked: Counter() for asked in languages}
@@ -138,6 +139,9 @@ def report(task: Task) -> dict:
         for where in ("all", *(["sheets"] if sheet else [])):
             counts[asked][where] += 1
             counts[asked][f"{where} yes"] += label == asked
+    work = task.units.exported().filter(stage=stages.LABELLED)
+    for asked, label, number in work.order_by().values_list("asked", "label").annotate(Count("pk")):
+        counts[asked]["is" if label == asked else "is not"] += number
     return {
         "share": task.decoy_share,
         "languages": [
@@ -146,6 +150,7 @@ def report(task: Task) -> dict:
                 "decoys": count["decoys"],
                 **_rate(count, "all"),
                 "sheets": _rate(count, "sheets"),
+                "labelled": {"yes": count["is"], "no": count["is not"]},
             }
             for asked, count in counts.items()
         ],

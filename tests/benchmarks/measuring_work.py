@@ -62,10 +62,14 @@ def together(frames: Frames, draws: int, seed: int) -> Iterator[Row]:
         reach = {str(number) for number in np.flatnonzero(reached)}
         found = chance.random(1_000) < frames.inside * (1 - frames.yes)
         sets = {"x": {f"set {number}": "x" if is_found else "y" for number, is_found in enumerate(found)}}
-        measured = metrics.recall("x", Uniform(cells, None), sets, {"x": reach})
+        # As many posts of others among the authors' as give that share of false Yes; one of twenty units is a decoy.
+        others = round(1_000 * frames.yes * (1 - frames.false_yes) / frames.false_yes)
+        decoys = round((1_000 + others) / 20)
+        false = metrics.false_among(decoys, int(chance.binomial(decoys, frames.false_yes)), 1_000, others)
+        measured = metrics.recall("x", Uniform(cells, None), sets, {"x": reach}, false)
         if measured.value is not None:
             yield _row("recall of both sets", measured.estimate, true)
-        yield _row("recall of the recall-oriented set", metrics.recall_in(sets["x"], "x").estimate, true)
+        yield _row("recall within reach", metrics.recall_in(sets["x"], "x", false).estimate, frames.inside)
 
 
 def _row(figure: str, estimate: Estimate, true: float) -> Row:

@@ -1,8 +1,11 @@
 """Recall and precision on the sets that were drawn for them, held to tables that were worked out by hand."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
 
 from annotate.core.comparing import difference, mcnemar, visible
 from annotate.core.estimation import UNKNOWN, Guess, Stratum, Turn, proportion, stratified
@@ -10,6 +13,7 @@ from annotate.core.intervals import jeffreys
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.matching import EvaluationError
 from annotate.evaluation.metrics import Cell, Uniform
+from annotate.models import Annotator, Judgment, Lease, Task
 from tests.annotate.evaluation.figures import FRAME, by_language, close, interval, means, run, values
 
 # --- recall sets
@@ -101,6 +105,58 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
     assert rows["de"]["recall_set"]["posts"] == 100
     assert rows["de"]["uniform_set"]["posts"] == 35
     assert run(world.subject(), german)["recall_check"] is None
+
+
+# --- false Yes, by what readers said of decoys
+
+
+def test_false_yes_moves_the_ends_of_recall_and_of_precision():
+    assert metrics.false_among(0, 0, 100, 50) == metrics.false_among(50, 0, 0, 50) == 0
+    share = metrics.false_among(100, 5, 1000, 500)
+    rate = jeffreys(5, 100)[1]
+    assert share == pytest.approx(rate / (1 - rate) / 2)
+    plain, found = (metrics.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
+    assert found.value == plain.value
+    assert found.estimate.low < (0.9 - share) / (1 - share) + 0.001
+    assert found.estimate.high > 0.9 / (1 - share) - 0.001 > plain.estimate.high
+    shown = {"de": {str(number): "de" if number < 90 else "not-de" for number in range(100)}}
+    surer, unsure = (
+        metrics.precision("de", None, shown, with_und=True, false_yes=false).estimate for false in (0.0, 0.1)
+    )
+    assert (unsure.value, unsure.high) == (surer.value, pytest.approx(surer.high))
+    assert unsure.low < 0.81 < surer.low
+
+
+def test_the_decoys_of_an_exported_set_reach_its_figures(world):
+    table = [(60, "de", "de"), (10, "de", "nl"), (30, "not-de", "de")]
+    folder, _ = world.verify("recall", "de", table)
+    plain = by_language(run(world.subject(), folder)["recall"])["de"]
+    folder, keys = world.verify("recall", "de", table, name="tempted")
+    task = Task.objects.get(name="tempted")
+    reader = Annotator.objects.create(user=User.objects.create(username="reader"))
+    for unit in task.units.filter(label="not-de")[:10]:
+        unit.known_answer = "not-de"
+        unit.save()
+        moment = timezone.now()
+        lease = Lease.objects.create(
+            unit=unit,
+            annotator=reader,
+            place=1,
+            round=1,
+            queue="de",
+            opened_at=moment,
+            expires_at=moment,
+            closed_at=moment,
+            outcome="answered",
+        )
+        said = {"label": "de" if unit.item.key == keys[-1] else "not-de", "kind": "answer", "answered_at": moment}
+        Judgment.objects.create(unit=unit, annotator=reader, lease=lease, **said)
+    shutil.rmtree(folder)
+    found = by_language(run(world.subject(), world.export(task))["recall"])["de"]
+    assert found["estimate"]["value"] == plain["estimate"]["value"]
+    assert found["estimate"]["low"] < plain["estimate"]["low"]
+    assert "of its posts may be false Yes" in found["note"]
+    assert plain["note"] == ""
 
 
 # --- precision sets
