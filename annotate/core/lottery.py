@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 
 
@@ -19,6 +19,18 @@ def drawn(keys: Iterable[str], count: int, *, seed: str, purpose: str) -> list[s
 def hit(share: float, *, seed: str, purpose: str, key: str) -> bool:
     """Whether this id is among a share (0 to 1) of all ids, each for itself."""
     return int(lot(seed, purpose, key), 16) < share * 16**32
+
+
+def topped_up(
+    keys: Collection[str], *, before: tuple[int, int], share: float, least: int, seed: str, purpose: str
+) -> list[str]:
+    """The ids to choose among `keys`, which join others, so that a share of all is chosen, and `least` of them at
+    least, if there are so many. before: how many others there are, and how many of these were chosen, who stay.
+    """
+    others, chosen = before
+    total = others + len(keys)
+    wanted = max(part_of(share, total), min(least, total)) - chosen
+    return drawn(keys, max(0, wanted), seed=seed, purpose=purpose)
 
 
 def part_of(share: float, whole: int) -> int:

@@ -44,6 +44,7 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
         ADJUDICATION,
         "audited, and the reader does not confirm or is checked by lot: adjudicated blind",
     ),
+    (QUEUED, "checked", ADJUDICATION, "chosen by chance: an adjudicator decides it again, blind"),
     (QUEUED, "answered", LABELLED, "as many answers as asked, and they give a label"),
     (QUEUED, "conflicted", ADJUDICATION, "the answers give no label, and the task sends such units on"),
     (QUEUED, "conflicted", DISCARDED, "the answers give no label, and the task drops such units"),
@@ -51,6 +52,8 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (ADJUDICATION, "undone", QUEUED, "likewise"),
     (LABELLED, "undone", QUEUED, "an answer was taken back"),
     (DISCARDED, "undone", QUEUED, "likewise"),
+    (ADJUDICATION, "seconded", ADJUDICATION, "chosen by chance: another adjudicator decides it too, blind"),
+    (ADJUDICATION, "differed", ADJUDICATION, "two adjudicators differ: a third decides, blind"),
     (ADJUDICATION, "settled", LABELLED, "an adjudicator gave the label"),
     (ADJUDICATION, "discarded", DISCARDED, "an adjudicator could not tell either"),
     (LABELLED, "reopened", QUEUED, "a manager voided answers on which it rests: others are asked"),
@@ -58,7 +61,10 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (ADJUDICATION, "reopened", QUEUED, "likewise"),
     (LABELLED, "unsettled", ADJUDICATION, "the adjudicator took the decision back"),
     (DISCARDED, "unsettled", ADJUDICATION, "likewise"),
+    (ADJUDICATION, "unsettled", ADJUDICATION, "likewise"),
 )
+# After one of these, an adjudicator is told nothing of what detectors and people said of the unit.
+BLIND = ("audited", "checked", "seconded")
 _ALLOWED = frozenset((start, event, end) for start, event, end, _ in MOVES)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from annotate.kinds import languages
 from annotate.kinds.kind import Answer
 from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
-from annotate.kinds.options import ASKED, OF_AUDIT
+from annotate.kinds.options import ASKED, OF_AUDIT, OF_CHECKS
 from corpora.core.languages import UND
 from corpora.core.voting import agreed_label, rank_candidates
 
@@ -77,7 +77,7 @@ KIND = languages.about_languages(
     guidelines={"en": Path(__file__).with_name("language.md").read_text(encoding="utf-8")},
     template="annotate/language.html",
     bench="annotate/bench_language.html",
-    options=(*ASKED, "overlap_share", *OF_AUDIT),
+    options=(*ASKED, "overlap_share", *OF_AUDIT, *OF_CHECKS),
     designs=("uniform",),
     protections=frozenset({"audit"}),
     language_paths=("language", "agreed_label", "copy_of__language", "copy_of__agreed_label"),

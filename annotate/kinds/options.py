@@ -9,10 +9,11 @@ from types import MappingProxyType
 
 from annotate.core.option import Option, codes, flag, share, whole_number
 
-ROUTING, AGREEMENT, AUDIT, DECOYS, ANSWERS, TEST, GOLD = (
+ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, TEST, GOLD = (
     "Routing",
     "The detectors' agreement",
     "The audit of that agreement",
+    "Checks of people who decide alone",
     "Decoys",
     "Answers to labels",
     "Test",
@@ -175,6 +176,35 @@ _EVERY = (
         most=1,
     ),
     Option(
+        "check_share",
+        share,
+        default=0.02,
+        off=0.0,
+        help="the share of units decided by one person alone that an adjudicator decides again, blind",
+        group=CHECKS,
+        most=1,
+        fixed=True,
+    ),
+    Option(
+        "check_least",
+        whole_number,
+        default=10,
+        off=0,
+        help="the least number of units so checked in each queue, if there are so many",
+        group=CHECKS,
+        fixed=True,
+    ),
+    Option(
+        "second_share",
+        share,
+        default=0.1,
+        off=0.0,
+        help="the share of what an adjudicator settles that another adjudicator decides too, blind",
+        group=CHECKS,
+        most=1,
+        fixed=True,
+    ),
+    Option(
         "decoy_share",
         share,
         default=0.05,
@@ -256,6 +286,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option
 # The options of every kind that people answer here.
 ASKED = ("redundancy", "on_conflict", "rounds", "skip_limit", "least_level", "lease_minutes")
 OF_AUDIT = ("least_letters", "never_agree", "audit_share", "audit_least", "audit_recheck", "audit_limit")
+OF_CHECKS = ("check_share", "check_least", "second_share")
 OF_CROWDS = ("stop_early", "extra_answers", "aggregation")
 OF_TEST = ("test_items", "pass_mark", "tries")
 OF_GOLD = ("gold_share", "pause_below", "pause_confidence", "pause_least")

@@ -9,7 +9,7 @@ from annotate.kinds import languages
 from annotate.kinds.kind import Answer
 from annotate.kinds.labels import negative
 from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
-from annotate.kinds.options import ASKED
+from annotate.kinds.options import ASKED, OF_CHECKS
 from corpora.core.languages import UND
 
 # A language that is not on any list is another language, so the answer is No.
@@ -43,7 +43,7 @@ KIND = languages.about_languages(
     template="annotate/verify.html",
     sheet="annotate/sheet.html",
     bench="annotate/bench_verify.html",
-    options=(*ASKED, "overlap_share", "decoy_share"),
+    options=(*ASKED, "overlap_share", "decoy_share", *OF_CHECKS),
     # One language is asked about, so there is one queue: a second reader of it is asked, not a second language.
     defaults={"rounds": 1, "skip_limit": 2},
     designs=("recall", "precision"),

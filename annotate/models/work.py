@@ -62,7 +62,9 @@ class Unit(models.Model):
         max_length=64, blank=True, help_text="the label on which the detectors agreed, if they did"
     )
     audited = models.BooleanField(default=False, help_text="chosen by chance to audit the detectors' agreement")
-    recheck = models.BooleanField(default=False, help_text="an adjudicator checks it in any case, if it is audited")
+    recheck = models.BooleanField(
+        default=False, help_text="chosen by chance: an adjudicator decides it in any case, blind"
+    )
     known_answer = models.TextField(
         blank=True,
         help_text="the known answer of a hidden decoy or gold answer; such a unit is never exported",
@@ -96,7 +98,7 @@ class Unit(models.Model):
                 name="copied_has_original",
             ),
             models.CheckConstraint(
-                condition=~Q(agreed_label="") | ~Q(stage=stages.AGREED) & Q(audited=False, recheck=False),
+                condition=~Q(agreed_label="") | ~Q(stage=stages.AGREED) & Q(audited=False),
                 name="agreed_on_a_label",
             ),
             models.CheckConstraint(

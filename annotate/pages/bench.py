@@ -11,16 +11,15 @@ from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages.showing import record
 from annotate.work import adjudication
-from annotate.work.routing import is_audit
 
 
 def dossier(unit: Unit, annotator: Annotator) -> dict[str, Any]:
-    """What an adjudicator sees of a unit: everything; but for an audited unit, nothing of what detectors and people
+    """What an adjudicator sees of a unit: everything; but for one that is checked, nothing of what detectors and people
     said.
 
     Otherwise the check would lean towards what it checks. It stays hidden after the decision, which may be taken back.
     """
-    blind, kind = is_audit(unit), unit.task.kind
+    blind, kind = adjudication.is_blind(unit), unit.task.kind
     judgments = unit.judgments.select_related("annotator__user", "lease")
     own = judgments.live().filter(annotator=annotator).first()
     moves = unit.transitions.select_related("by", "judgment")

@@ -96,11 +96,15 @@ def choose_audits(task: Task, units: list[Unit], seed: str) -> list[Unit]:
     before = audit_counts(task)
     chosen = []
     for label, posts in added.items():
-        posts_before, audited_before = before.get(label, (0, 0))
-        total = posts_before + len(posts)
-        wanted = max(lottery.part_of(task.audit_share, total), min(task.audit_least, total)) - audited_before
         by_key = {unit.item.key: unit for unit in posts}
-        keys = lottery.drawn(by_key, max(0, wanted), seed=seed, purpose="audit")
+        keys = lottery.topped_up(
+            by_key,
+            before=before.get(label, (0, 0)),
+            share=task.audit_share,
+            least=task.audit_least,
+            seed=seed,
+            purpose="audit",
+        )
         chosen += [by_key[key] for key in keys]
     for unit in chosen:
         unit.audited = True

@@ -1,4 +1,7 @@
-"""The last word on what the queues could not settle: settle, discard, and take that back."""
+"""The last word on what the queues could not settle, and on what is checked: settle, discard, and take that back.
+
+By lot a decision is made a second time by another adjudicator (quality/checks.py), and if they differ by a third.
+"""
 
 from collections.abc import Iterable
 
@@ -10,6 +13,7 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
 from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from annotate.quality.checks import adjudicators, is_seconded
 from annotate.quality.pauses import PAUSED, running
 from annotate.work.contesting import check_limit
 from annotate.work.judging import check, check_words
@@ -20,14 +24,20 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
     """Units that this adjudicator may decide, in the order of the draw; if a language is given, those that were in its
     queue.
 
-    `blind` marks an audited unit: its queue would tell what the detectors agreed on, so no language lists it.
+    `blind` marks a unit that is checked: its queue would tell what detectors or people said of it, so no language lists
+    it.
     """
-    audited = Transition.objects.filter(unit=OuterRef("pk"), event="audited")
-    units = task.units.filter(stage=stages.ADJUDICATION).annotate(blind=Exists(audited))
+    checked = Transition.objects.filter(unit=OuterRef("pk"), event__in=stages.BLIND)
+    units = task.units.filter(stage=stages.ADJUDICATION).annotate(blind=Exists(checked))
     if language:
         visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
         units = units.filter(blind=False, **visits).distinct()
     return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by("position")
+
+
+def is_blind(unit: Unit) -> bool:
+    """Whether an adjudicator is told nothing of what detectors and people said of a unit."""
+    return unit.transitions.filter(event__in=stages.BLIND).exists()
 
 
 def told(units: Iterable[Unit]) -> list[tuple[Unit, list[str]]]:
@@ -84,12 +94,14 @@ def read_decision(kind: Kind, sent: list[str], reason: str, comment: str) -> Ans
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
-    """Give a unit its label. answer.reason, which is required, says how the adjudicator knows."""
+    """Give a unit its label, unless another adjudicator is asked too. answer.reason, which is required, says how the
+    adjudicator knows.
+    """
     return _decide(annotator, unit_id, Judgment.SETTLE, answer)
 
 
 def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
-    """Leave a unit out of the gold set, because nobody can tell its label."""
+    """Leave a unit out of the gold set, because nobody can tell its label; unless others have settled it."""
     return _decide(annotator, unit_id, Judgment.DISCARD, Answer(label="", reason=reason, comment=comment))
 
 
@@ -104,6 +116,8 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         return own  # a retry
     if unit.stage != stages.ADJUDICATION:
         raise WrongStage("This one is not waiting for an adjudicator; somebody may have decided it meanwhile.")
+    if own and own.kind in (Judgment.SETTLE, Judgment.DISCARD):
+        raise NotAllowed("You have decided this one already. To decide otherwise, take your decision back first.")
     if own:
         raise NotAllowed("You have judged this one as an annotator, so another adjudicator must decide it.")
     if not answer.reason.strip():
@@ -122,15 +136,41 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         comment=answer.comment.strip(),
         answered_at=timezone.now(),
     )
-    event, stage = ("settled", stages.LABELLED) if kind == Judgment.SETTLE else ("discarded", stages.DISCARDED)
-    move(unit, event, stage, by=annotator.user, judgment=judgment, label=answer.label)
+    event, stage, label = _came_to(unit)
+    move(unit, event, stage, by=annotator.user, judgment=judgment, label=label)
     check_limit(unit)
     return judgment
 
 
+def _came_to(unit: Unit) -> tuple[str, str, str]:
+    """What the standing decisions of a unit come to: event, stage and label."""
+    said = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
+    match said:
+        case [label] if label and is_seconded(unit):
+            asks = "seconded"
+        case [first, second] if first != second:
+            asks = "differed"
+        case _:
+            asks = ""
+    if asks and _somebody_else(unit):
+        return asks, stages.ADJUDICATION, ""
+    # What two say prevails. If all differ, it is the third's word, and without a third the first's.
+    label = next((label for label in said if said.count(label) > 1), said[-1] if len(said) > 2 else said[0])
+    return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
+
+
+def _somebody_else(unit: Unit) -> bool:
+    """Whether there is an adjudicator who may still decide a unit."""
+    judged = unit.judgments.binding().values("annotator")
+    paused = unit.task.pauses.filter(lifted_at=None).values("annotator")
+    return adjudicators().exclude(pk__in=judged).exclude(pk__in=paused).exists()
+
+
 @transaction.atomic
 def unsettle(annotator: Annotator, unit_id: int) -> Unit:
-    """Take back the adjudicator's own decision; the unit waits for an adjudicator again."""
+    """Take back the adjudicator's own decision; the unit waits for an adjudicator again. What others have decided of it
+    stands, and counts when it is decided anew.
+    """
     unit = _locked(unit_id)
     own = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if own is None:
@@ -143,7 +183,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
 
 def _locked(unit_id: int) -> Unit:
     # no_key: as in judging.py.
-    units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task")
+    units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
     unit = units.filter(pk=unit_id).first()
     if unit is None:
         raise NotFound("There is no such unit.")

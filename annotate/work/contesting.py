@@ -16,10 +16,10 @@ def check_limit(unit: Unit) -> None:
     unit.
     """
     task, label = unit.task, unit.agreed_label
-    if "audit" not in task.kind.protections or unit.stage not in stages.FINISHED:
+    if "audit" not in task.kind.protections:
         return
-    # This is asked for every unit, audited or not, so that every answer takes the same number of statements.
-    if not left(task, label) or not label:
+    # This is asked of every unit, audited, checked or neither: every answer takes the same number of statements.
+    if not left(task, label) or not label or unit.stage not in stages.FINISHED:
         return
     # Two simultaneous last answers would each count the other as outstanding, so the second waits here for the first.
     task = locked(task)

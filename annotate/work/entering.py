@@ -10,6 +10,7 @@ from annotate.core import lottery, stages
 from annotate.core.aggregation import at_first
 from annotate.models import Task, Transition, Unit
 from annotate.quality.audits import choose_audits
+from annotate.quality.checks import choose_checks
 from annotate.work.moving import BATCH, moved, rechecked, send_to_people, to_people
 from annotate.work.routes import Routes
 from corpora.models import Item, same
@@ -44,6 +45,7 @@ def add_units(
     seed = task.seed
     transitions: list[Transition] = []
     units: list[Unit] = []
+    asking: list[Unit] = []
     for position, item in enumerate(items, task.units.count() + 1):
         unit = Unit(task=task, item=item, asked=asked, position=position, redundancy=_redundancy(task, item, seed))
         units.append(unit)
@@ -61,6 +63,8 @@ def add_units(
             transitions.append(moved(unit, "agreed", stages.AGREED, label=label))
         else:
             transitions.append(to_people(unit, kind.enters_by, routes))
+            asking.append(unit)
+    choose_checks(task, asking)
     earlier: list[int] = []
     for unit in choose_audits(task, units, seed):
         judged = unit.copy_of or unit

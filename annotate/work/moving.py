@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotate.core import lottery, stages
 from annotate.models import Judgment, Transition, Unit
+from annotate.quality.checks import choose_checks
 from annotate.work.routes import Routes
 
 BATCH = 2000
@@ -59,8 +60,11 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -
     # no_key: otherwise they and an extension that is about to add copies of them would wait for each other.
     found = list(units.select_for_update(of=("self",), no_key=True))
     transitions = [to_people(unit, event, routes, by) for unit in found]
-    for unit in found:
-        unit.recheck = event == "audited" and rechecked(unit, unit.task.seed)
+    if event == "audited":
+        for unit in found:
+            unit.recheck = rechecked(unit, routes.task.seed)
+    else:
+        choose_checks(routes.task, found)
     save_all(found, transitions, ["stage", "label", "round", "language", "visited", "candidates", "recheck"])
     return len(found)
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.quality.checks import adjudicators
 from annotate.quality.honeypots import to_come
 from annotate.quality.pauses import PAUSED
 from annotate.quality.qualification import FAILED, Standing, states
@@ -161,10 +162,10 @@ def stage_counts(task: Task) -> dict[str, int]:
 
 def undecidable(task: Task) -> int:
     """Units that wait for an adjudicator although every active one has judged them: nobody may decide these."""
-    adjudicators = Annotator.objects.filter(adjudicates=True, user__is_active=True)
-    judged = Judgment.objects.binding().filter(annotator__in=adjudicators).order_by().values("unit", "annotator")
+    active = adjudicators()
+    judged = Judgment.objects.binding().filter(annotator__in=active).order_by().values("unit", "annotator")
     by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())
-    number = adjudicators.count()
+    number = active.count()
     if not number:
         return task.units.filter(stage=stages.ADJUDICATION).count()
     return sum(by >= number for by in by_unit.values())

@@ -92,8 +92,11 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
     )
     if isinstance(label, int):
         return label
-    if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
+    audit = is_audit(unit)
+    if audit and (unit.recheck or label != unit.agreed_label):
         return "doubted", stages.ADJUDICATION, ""
+    if unit.recheck and not audit:
+        return "checked", stages.ADJUDICATION, ""
     if label is None:
         # Nobody needs the label of a unit that was hidden among the work.
         return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotate.kinds.labels import label_name
-from annotate.models import Annotator, Task
+from annotate.models import Task
+from annotate.quality import checks
 from annotate.quality.audits import contested_waiting
 from annotate.reports import sentences
 from annotate.reports.tables import many
@@ -25,9 +26,10 @@ class Standing:
     """tasks: rows; waits: rows. Both in the order of statistics.overview: open tasks first, the newest first.
 
     A row of tasks: what statistics.overview has, and besides corpora, missing (answers; None of a closed task), stuck
-    (queues), contested (languages that failed their audit -> units that people have yet to read for that), next (what
-    to do, in a sentence). A row of waits: task, queue, name, waiting (units), missing (answers), able (people who may
-    work), stuck, said; of an adjudicator's units queue is empty, and able are the adjudicators.
+    (queues), contested (languages that failed their audit -> units that people have yet to read for that), unseconded
+    (whether it asks for second opinions of adjudicators and there is only one), next (what to do, in a sentence).
+    A row of waits: task, queue, name, waiting (units), missing (answers), able (people who may work), stuck, said; of
+    an adjudicator's units queue is empty, and able are the adjudicators.
     """
 
     tasks: list[dict[str, Any]]
@@ -42,7 +44,7 @@ def standing() -> Standing:
     drawn = Task.objects.order_by("draws__corpus__name").values_list("name", "draws__corpus__name").distinct()
     for name, corpus in drawn:
         corpora[name] += [corpus] if corpus else []
-    adjudicators = Annotator.objects.filter(adjudicates=True, user__is_active=True).count()
+    able = checks.adjudicators().count()
     contested = contested_waiting()
     rows, waits = [], []
     # A task that was opened since the first statement has its turn the next time.
@@ -55,9 +57,10 @@ def standing() -> Standing:
             "missing": sum(queue["missing"] for queue in queues) if task.is_open else None,
             "stuck": sum(queue["stuck"] for queue in queues),
             "contested": contested.get(task.pk, {}),
+            "unseconded": row["done"] < row["units"] and checks.unseconded(task, able),
         }
-        rows.append(whole | {"next": _next(task, whole, queues, adjudicators)})
-        waits += _waits(task, whole, queues, adjudicators)
+        rows.append(whole | {"next": _next(task, whole, queues, able)})
+        waits += _waits(task, whole, queues, able)
     return Standing(rows, waits)
 
 

@@ -29,6 +29,8 @@ def votes(*firsts, detectors=("langid", "cld2", "fasttext")):
     }
 
 
+# The options of a task in which nobody's word is checked.
+UNCHECKED = {"audit_share": 0.0, "audit_least": 0, "check_share": 0.0, "check_least": 0, "second_share": 0.0}
 DISPUTED = ("de en", "en de", "de")
 AGREED = ("de", "de", "de")
 
@@ -102,7 +104,7 @@ def task_maker():
         kind = KINDS["verify" if asked else "language"]
         labels = [asked] if asked else ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"]
         # Nobody is asked what the test does not ask for.
-        fields = {"title": "Which language?", "labels": labels, "audit_share": 0.0, "audit_least": 0} | knobs
+        fields = {"title": "Which language?", "labels": labels, **UNCHECKED} | knobs
         task = stored_task(name, kind, fields)
         add_first(task, {"en": "Read."})
         task.draws.add(draw)

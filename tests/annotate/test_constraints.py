@@ -121,9 +121,8 @@ def test_agreed_or_labelled_without_a_label(unit, stage):
     refuses("label_only_where_labelled", lambda: Unit.objects.filter(pk=unit.pk).update(**changed))
 
 
-@pytest.mark.parametrize("field", ["audited", "recheck"])
-def test_an_audit_where_nothing_was_agreed_on(unit, field):
-    refuses("agreed_on_a_label", lambda: Unit.objects.filter(pk=unit.pk).update(**{field: True}))
+def test_an_audit_where_nothing_was_agreed_on(unit):
+    refuses("agreed_on_a_label", lambda: Unit.objects.filter(pk=unit.pk).update(audited=True))
 
 
 def test_agreed_without_what_was_agreed_on(task):

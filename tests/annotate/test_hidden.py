@@ -98,6 +98,19 @@ def test_an_audited_unit_is_like_any_other(make_task, person, answer):
         assert pages == first
 
 
+@pytest.mark.parametrize(
+    ("answer", "asked"), [("de", ""), ("fr", ""), ("und mixed", ""), ("de", "de"), ("not-de", "de")]
+)
+def test_a_unit_that_will_be_checked_is_like_any_other_one_by_one_and_on_a_sheet(make_task, person, answer, asked):
+    ann = person("ann", "de fr")
+    (plain, first), (checked, second) = [
+        seen_alone(make_task, ann, PLAIN, answer, asked=asked, check_share=share) for share in (0.0, 1.0)
+    ]
+    assert (plain.recheck, checked.recheck) == (False, True)
+    assert checked.transitions.filter(event="checked").exists()
+    assert second == first
+
+
 @pytest.mark.parametrize("answer", ["de", "not-de", "und mixed"])
 def test_a_decoy_is_like_any_other_unit_one_by_one_and_on_a_sheet(make_task, person, answer):
     ann = person("ann", "de")

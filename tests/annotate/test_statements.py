@@ -72,6 +72,16 @@ def test_an_answer_to_is_this_german_takes_17_to_a_post_and_to_a_decoy(make_task
     assert taken == {False: {17}, True: {17}}
 
 
+def test_an_answer_that_will_be_checked_takes_as_many_as_any_other(make_task, person, client):
+    task, ann = make_task([DISPUTED] * 9, check_share=0.4), person("ann", "de")
+    at_work(client, task, ann)
+    taken = {}
+    for _ in range(8):
+        is_checked = open_lease(ann, task).unit.recheck
+        taken.setdefault(is_checked, set()).add(statements(client, task, ann, "de"))
+    assert taken == {False: {18}, True: {18}}
+
+
 @pytest.mark.parametrize("languages", [["en"], TWENTY], ids=len)
 @pytest.mark.parametrize("kind", ["ad_relevance", "qa_match", "web_ranking"])
 def test_an_answer_about_a_record_takes_15_without_gold_answers(crowd_of, client, kind, languages):

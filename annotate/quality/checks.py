@@ -1,0 +1,132 @@
+"""How often one person who decides alone is wrong: readers whom adjudicators check, and adjudicators who check another.
+
+Units are chosen by lot when they come to people (choose_checks), and decisions when an adjudicator makes them
+(is_seconded); work/routing.py and work/adjudication.py act on it. Here it is chosen and counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+
+from annotate.core import lottery, stages
+from annotate.core.estimation import proportion
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
+
+
+def read_by_one(task: Task) -> QuerySet[Unit]:
+    """The units that came to people and ask for one answer, among which checks are chosen: without the audit's own,
+    which have checks of their own.
+    """
+    audited = Transition.objects.filter(unit=OuterRef("pk"), event="audited")
+    asking = task.units.exported().exclude(stage__in=(stages.NEW, stages.AGREED))
+    return asking.filter(~Exists(audited), redundancy=1, copy_of=None, reused_from=None)
+
+
+def check_counts(task: Task) -> dict[str, tuple[int, int]]:
+    """First queue -> how many units one person decides there, and how many of those were chosen for a check."""
+    counts = read_by_one(task).order_by().values_list("visited__0")
+    counts = counts.annotate(units=Count("pk"), chosen=Count("pk", filter=Q(recheck=True)))
+    return {queue: (units, chosen) for queue, units, chosen in counts.order_by("visited__0")}
+
+
+def choose_checks(task: Task, units: Iterable[Unit]) -> None:
+    """Choose the units that an adjudicator decides again after their one reader, and mark them.
+
+    units: they have just been put into a queue, and are not saved. They are chosen by lot in each queue. When a task is
+    extended or a language contested, lots are drawn among the added units only: the earlier choice stays.
+    """
+    if task.redundancy > 1 or not (task.check_share or task.check_least):
+        return
+    added: dict[str, dict[str, Unit]] = {}
+    for unit in units:
+        if unit.redundancy == 1 and not unit.known_answer:
+            added.setdefault(unit.visited[0], {})[unit.item.key] = unit
+    before = check_counts(task)
+    for queue, by_key in added.items():
+        for key in lottery.topped_up(
+            by_key,
+            before=before.get(queue, (0, 0)),
+            share=task.check_share,
+            least=task.check_least,
+            seed=task.seed,
+            purpose="check",
+        ):
+            by_key[key].recheck = True
+
+
+def is_seconded(unit: Unit) -> bool:
+    """Whether a lot has another adjudicator decide a unit too, once an adjudicator has settled it."""
+    share = unit.task.second_share
+    return bool(share) and lottery.hit(share, seed=unit.task.seed, purpose="second", key=unit.item.key)
+
+
+def adjudicators() -> QuerySet[Annotator]:
+    """Those who may log in."""
+    return Annotator.objects.filter(adjudicates=True, user__is_active=True)
+
+
+def unseconded(task: Task, able: int) -> bool:
+    """Whether a task asks for second opinions that cannot be had; able: how many adjudicators may log in."""
+    return bool(task.second_share) and able == 1
+
+
+def report(task: Task) -> dict[str, Any]:
+    """What the checks found, in all and by language, in JSON's terms.
+
+    languages: one row for each queue to which units came that ask one person; alone: how many of these a reader has
+    decided and nobody checks; checked: how many an adjudicator has decided again, and otherwise: of these, otherwise
+    than the reader; error: their share, with its 95% Jeffreys interval; waiting: chosen, and not done yet; unresolved:
+    checked, and discarded. overall: the same of all languages, as counted and not weighted. adjudicators: decisions
+    (units that they decided), seconded (of these, by two or more), differed (of these, the first two), their share as
+    error, and waiting (decided, but another adjudicator is asked too).
+    """
+    rows = {queue: Counter[str]() for queue in check_counts(task)}
+    said = Judgment.objects.live().answers().filter(unit=OuterRef("pk")).order_by("pk")
+    units = read_by_one(task).order_by().annotate(said=Subquery(said.values("label")[:1])).exclude(said=None)
+    done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
+    for queue, number in done.annotate(Count("pk")):
+        rows[queue]["alone"] = number
+    chosen = units.filter(recheck=True, stage__in=_FOUND).values_list("visited__0", "stage", "label", "said")
+    for queue, stage, label, first in chosen:
+        rows[queue][_FOUND[stage]] += 1
+        rows[queue]["otherwise"] += stage == stages.LABELLED and label != first
+    unread = read_by_one(task).order_by().filter(recheck=True, stage=stages.QUEUED).values_list("visited__0")
+    for queue, number in unread.annotate(Count("pk")):
+        rows[queue]["waiting"] += number
+    return {
+        "share": task.check_share,
+        "least": task.check_least,
+        "second_share": task.second_share,
+        "overall": _row(sum(rows.values(), Counter())),
+        "languages": [{"language": queue, **_row(row)} for queue, row in rows.items()],
+        "adjudicators": _adjudicators(task),
+    }
+
+
+# Where a checked unit is that its reader has answered -> what it counts as.
+_FOUND = {stages.LABELLED: "checked", stages.DISCARDED: "unresolved", stages.ADJUDICATION: "waiting"}
+
+
+def _row(counts: Counter[str]) -> dict[str, Any]:
+    return {
+        **{key: counts[key] for key in ("alone", "checked", "otherwise", "waiting", "unresolved")},
+        "error": proportion(counts["otherwise"], counts["checked"]).as_dict(),
+    }
+
+
+def _adjudicators(task: Task) -> dict[str, Any]:
+    decided: dict[int, list[str]] = {}
+    made = Judgment.objects.live().decisions().filter(unit__task=task).order_by("pk")
+    for unit, label in made.values_list("unit_id", "label"):
+        decided.setdefault(unit, []).append(label)
+    several = [said for said in decided.values() if len(said) > 1]
+    differed = sum(first != second for first, second, *_ in several)
+    return {
+        "decisions": len(decided),
+        "seconded": len(several),
+        "differed": differed,
+        "waiting": task.units.filter(stage=stages.ADJUDICATION, pk__in=made.order_by().values("unit")).count(),
+        "error": proportion(differed, len(several)).as_dict(),
+    }

@@ -1,0 +1,242 @@
+"""Second opinions on adjudicators: whom a decision waits for, what comes of it, and how it is taken back."""
+
+import itertools
+
+import pytest
+
+from annotate.core import lottery, stages
+from annotate.core.refusals import NotAllowed, NothingToUndo, WrongStage
+from annotate.kinds import Answer
+from annotate.models import Pause
+from annotate.quality import checks
+from annotate.work.adjudication import (
+    decisions,
+    discard,
+    for_others,
+    settle,
+    to_adjudicate,
+    unsettle,
+    waiting_in,
+)
+from annotate.work.judging import skip
+from annotate.work.progress import undecidable
+from annotate.work.queue import take
+from tests.annotate.conftest import DISPUTED
+
+
+def say(annotator, unit, label):
+    """Settle a unit, or discard it if the label is empty; returns where it is then."""
+    if label:
+        settle(annotator, unit.pk, Answer(label, "I read the language"))
+    else:
+        discard(annotator, unit.pk, "nobody can tell")
+    return where(unit)
+
+
+def where(unit):
+    unit.refresh_from_db()
+    return unit.stage, unit.label
+
+
+def counted(task):
+    found = checks.report(task)["adjudicators"]
+    return [found[key] for key in ("decisions", "seconded", "differed", "waiting")]
+
+
+@pytest.fixture
+def ada(person):
+    return person("ada", adjudicates=True)
+
+
+@pytest.fixture
+def eve(person):
+    return person("eve", adjudicates=True)
+
+
+@pytest.fixture
+def kim(person):
+    return person("kim", adjudicates=True)
+
+
+@pytest.fixture
+def skipped(make_task, person):
+    """skipped(2) is a task of two units which their reader has skipped, and its units."""
+    reader = person("reader", "de")
+
+    def make(units=1, **fields):
+        task = make_task([DISPUTED] * units, rounds=1, **{"second_share": 1.0, **fields})
+        for _ in range(units):
+            skip(reader, take(reader, task).pk)
+        return task, list(task.units.all())
+
+    return make
+
+
+WAITS = (stages.ADJUDICATION, "")
+
+
+def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_label(skipped, ada, eve):
+    task, units = skipped(30, second_share=0.3)
+    found = {unit.item.key: say(ada, unit, "de") for unit in units}
+    by_lot = {key for key in found if lottery.hit(0.3, seed=task.seed, purpose="second", key=key)}
+    assert 0 < len(by_lot) < 30
+    assert {key for key, at in found.items() if at == WAITS} == by_lot
+    assert {at for key, at in found.items() if key not in by_lot} == {(stages.LABELLED, "de")}
+
+
+def test_two_who_agree_give_the_label(skipped, ada, eve):
+    task, (unit,) = skipped()
+    assert say(ada, unit, "de") == WAITS
+    assert counted(task) == [1, 0, 0, 1]
+    assert say(eve, unit, "de") == (stages.LABELLED, "de")
+    assert counted(task) == [1, 1, 0, 0]
+    assert [move.event for move in unit.transitions.all()][-2:] == ["seconded", "settled"]
+
+
+@pytest.mark.parametrize(("third", "end"), [("de", "de"), ("fr", "fr"), ("en", "en"), ("", "")])
+def test_where_two_differ_a_third_decides(skipped, ada, eve, kim, third, end):
+    task, (unit,) = skipped()
+    say(ada, unit, "de")
+    assert say(eve, unit, "fr") == WAITS
+    assert unit.transitions.last().event == "differed"
+    assert say(kim, unit, third) == ((stages.LABELLED, end) if end else (stages.DISCARDED, ""))
+    assert counted(task) == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("second", ["fr", ""])
+def test_without_a_third_the_first_decision_stands_and_the_difference_is_counted(skipped, ada, eve, second):
+    task, (unit,) = skipped()
+    say(ada, unit, "de")
+    assert say(eve, unit, second) == (stages.LABELLED, "de")
+    assert counted(task) == [1, 1, 1, 0]
+
+
+def test_two_who_discard_against_one_leave_the_unit_out(skipped, ada, eve, kim):
+    _, (unit,) = skipped()
+    say(ada, unit, "de")
+    assert say(eve, unit, "") == WAITS
+    assert say(kim, unit, "") == (stages.DISCARDED, "")
+
+
+def test_what_is_discarded_at_first_is_not_decided_twice(skipped, ada, eve):
+    _, (unit,) = skipped()
+    assert say(ada, unit, "") == (stages.DISCARDED, "")
+
+
+def test_with_one_adjudicator_the_decision_is_final_at_once(skipped, ada):
+    task, (unit,) = skipped()
+    assert say(ada, unit, "de") == (stages.LABELLED, "de")
+    assert counted(task) == [1, 0, 0, 0]
+
+
+def test_nobody_is_waited_for_who_has_left_is_paused_or_has_read_the_unit(skipped, ada, person, manager):
+    task, (first, second, third) = skipped(3)
+    eve = person("eve", adjudicates=True)
+    eve.user.is_active = False
+    eve.user.save()
+    assert say(ada, first, "de")[0] == stages.LABELLED
+    kim = person("kim", adjudicates=True)
+    Pause.objects.create(annotator=kim, task=task, right=0, asked=0, at=task.created_at)
+    assert say(ada, second, "de")[0] == stages.LABELLED
+    reader = third.judgments.get().annotator
+    reader.adjudicates = True
+    reader.save()
+    assert say(ada, third, "de")[0] == stages.LABELLED
+
+
+def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(skipped, ada, eve, client):
+    task, (unit,) = skipped()
+    settle(ada, unit.pk, Answer("fr", "the word baguette", comment="quite sure"))
+    assert not to_adjudicate(task, ada).exists()
+    assert (waiting_in(ada, [task]), for_others(task, ada)) == ({}, 1)
+    assert [(each.pk, each.blind) for each in to_adjudicate(task, eve)] == [(unit.pk, True)]
+    assert not to_adjudicate(task, eve, "de").exists()
+    client.force_login(eve.user)
+    address, api = "/tasks/task/adjudication/", "/api/v1/tasks/task/adjudication/"
+    told = "".join(client.get(f"{at}{rest}").text for at in (address, api) for rest in ("", f"{unit.pk}/"))
+    for word in ("baguette", "quite sure", "Votes", "seconded", "another adjudicator", ada.pseudonym, str(ada)):
+        assert word not in told, word
+    known = client.get(f"{api}{unit.pk}/").json()
+    assert known["open"]
+    assert [known[key] for key in ("blind", "own", "outcome", "votes", "judgments", "history")] == [
+        True,
+        None,
+        None,
+        {},
+        [],
+        [],
+    ]
+
+
+def test_the_first_cannot_decide_twice(skipped, ada, eve):
+    _, (unit,) = skipped()
+    made = settle(ada, unit.pk, Answer("de", "I read it"))
+    assert settle(ada, unit.pk, Answer("de", "I read it")) == made
+    with pytest.raises(NotAllowed, match="take your decision back"):
+        settle(ada, unit.pk, Answer("fr", "I read it"))
+    settle(eve, unit.pk, Answer("de", "I read it"))
+    with pytest.raises(WrongStage):
+        settle(ada, unit.pk, Answer("fr", "I read it"))
+
+
+def test_a_decision_that_waits_for_another_can_be_taken_back_and_made_anew(skipped, ada, eve):
+    task, (unit,) = skipped()
+    say(ada, unit, "de")
+    unsettle(ada, unit.pk)
+    assert (where(unit), counted(task)) == (WAITS, [0, 0, 0, 0])
+    assert list(to_adjudicate(task, ada)) == [unit]
+    assert say(ada, unit, "fr") == WAITS
+    assert say(eve, unit, "fr") == (stages.LABELLED, "fr")
+    assert counted(task) == [1, 1, 0, 0]
+
+
+def test_of_two_who_agreed_either_can_take_the_decision_back(skipped, ada, eve):
+    for one, other in itertools.permutations((ada, eve)):
+        task, (unit,) = skipped(name=f"of-{one.pseudonym.lower()}")
+        say(ada, unit, "de")
+        say(eve, unit, "de")
+        unsettle(one, unit.pk)
+        assert (where(unit), counted(task)) == (WAITS, [1, 0, 0, 1])
+        assert not to_adjudicate(task, other).exists()
+        # The other's stands, and is the first now.
+        assert say(one, unit, "fr") == (stages.LABELLED, "de")
+        assert counted(task) == [1, 1, 1, 0]
+        with pytest.raises(NothingToUndo):
+            unsettle(unit.judgments.first().annotator, unit.pk)
+
+
+@pytest.mark.parametrize("who", [0, 1, 2])
+def test_of_three_each_can_take_the_decision_back_and_two_who_agree_still_prevail(skipped, ada, eve, kim, who):
+    task, (unit,) = skipped()
+    three = [ada, eve, kim]
+    for annotator, label in zip(three, ("de", "fr", "fr"), strict=True):
+        say(annotator, unit, label)
+    assert where(unit) == (stages.LABELLED, "fr")
+    unsettle(three[who], unit.pk)
+    assert where(unit) == WAITS
+    assert list(to_adjudicate(task, three[who])) == [unit]
+    end = {0: "fr", 1: "en", 2: "en"}[who]
+    assert say(three[who], unit, "en") == (stages.LABELLED, end)
+    assert counted(task)[:2] == [1, 1]
+    assert unit.judgments.live().decisions().count() == 3
+
+
+def test_all_taken_back_the_unit_is_as_it_was(skipped, ada, eve):
+    task, (unit,) = skipped()
+    say(ada, unit, "de")
+    say(eve, unit, "de")
+    unsettle(ada, unit.pk)
+    unsettle(eve, unit.pk)
+    assert (where(unit), counted(task)) == (WAITS, [0, 0, 0, 0])
+    assert {len(to_adjudicate(task, each)) for each in (ada, eve)} == {1}
+    assert not decisions(ada, task).exists()
+
+
+def test_a_unit_whose_other_adjudicators_have_left_is_told_and_the_first_can_still_end_it(skipped, ada, eve):
+    task, (unit,) = skipped()
+    say(ada, unit, "de")
+    eve.user.is_active = False
+    eve.user.save()
+    assert undecidable(task) == 1
+    unsettle(ada, unit.pk)
+    assert say(ada, unit, "de") == (stages.LABELLED, "de")
