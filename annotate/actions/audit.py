@@ -1,11 +1,14 @@
-"""audit: what people found of machines' agreement, or answered to decoys; and how to contest agreement that failed."""
+"""audit: what people found of machines' agreement, or answered to decoys, and of people who decide alone; and how to
+contest agreement that failed.
+"""
 
 from annotate.actions.action import Action, ActionError, Outcome, task_named
 from annotate.actions.options import TASK
 from annotate.core.option import Option, flag
 from annotate.models import Task
-from annotate.quality import audits, decoys
+from annotate.quality import audits, checks, decoys
 from annotate.reports import audits_and_decoys as told
+from annotate.reports import checks as check_words
 from annotate.reports.terminal import as_lines
 from annotate.work import contesting
 
@@ -20,7 +23,8 @@ def run(values, progress) -> Outcome:
             raise ActionError(f"{task.name} asks about one language at a time: there is no agreement to contest.")
         sent = contesting.contest_all(task)
         return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
-    return _audited(task) if audited else _decoys(task)
+    told_of = _audited(task) if audited else _decoys(task)
+    return _with_checks(task, told_of) if "checks" in task.kind.protections else told_of
 
 
 def _audited(task: Task) -> Outcome:
@@ -41,9 +45,25 @@ def _decoys(task: Task) -> Outcome:
     return Outcome([as_lines(told.decoy_table(report)), "", *words], data={"task": task.name, **report})
 
 
+def _with_checks(task: Task, outcome: Outcome) -> Outcome:
+    """What is told of the audit or the decoys, and below it what came of people who decide alone."""
+    report = checks.report(task)
+    table = check_words.check_table(report)
+    said = [
+        *outcome.said,
+        "",
+        *([as_lines(table), ""] if table.rows else []),
+        *check_words.reader_words(report),
+        *check_words.adjudicator_words(report),
+        *([check_words.NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []),
+    ]
+    return Outcome(said, outcome.warned, {**outcome.data, "checks": report})
+
+
 ACTION = Action(
     "audit",
-    "Show what the audit of a task's agreement found, or how often readers said Yes to decoys.",
+    "Show what the audit of a task's agreement found, or how often readers said Yes to decoys; and what the checks of "
+    "people who decide alone found.",
     (TASK, CONTEST),
     run,
 )

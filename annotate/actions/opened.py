@@ -26,7 +26,10 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
     tell = next((tell for protection, tell in BY_PROTECTION.items() if protection in task.kind.protections), _declared)
     outcome = tell(opened, size, extended)
     work = expected(task)
-    said = [*_foretold(task, work), *outcome.said, NOT_KEPT] if dry_run else outcome.said
+    if dry_run:
+        said = [*_foretold(task, work), *outcome.said, NOT_KEPT]
+    else:
+        said = [*outcome.said, *expected_work.of_checks(work["checks"])]
     data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
     closed = [] if task.is_open else [f"Task {task.name} is closed: nobody is asked until `assay reopen {task.name}`."]
     # The table of a dry run says who lacks readers.

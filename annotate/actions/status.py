@@ -15,6 +15,7 @@ from annotate.actions.action import Action, Outcome
 from annotate.actions.options import assumed
 from annotate.models import Annotator
 from annotate.reports import listing as told
+from annotate.reports.checks import NO_SECOND
 from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, underlined
 from annotate.work.accounts import managers
@@ -135,7 +136,12 @@ def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int])
     said += listing.todo(found) if found else [listing.NONE]
     if not people["annotators"]:
         said.append("Nobody is there to annotate: `assay add_annotators FILE`.")
-    return [*said, *(f"Task {row['name']}: {row['next']}" for row in stands.tasks)]
+    unseconded = [row["name"] for row in stands.tasks if row["unseconded"]]
+    return [
+        *said,
+        *(f"Task {row['name']}: {row['next']}" for row in stands.tasks),
+        *([f"{NO_SECOND} These tasks ask for one: {' '.join(unseconded)}."] if unseconded else []),
+    ]
 
 
 ACTION = Action(

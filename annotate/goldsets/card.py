@@ -14,9 +14,9 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
-from annotate.reports import audits_and_decoys as checks
-from annotate.reports import markdown
+from annotate.reports import audits_and_decoys, checks, markdown
 from annotate.reports.agreement import agreement_table
+from annotate.reports.audits_and_decoys import whole_percent
 from annotate.reports.numbers import estimate
 from annotate.reports.tables import Table, beside
 from corpora.core.languages import UND
@@ -68,7 +68,7 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         "quoted": {"title": _quoted(task["title"]), "licence": _quoted(licence)},
         "languages": sorted({code.split("-")[0] for code in _languages(kind, manifest)}),
         "needed": needed(task["redundancy"]),
-        "shares": {name: checks.whole_percent(task[name]) for name in kind.options if OPTIONS[name].read is share},
+        "shares": {name: whole_percent(task[name]) for name in kind.options if OPTIONS[name].read is share},
         **_counts(kind, manifest),
     }
     for section, made in SECTIONS.items():
@@ -137,14 +137,22 @@ def _audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["audit"]
     return {
         "contested": [row["language"] for row in audit["languages"] if row["contested"]],
-        "audited": _table(checks.audit_table(audit)),
-        "audit_words": checks.audit_words(audit),
+        "audited": _table(audits_and_decoys.audit_table(audit)),
+        "audit_words": audits_and_decoys.audit_words(audit),
     }
 
 
 def _decoys(kind: Kind, manifest: dict) -> Context:
     found = manifest["decoys"]
-    return {"decoys": _table(checks.decoy_table(found)), "decoy_words": checks.decoy_words(found)}
+    return {"decoys": _table(audits_and_decoys.decoy_table(found)), "decoy_words": audits_and_decoys.decoy_words(found)}
+
+
+def _checks(kind: Kind, manifest: dict) -> Context:
+    found = manifest["checks"]
+    return {
+        "check_words": [*checks.reader_words(found), *checks.adjudicator_words(found)],
+        "checks": _table(checks.check_table(found)),
+    }
 
 
 def _splits(kind: Kind, manifest: dict) -> Context:
@@ -181,6 +189,7 @@ def _asked_first(task: dict) -> int | None:
 SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "audit": _audit,
     "decoys": _decoys,
+    "checks": _checks,
     "splits": _splits,
     "people": lambda kind, manifest: {"crowd": manifest["people"]},
     "honeypots": _honeypots,

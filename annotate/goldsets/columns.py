@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from annotate.core import stages
 from annotate.core.answers import SLACK
+from annotate.goldsets import deciding
 from annotate.goldsets.export import Source
 from annotate.kinds import Kind
 from annotate.models import Judgment, Transition
@@ -185,6 +186,24 @@ COLUMNS: Mapping[str, Column] = {
         _NUMBER,
         _audit_chance,
         "The chance that a post on which the detectors agree had of being given to people; 1 for all others.",
+    ),
+    "decided_by": Column(
+        _TEXT,
+        deciding.decided_by,
+        "Who gave the label: detectors, one (a reader alone), several (readers) or adjudicator; none without a label.",
+    ),
+    "check_chance": Column(
+        _NUMBER,
+        deciding.check_chance,
+        "The chance that what one reader decided had of being decided again by an adjudicator; 1 for all others.",
+    ),
+    "checked": Column(
+        pa.bool_(),
+        deciding.checked,
+        "Whether an adjudicator gave the label who checked, by lot, what one reader had decided.",
+    ),
+    "first_label": Column(
+        _TEXT, deciding.first_label, "What that reader had said, where the row was checked; none elsewhere."
     ),
     "round": Column(
         _COUNT,

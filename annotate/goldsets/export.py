@@ -17,6 +17,7 @@ from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Task, Unit
 from annotate.quality import agreement
 from annotate.quality.audits import audit_counts, contested_labels
+from annotate.quality.checks import check_counts
 from corpora.manifest import manifest_of
 from corpora.models import Draw, Item
 
@@ -106,6 +107,11 @@ class Export:
     def audit_chances(self) -> dict[str, float]:
         """The label on which the detectors agree -> the share that was chosen for the audit."""
         return {label: chosen / posts for label, (posts, chosen) in audit_counts(self.task).items()}
+
+    @cached_property
+    def check_chances(self) -> dict[str, float]:
+        """The first queue -> the share of the units that one person decides there that was chosen for a check."""
+        return {queue: chosen / units for queue, (units, chosen) in check_counts(self.task).items()}
 
     @cached_property
     def contested(self) -> set[str]:

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Min
 from annotate.core.estimation import proportion
 from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
-from annotate.quality import agreement, audits, decoys, honeypots
+from annotate.quality import agreement, audits, checks, decoys, honeypots
 from annotate.quality.qualification import qualified
 
 # What is published of the report of quality/agreement.py: nothing about single people.
@@ -30,6 +30,10 @@ def _audit(export: Export, published: Published) -> dict | None:
 
 def _decoys(export: Export, published: Published) -> dict | None:
     return decoys.report(export.task) if "decoys" in export.kind.protections else None
+
+
+def _checks(export: Export, published: Published) -> dict | None:
+    return checks.report(export.task) if "checks" in export.kind.protections else None
 
 
 def _splits(export: Export, published: Published) -> dict:
@@ -102,6 +106,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
 SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "audit": _audit,
     "decoys": _decoys,
+    "checks": _checks,
     "splits": _splits,
     "people": _people,
     "gold_answers": _gold_answers,

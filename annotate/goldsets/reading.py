@@ -20,13 +20,20 @@ BY_ROW = [name for name, design in DESIGNS.items() if design.by_row]
 
 @dataclass(frozen=True, slots=True)
 class GoldRow:
-    """A post and its true label. asked: the X of "Is this X?"; "" if there is none, as for stratum and agreed."""
+    """A post and its true label. asked: the X of "Is this X?"; "" if there is none, as for stratum and agreed.
+
+    decided_by: detectors, one, several or adjudicator. checked: an adjudicator gave the label, by lot, after one reader
+    had said first_label. Sets that were imported, or written before there were checks, have none of these.
+    """
 
     id: str
     label: str
     asked: str
     stratum: str
     agreed: str
+    decided_by: str = ""
+    checked: bool = False
+    first_label: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class GoldSet:
     digest: str  # SHA-256 of gold.jsonl as it was written
     rows: list[GoldRow]
     erased: Counter[str]  # label -> rows that are gone since
+    checks: dict[str, Any] | None = None  # of people who decide alone
 
 
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
@@ -91,6 +99,7 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
         decoys=_decoys(place, manifest) if manifest.get("decoys") is not None else {},
         digest=files[jsonl.name],
         rows=rows,
+        checks=None if manifest.get("checks") is None else get(place, manifest, "checks", dict),
         erased=_erased(jsonl, get(place, get(place, manifest, "counts", dict), "by_label", dict), rows, gone),
     )
 
@@ -184,7 +193,18 @@ def _row(place: str, raw: Any) -> GoldRow:
             f"{place} has the stratum {stratum!r} with the detectors' label {agreed!r}, which do not fit together. "
             f"{RESTORE}"
         )
-    return GoldRow(key, *map(sys.intern, (label, asked, stratum, agreed)))
+    decided_by, first_label = (
+        "" if raw.get(field) is None else get(place, raw, field, str) for field in ("decided_by", "first_label")
+    )
+    checked = raw.get("checked") is not None and get(place, raw, "checked", bool)
+    if checked is not bool(first_label):
+        raise GoldSetError(
+            f"{place} says that it was {'' if checked else 'not '}checked, with the first label {first_label!r}, which "
+            f"do not fit together. {RESTORE}"
+        )
+    words = map(sys.intern, (label, asked, stratum, agreed, decided_by, first_label))
+    label, asked, stratum, agreed, decided_by, first_label = words
+    return GoldRow(key, label, asked, stratum, agreed, decided_by, checked, first_label)
 
 
 def read_ids(path: Path) -> set[str]:

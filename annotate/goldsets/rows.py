@@ -40,7 +40,11 @@ def _with_history(units: QuerySet[Unit]) -> QuerySet[Unit]:
             *(
                 Prefetch(f"{unit}{history}", queryset=queryset)
                 for unit in ("", "copy_of__")
-                for history, queryset in (("judgments", judgments), ("transitions", transitions))
+                for history, queryset in (
+                    ("judgments", judgments),
+                    ("transitions", transitions),
+                    ("reused_from__judgments", judgments),
+                )
             )
         )
     )

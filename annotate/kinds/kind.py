@@ -108,7 +108,7 @@ class Kind:
     # The field by whose value records are drawn together, and the fields whose equal values no split separates.
     together: str = ""
     apart: tuple[str, ...] = ()
-    # What protects its numbers, besides several answers: of audit, decoys, gold answers, test.
+    # What protects its numbers, besides several answers: of audit, decoys, checks, gold answers, test.
     protections: frozenset[str] = frozenset()
     # Whether units wait for people who may answer, however long; otherwise they are sent on when there are too few.
     waits: bool = False

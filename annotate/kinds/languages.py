@@ -24,11 +24,12 @@ UNDEFINED_REASONS = {
 }
 # What a row of an exported set of posts has, in this order.
 COLUMNS = (
-    *("id", "label", "asked", "text", "stage", "stratum", "agreed", "chance", "audit_chance", "round", "judged_as"),
+    *("id", "label", "asked", "text", "stage", "stratum", "agreed", "chance", "audit_chance", "decided_by"),
+    *("check_chance", "checked", "first_label", "round", "judged_as"),
     *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
 )
 # The further sections of its manifest.
-SECTIONS = ("audit", "decoys", "agreement")
+SECTIONS = ("audit", "decoys", "checks", "agreement")
 # Where an adjudicator can look up a text. The text goes there only when a link is followed.
 SEARCHES = (
     ("Wiktionary", "https://en.wiktionary.org/w/index.php?search={}"),

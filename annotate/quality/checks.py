@@ -56,10 +56,9 @@ def choose_checks(task: Task, units: Iterable[Unit]) -> None:
             by_key[key].recheck = True
 
 
-def is_seconded(unit: Unit) -> bool:
-    """Whether a lot has another adjudicator decide a unit too, once an adjudicator has settled it."""
-    share = unit.task.second_share
-    return bool(share) and lottery.hit(share, seed=unit.task.seed, purpose="second", key=unit.item.key)
+def is_seconded(task: Task, key: str) -> bool:
+    """Whether a lot has another adjudicator decide a unit too, once an adjudicator has settled it. key: of its item."""
+    return bool(task.second_share) and lottery.hit(task.second_share, seed=task.seed, purpose="second", key=key)
 
 
 def adjudicators() -> QuerySet[Annotator]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from annotate.reports.checks import NO_SECOND
 from annotate.reports.numbers import percent
 from annotate.reports.tables import LANGUAGE, NOTE, Column, Table, many, numbers, table
 
-SHOWN = 5  # languages of which the audit takes the most, that are named
+SHOWN = 5  # languages of which the most is chosen, that are named
 
 
 def work_table(work: Mapping[str, Any], *, tested: bool) -> Table:
@@ -36,7 +37,7 @@ def _note(row: Mapping[str, Any]) -> str:
 
 
 def words(work: Mapping[str, Any]) -> list[str]:
-    return [*_people(work), *_audit(work["audit"])]
+    return [*_people(work), *_audit(work["audit"]), *of_checks(work["checks"])]
 
 
 def _people(work: Mapping[str, Any]) -> Iterator[str]:
@@ -58,10 +59,32 @@ def _people(work: Mapping[str, Any]) -> Iterator[str]:
 def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
     if not audit or not audit["chosen"]:
         return
-    most = sorted(audit["languages"].items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
-    named = ", ".join(f"{label} {of['chosen']:,} of {of['posts']:,}" for label, of in most)
     yield (
         f"The audit takes {audit['chosen']:,} of the {audit['posts']:,} posts on which the detectors agree "
-        f"({percent(audit['chosen'] / audit['posts'])}), in {many(len(audit['languages']), 'language')}: {named}"
-        f"{' …' if len(audit['languages']) > SHOWN else ''}. An adjudicator reads {audit['recheck']:,} of them besides."
+        f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. "
+        f"An adjudicator reads {audit['recheck']:,} of them besides."
     )
+
+
+def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
+    """How many units are checked that one person decides, and by whom; nothing where none is."""
+    if checks and checks["chosen"]:
+        yield (
+            f"One reader decides {many(checks['units'], 'unit')}. Of these an adjudicator decides "
+            f"{checks['chosen']:,} again, by lot and blind ({percent(checks['chosen'] / checks['units'])}), in "
+            f"{_by_language(checks['languages'], 'units')}."
+        )
+    if checks and checks["seconds"]:
+        yield (
+            f"Of what is adjudicated by lot, a second adjudicator decides {checks['seconds']:,} again; what readers "
+            "cannot settle adds to that."
+        )
+    if checks and checks["unseconded"]:
+        yield NO_SECOND
+
+
+def _by_language(languages: Mapping[str, Mapping[str, int]], whole: str) -> str:
+    """In how many languages some are chosen of the `whole`, and the languages that have the most."""
+    most = sorted(languages.items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
+    named = ", ".join(f"{label} {of['chosen']:,} of {of[whole]:,}" for label, of in most)
+    return f"{many(len(languages), 'language')}: {named}{' …' if len(languages) > SHOWN else ''}"

@@ -146,7 +146,7 @@ def _came_to(unit: Unit) -> tuple[str, str, str]:
     """What the standing decisions of a unit come to: event, stage and label."""
     said = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
     match said:
-        case [label] if label and is_seconded(unit):
+        case [label] if label and is_seconded(unit.task, unit.item.key):
             asks = "seconded"
         case [first, second] if first != second:
             asks = "differed"

@@ -7,21 +7,24 @@ from typing import Any
 
 from django.db.models import Count, Max, Q
 
-from annotate.models import Annotator, Task
+from annotate.models import Task
+from annotate.quality import checks
 from annotate.quality.audits import audit_counts
 from annotate.work.queue_states import queue_states
 
 
 def expected(task: Task) -> dict[str, Any]:
     """{"queues": [ROW, ...] the fullest first, "units", "answers": those of all rows, "unread": [queue, ...],
-    "adjudicators", "audit"}.
+    "adjudicators", "audit", "checks"}.
 
     ROW: queue, name, units, answers (that they ask for at least), agreed (units on which the detectors agree and which
     people read all the same, for the audit or since it failed), known (units whose answer is known), needs (people for
     one unit, at most), several (units that ask for more than one), readers (who read the queue's languages well
     enough), qualified (of these, who may begin without a test) and able (of these, who are not paused). audit: posts on
     which the detectors agree, chosen (of these, for people to check), recheck (of these, for an adjudicator besides)
-    and the first two by language; None where there is none.
+    and the first two by language; None where there is none. checks: units that one person decides, chosen (of these,
+    for an adjudicator to decide again) and both by language; seconds (how many of what comes to adjudicators by lot a
+    second one decides); unseconded (whether there is nobody for that); None where the kind has none.
     """
     queued = task.units.work().queued().order_by().values("language")
     counted = queued.annotate(
@@ -51,8 +54,9 @@ def expected(task: Task) -> dict[str, Any]:
         "units": sum(row["units"] for row in rows),
         "answers": sum(row["answers"] for row in rows),
         "unread": [row["queue"] for row in rows if not row["readers"]],
-        "adjudicators": Annotator.objects.filter(adjudicates=True, user__is_active=True).count(),
+        "adjudicators": checks.adjudicators().count(),
         "audit": _audit(task),
+        "checks": _checks(task) if "checks" in task.kind.protections else None,
     }
 
 
@@ -63,6 +67,18 @@ def _audit(task: Task) -> dict[str, Any] | None:
     return {
         "posts": sum(posts for posts, _ in found.values()),
         "chosen": sum(chosen for _, chosen in found.values()),
-        "recheck": task.units.filter(recheck=True).count(),
+        "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
         "languages": {label: {"posts": posts, "chosen": chosen} for label, (posts, chosen) in sorted(found.items())},
+    }
+
+
+def _checks(task: Task) -> dict[str, Any]:
+    found, able = checks.check_counts(task), checks.adjudicators().count()
+    rechecked = task.units.filter(recheck=True).values_list("item__key", flat=True) if able > 1 else ()
+    return {
+        "units": sum(units for units, _ in found.values()),
+        "chosen": sum(chosen for _, chosen in found.values()),
+        "languages": {queue: {"units": units, "chosen": chosen} for queue, (units, chosen) in found.items()},
+        "seconds": sum(checks.is_seconded(task, key) for key in rechecked),
+        "unseconded": checks.unseconded(task, able),
     }

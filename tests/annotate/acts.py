@@ -7,6 +7,9 @@ from annotate.work import opening, queue
 from annotate.work import progress as progressing
 from annotate.work.permit import acting, permit_of
 
+# So that a reader's and an adjudicator's word counts at once, unless a test says otherwise.
+NO_CHECKS = {"check_share": 0.0, "check_least": 0, "second_share": 0.0}
+
 
 def begin(annotator, task, language, kind):
     with acting(annotator, task.name) as permit:
@@ -55,7 +58,7 @@ def _sorted_out(fields):
 
 
 def open_task(name, corpus, size, seed, **fields):
-    return opening.open_task(name, corpus, KINDS["language"], size=size, seed=seed, **_sorted_out(fields))
+    return opening.open_task(name, corpus, KINDS["language"], size=size, seed=seed, **_sorted_out(NO_CHECKS | fields))
 
 
 def open_records(name, corpus, kind, languages, *, size, seed, gold, **fields):
@@ -66,4 +69,4 @@ def open_records(name, corpus, kind, languages, *, size, seed, gold, **fields):
 def open_verification(name, corpus, design, languages, *, size, seed, options, reuse=False, **fields):
     chosen = options | {"predictor": str(options["predictor"])}
     drawn = {"design": design, "languages": languages, "size": size, "seed": seed, "chosen": chosen, "reuse": reuse}
-    return opening.open_task(name, corpus, KINDS["verify"], **drawn, **_sorted_out(fields))
+    return opening.open_task(name, corpus, KINDS["verify"], **drawn, **_sorted_out(NO_CHECKS | fields))

@@ -15,6 +15,7 @@ from annotate.quality.guidelines import add_first
 from annotate.work import opening
 from annotate.work.entering import add_units
 from corpora.models import Corpus, Draw, Item
+from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import demo_corpus, prelabelled, small  # noqa: F401 - fixtures
 from tests.annotate.hands import at_work  # noqa: F401 - fixture
 
@@ -29,8 +30,6 @@ def votes(*firsts, detectors=("langid", "cld2", "fasttext")):
     }
 
 
-# The options of a task in which nobody's word is checked.
-UNCHECKED = {"audit_share": 0.0, "audit_least": 0, "check_share": 0.0, "check_least": 0, "second_share": 0.0}
 DISPUTED = ("de en", "en de", "de")
 AGREED = ("de", "de", "de")
 
@@ -104,7 +103,13 @@ def task_maker():
         kind = KINDS["verify" if asked else "language"]
         labels = [asked] if asked else ["de", "en", "fr", "he", "ar", "zh-CN", "zh-TW", "hi", "hi-Latn"]
         # Nobody is asked what the test does not ask for.
-        fields = {"title": "Which language?", "labels": labels, **UNCHECKED} | knobs
+        fields = {
+            "title": "Which language?",
+            "labels": labels,
+            "audit_share": 0.0,
+            "audit_least": 0,
+            **NO_CHECKS,
+        } | knobs
         task = stored_task(name, kind, fields)
         add_first(task, {"en": "Read."})
         task.draws.add(draw)

@@ -124,12 +124,13 @@ def test_audit_prints_what_was_found_and_what_is_over_the_limit(audited, capsys)
     high = 100 * jeffreys(0, 4)[1]
     assert re.search(rf"^de +German +10 +4 of 4 +0\.0% \[0\.0, {high:.1f}\]$", told, re.MULTILINE)
     assert "The detectors agree on 10 posts. 4 of these were chosen by lot" in told
-    assert told.endswith("No language that has unread posts and a finished audit is over the limit of 60%.\n")
+    assert "No language that has unread posts and a finished audit is over the limit of 60%.\n" in told
+    assert told.endswith("No post was decided by one reader alone.\nNo adjudicator has decided anything.\n")
     limited("task", 0.05)
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert "* de: more than 5% may be wrong\n" in told
-    assert told.endswith("Over the limit of 5%: de; `assay audit task --contest` has people label them.\n")
+    assert "Over the limit of 5%: de; `assay audit task --contest` has people label them.\n" in told
 
 
 def test_audit_contests_what_is_over_the_limit_once(audited, capsys):
@@ -146,9 +147,8 @@ def test_audit_contests_what_is_over_the_limit_once(audited, capsys):
 def test_audit_says_where_nothing_was_chosen_and_contests_nothing_there(make_task, capsys):
     task = make_task([AGREED])
     call_command("audit", "task")
-    assert (
-        capsys.readouterr().out == "Task task: no post on which the detectors agree was chosen for people to check.\n"
-    )
+    nothing = "Task task: no post on which the detectors agree was chosen for people to check.\n"
+    assert capsys.readouterr().out.startswith(nothing)
     call_command("audit", "task", "--contest")
     assert "nothing was sent to people" in capsys.readouterr().out
     assert task.units.get().stage == "AGREED"
@@ -158,18 +158,18 @@ def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(mak
     task = make_task([DISPUTED] * 3, asked="de", decoys=2)
     ann = person("ann", "de")
     call_command("audit", "task")
-    assert capsys.readouterr().out.endswith("hidden among the others.\nNo reader has answered one yet.\n")
+    assert "hidden among the others.\nNo reader has answered one yet.\n" in capsys.readouterr().out
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
-    assert told.endswith("\nIn 2 answers to them readers said Yes 2 times.\n")
+    assert "\nIn 2 answers to them readers said Yes 2 times.\n" in told
     with pytest.raises(CommandError, match="asks about one language at a time"):
         call_command("audit", "task", "--contest")
     make_task([DISPUTED], name="bare", asked="de")
     call_command("audit", "bare")
-    assert capsys.readouterr().out == "Task bare: no decoys are hidden in it.\n"
+    assert capsys.readouterr().out.startswith("Task bare: no decoys are hidden in it.\n")
 
 
 def test_audit_names_a_task_that_is_not_there(db):

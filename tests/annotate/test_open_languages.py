@@ -16,6 +16,7 @@ from annotate.work.new_task import TaskError, with_defaults
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES, LISTED
 from corpora.models import Corpus, Draw, Item
+from tests.annotate.acts import NO_CHECKS
 from tests.annotate.admin.desk import form_of
 from tests.annotate.conftest import LONG, stored_task, votes
 
@@ -272,7 +273,7 @@ def predicted(corpus, which, tmp_path):
 @pytest.fixture
 def labelled(predicted, which, person, client):
     """All posts labelled by one reader of all four, in a task of the file."""
-    options = {"least_letters": 1000, "corpus": "naija", "seed": "1", "verbosity": 0}
+    options = {"least_letters": 1000, **NO_CHECKS, "corpus": "naija", "seed": "1", "verbosity": 0}
     call_command("open_task", "which", kind=str(which), size=6, **options)
     label_all(client, person("amaka", "en pcm pt-BR pt-PT"), "which")
     task = Task.objects.get(name="which")
@@ -315,7 +316,7 @@ def test_what_is_added_is_drawn_for_by_predictions_and_verified(predicted, asked
     more = ["--history", "2014-01-01..2014-02-01", "--least-posts", "1", "--share", "0.1"] if design == "recall" else []
     window = ["--window", "2014-02-01..2014-07-01", "--size", "9"]
     drawn = ["--corpus", "naija", "--seed", "1", "--predictor", "mine", "--languages", "pcm", *window, *more]
-    call_command("open_task", "is_it", "--kind", str(asked), "--design", design, *drawn, verbosity=0)
+    call_command("open_task", "is_it", "--kind", str(asked), "--design", design, *drawn, verbosity=0, **NO_CHECKS)
     task = Task.objects.get(name="is_it")
     assert task.title == "Is this post in Nigerian Pidgin?"
     forget()

@@ -13,6 +13,7 @@ from annotate.models import Task
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.models import Draw, Item
+from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import NAME
 from tests.annotate.test_export import card_of, json_lines
 from tests.annotate.test_opening import everything, refused
@@ -31,7 +32,7 @@ def open_task(demo_corpus, capsys):
     def run(name, *options, languages=None, size=None, seed="7"):
         capsys.readouterr()
         given = {"languages": languages and languages.split(), "size": size}
-        given = {option: value for option, value in given.items() if value is not None}
+        given = NO_CHECKS | {option: value for option, value in given.items() if value is not None}
         call_command("open_task", name, *options, corpus=NAME, seed=seed, **given)
         return capsys.readouterr()
 

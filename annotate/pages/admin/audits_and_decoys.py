@@ -1,12 +1,13 @@
-"""What a task's page shows of the checks on its numbers: its audit, or its decoys."""
+"""What a task's page shows of the checks on its numbers: its audit or its decoys, and those of people."""
 
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
 from annotate.models import Task
-from annotate.quality import audits, decoys
+from annotate.quality import audits, checks, decoys
 from annotate.reports.audits_and_decoys import (
+    NONE,
     audit_plot,
     audit_table,
     audit_words,
@@ -15,6 +16,7 @@ from annotate.reports.audits_and_decoys import (
     decoy_words,
     over_limit,
 )
+from annotate.reports.checks import NO_SECOND, adjudicator_words, check_table, reader_words
 from annotate.reports.tables import Table
 
 FEW = 30  # languages up to which the picture is shown at once
@@ -22,7 +24,7 @@ FEW = 30  # languages up to which the picture is shown at once
 
 @dataclass(frozen=True)
 class Checks:
-    """What a task's page shows of its audit, or of its decoys. empty: what it says if there is neither;
+    """What a task's page shows of its audit, of its decoys, or of its checks. empty: what it says if there is none;
     explained: the page of the documentation that says what is measured, if there is one.
     """
 
@@ -52,9 +54,16 @@ def _decoys(task: Task) -> Checks:
     return Checks("Decoys", decoy_words(found), decoy_table(found), decoy_plot(found), [], empty)
 
 
+def _checks(task: Task) -> Checks:
+    found = checks.report(task)
+    alone = [NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []
+    words = [*reader_words(found), *adjudicator_words(found), *alone]
+    return Checks("Checks of people who decide alone", words, check_table(found), NONE, [], "", "explanation/checks")
+
+
 # The protections of a kind that a task's page shows; the others have their own pages for managers.
-SHOWN = {"audit": _audit, "decoys": _decoys}
+SHOWN = {"audit": _audit, "decoys": _decoys, "checks": _checks}
 
 
-def checks_of(task: Task) -> Checks | None:
-    return next((show(task) for name, show in SHOWN.items() if name in task.kind.protections), None)
+def checks_of(task: Task) -> list[Checks]:
+    return [show(task) for name, show in SHOWN.items() if name in task.kind.protections]

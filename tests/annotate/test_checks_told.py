@@ -1,0 +1,280 @@
+"""What is told of the checks of people who decide alone: in exported sets, by commands, on the manager's page."""
+
+import io
+import json
+import re
+
+import pytest
+from django.core.management import call_command
+
+from annotate.core.intervals import jeffreys
+from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.reading import GoldRow, read_gold_set
+from annotate.goldsets.writing import export
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.quality import checks
+from annotate.work.adjudication import discard, settle, to_adjudicate
+from annotate.work.entering import add_units
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
+from tests.annotate.admin.desk import address, page
+from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.corpus import NAME
+from tests.annotate.test_export import json_lines, with_manifest
+from tests.annotate.test_gold_sets import write_set
+
+NO_SECOND = "There is one adjudicator, so no second opinion can be had"
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de")
+
+
+@pytest.fixture
+def ada(person):
+    return person("ada", adjudicates=True)
+
+
+def read_all(task, annotator, label="de"):
+    while lease := take(annotator, task):
+        judge(annotator, lease.pk, Answer(label))
+
+
+@pytest.fixture
+def gold(data_dir, tmp_path):
+    """Where exported sets are put."""
+    with_manifest()
+    return tmp_path
+
+
+def rows_of(task, folder):
+    """Id -> what an exported row says of who decided, with the manifest."""
+    manifest = export(task, folder)
+    rows = {row["id"]: row for row in json_lines(folder / "gold.jsonl")}
+    kept = ("label", "decided_by", "check_chance", "checked", "first_label")
+    return {key: tuple(row[name] for name in kept) for key, row in rows.items()}, manifest
+
+
+@pytest.fixture
+def checked(make_task, ann, ada):
+    """Of 8 posts that one reader called German, 2 were checked, and one of these is English."""
+    task = make_task([AGREED, *[DISPUTED] * 8], check_share=0.25, rounds=1, second_share=1.0)
+    read_all(task, ann)
+    for unit, label in zip(to_adjudicate(task, ada), ("en", "de"), strict=True):
+        settle(ada, unit.pk, Answer(label, "I read it"))
+    return task
+
+
+# --- exported sets
+
+
+def test_a_row_says_who_decided_whether_that_was_checked_and_what_the_reader_had_said(checked, gold):
+    found, manifest = rows_of(checked, gold / "gold")
+    assert sorted(found.values(), key=str) == sorted(
+        [
+            ("de", "detectors", 1.0, False, None),
+            *[("de", "one", 0.25, False, None)] * 6,
+            ("de", "adjudicator", 0.25, True, "de"),
+            ("en", "adjudicator", 0.25, True, "de"),
+        ],
+        key=str,
+    )
+    assert manifest["checks"] == checks.report(checked)
+    assert manifest["checks"]["overall"]["error"]["value"] == 0.5
+
+
+def test_what_several_read_what_a_reader_skipped_and_what_is_audited_has_the_chance_1(make_task, person, ada, gold):
+    ann, ben = person("ann", "de"), person("ben", "de")
+    several = make_task([DISPUTED], name="several", redundancy=2)
+    for reader in (ann, ben):
+        read_all(several, reader)
+    assert [*rows_of(several, gold / "several")[0].values()] == [("de", "several", 1.0, False, None)]
+    skipped = make_task([DISPUTED], name="skipped", check_share=1.0, rounds=1)
+    for reader in (ann, ben):
+        while lease := take(reader, skipped):
+            skip(reader, lease.pk)
+    settle(ada, skipped.units.get().pk, Answer("de", "I read it"))
+    assert [*rows_of(skipped, gold / "skipped")[0].values()] == [("de", "adjudicator", 1.0, False, None)]
+    audited = make_task([AGREED] * 2, name="audited", check_share=1.0, audit_least=2, audit_recheck=0.0)
+    read_all(audited, ann)
+    assert [*rows_of(audited, gold / "audited")[0].values()] == [("de", "one", 1.0, False, None)] * 2
+
+
+def test_a_copy_has_what_is_said_of_the_post_it_is_a_copy_of(make_task, ann, ada, gold):
+    same = {"text": "the same text", "votes": DISPUTED}
+    task = make_task([{**same, "key": "a"}, {**same, "key": "b"}], check_share=1.0)
+    read_all(task, ann)
+    settle(ada, task.units.get(copy_of=None).pk, Answer("en", "I read it"))
+    found, _ = rows_of(task, gold / "gold")
+    assert found["a"] == found["b"] == ("en", "adjudicator", 1.0, True, "de")
+
+
+def test_a_label_of_another_task_says_who_gave_it_there_and_could_not_be_checked_here(make_task, ann, ada, gold):
+    first = make_task([DISPUTED] * 3, name="first", check_share=0.3)
+    read_all(first, ann)
+    for unit in to_adjudicate(first, ada):
+        settle(ada, unit.pk, Answer("de", "I read it"))
+    second = make_task([], name="second", asked="de", check_share=1.0)
+    known = {unit.item_id: (unit, "de") for unit in first.units.select_related("item")}
+    add_units(second, [unit.item for unit, _ in known.values()], asked="de", reuse=known)
+    found, _ = rows_of(second, gold / "gold")
+    assert sorted(found.values()) == sorted(
+        [("de", "adjudicator", 1.0, False, None), *[("de", "one", 0.0, False, None)] * 2]
+    )
+
+
+def test_the_set_reads_back_with_its_checks(checked, gold):
+    rows, manifest = rows_of(checked, gold / "gold")
+    found = read_gold_set(gold / "gold")
+    assert found.checks == manifest["checks"]
+    assert {row.id: (row.label, row.decided_by, row.checked, row.first_label or None) for row in found.rows} == {
+        key: (label, by, was, first) for key, (label, by, _, was, first) in rows.items()
+    }
+
+
+def test_a_set_without_these_columns_reads_as_one_that_nobody_checked(tmp_path):
+    write_set(tmp_path / "gold")
+    found = read_gold_set(tmp_path / "gold")
+    assert found.checks is None
+    assert {(row.decided_by, row.checked, row.first_label) for row in found.rows} == {("", False, "")}
+    assert GoldRow("1", "de", "", "", "") == GoldRow("1", "de", "", "", "", "", False, "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"checked": True}, "line 1 says that it was checked, with the first label ''"),
+        ({"first_label": "de"}, "line 1 says that it was not checked, with the first label 'de'"),
+        ({"checked": "yes"}, "line 1: 'checked' is not true or false"),
+        ({"decided_by": 3}, "line 1: 'decided_by' is not a string"),
+    ],
+)
+def test_a_row_whose_check_does_not_fit_together_is_refused(tmp_path, changed, told):
+    row = {"id": "1", "label": "de", "asked": None, "stratum": None, "agreed": None, **changed}
+    write_set(tmp_path / "gold", [row])
+    with pytest.raises(GoldSetError, match=re.escape(told)):
+        read_gold_set(tmp_path / "gold")
+
+
+def test_the_card_says_what_the_checks_found(checked, gold):
+    rows_of(checked, gold / "gold")
+    card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
+    low, high = (100 * end for end in jeffreys(1, 2))
+    assert "One reader alone decided 6 posts." in card
+    assert f"2 so far, 1 of these otherwise than the reader (50.0% [{low:.1f}, {high:.1f}])." in card
+    assert re.search(r"^\| de \| German \| 6 \| 2 \| 50\.0% ", card, re.MULTILINE)
+    assert "No second adjudicator decided any of these" in card
+
+
+def test_the_card_says_where_nobody_was_checked(make_task, ann, gold):
+    task = make_task([DISPUTED] * 2)
+    read_all(task, ann)
+    rows_of(task, gold / "gold")
+    card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
+    assert "One reader alone decided 2 posts. None was checked, so it is not known how often" in card
+    assert "No adjudicator has decided anything." in card
+
+
+# --- the command, the manager's page, the status
+
+
+def test_audit_tells_what_the_checks_found_and_that_one_adjudicator_is_not_enough(checked, person, capsys):
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    assert re.search(r"^de +German +6 +2 +50\.0% \[", told, re.MULTILINE)
+    assert "One reader alone decided 6 posts." in told
+    assert NO_SECOND in told
+    person("eve", adjudicates=True)
+    call_command("audit", "task", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["checks"] == checks.report(checked)
+    call_command("audit", "task")
+    assert NO_SECOND not in capsys.readouterr().out
+
+
+def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, capsys):
+    task = make_task([DISPUTED] * 2, asked="de", check_share=1.0)
+    read_all(task, ann)
+    first, second = to_adjudicate(task, ada)
+    settle(ada, first.pk, Answer("not-de", "I read it"))
+    discard(ada, second.pk, "nobody can tell")
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    assert "no decoys are hidden" in told
+    assert "Of 2 more posts, chosen by lot" in told
+    assert "* de: discarded, and so not counted: 1\n" in told
+
+
+def test_second_opinions_are_told_with_how_many_differed(make_task, person, ada, capsys):
+    eve, reader = person("eve", adjudicates=True), person("reader", "de")
+    task = make_task([DISPUTED] * 4, rounds=1, second_share=1.0)
+    while lease := take(reader, task):
+        skip(reader, lease.pk)
+    first, *others = to_adjudicate(task, ada)
+    for unit in (first, *others):
+        settle(ada, unit.pk, Answer("de", "I read it"))
+    settle(eve, first.pk, Answer("en", "I read it"))
+    settle(eve, others[0].pk, Answer("de", "I read it"))
+    call_command("audit", "task")
+    told = capsys.readouterr().out
+    low, high = (100 * end for end in jeffreys(1, 2))
+    assert "A second adjudicator decided 2 of these too and did not see the first decision, " in told
+    assert f"1 of them otherwise (50.0% [{low:.1f}, {high:.1f}])." in told
+    assert "2 posts still wait for another one." in told
+
+
+def test_the_tasks_page_shows_the_checks_beside_the_audit(client, manager, checked):
+    client.force_login(manager)
+    shown = page(client, address(Task, "change", checked.pk))
+    assert shown.forbidden == []
+    assert "The audit of agreement" in shown.text
+    assert "Checks of people who decide alone" in shown.text
+    assert "de German 6 2 50.0% [" in shown.text
+    assert NO_SECOND in shown.text
+
+
+def test_status_names_the_tasks_whose_second_opinions_cannot_be_had(make_task, ada, person, capsys):
+    make_task([DISPUTED], name="asks", second_share=0.1)
+    make_task([DISPUTED], name="does-not")
+    call_command("status")
+    told = capsys.readouterr().out
+    assert NO_SECOND in told
+    assert "make another person an adjudicator. These tasks ask for one: asks.\n" in told
+    person("eve", adjudicates=True)
+    call_command("status")
+    assert NO_SECOND not in capsys.readouterr().out
+
+
+# --- what is foretold
+
+
+def opened(**options):
+    out = io.StringIO()
+    given = {"corpus": NAME, "size": 200, "seed": "7", "audit_least": 3, "audit_limit": 1.0}
+    call_command("open_task", "t", stdout=out, stderr=io.StringIO(), **given, **options)
+    return out.getvalue()
+
+
+def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, person):
+    for name in ("ada", "eve"):
+        person(name, adjudicates=True)
+    foretold, real = (json.loads(opened(json=True, dry_run=dry))["checks"] for dry in (True, False))
+    assert foretold == real
+    task = Task.objects.get()
+    assert (task.check_share, task.check_least, task.second_share) == (0.02, 10, 0.1)
+    chosen = task.units.filter(recheck=True).exclude(transitions__event="audited")
+    assert real["chosen"] == chosen.count() > 0
+    for queue, of in real["languages"].items():
+        assert of["chosen"] == chosen.filter(language=queue).count() == min(10, of["units"])
+    again = [checks.is_seconded(task, unit.item.key) for unit in task.units.filter(recheck=True)]
+    assert real["seconds"] == sum(again) > 0
+
+
+def test_both_say_so_in_words_and_with_one_adjudicator_that_no_second_opinion_can_be_had(demo_corpus, ada):
+    for dry in (True, False):
+        told = opened(dry_run=dry)
+        assert re.search(r"One reader decides \d+ units\. Of these an adjudicator decides \d+ again, by lot", told)
+        assert NO_SECOND in told
+        assert "a second adjudicator decides" not in told
