@@ -190,7 +190,7 @@ _EVERY = (
         whole_number,
         default=10,
         off=0,
-        help="the least number of units so checked in each queue, if there are so many",
+        help="the least number of units so checked in each language, if there are so many",
         group=CHECKS,
         fixed=True,
     ),

@@ -481,7 +481,7 @@ class Migration(migrations.Migration):
                 (
                     "recheck",
                     models.BooleanField(
-                        default=False, help_text="chosen by chance: an adjudicator decides it in any case, blind"
+                        default=False, help_text="an adjudicator checks it in any case, if it is audited"
                     ),
                 ),
                 (
@@ -796,7 +796,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     models.Q(("agreed_label", ""), _negated=True),
-                    models.Q(models.Q(("stage", "AGREED"), _negated=True), ("audited", False)),
+                    models.Q(models.Q(("stage", "AGREED"), _negated=True), ("audited", False), ("recheck", False)),
                     _connector="OR",
                 ),
                 name="agreed_on_a_label",
