@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from annotate.models import Judgment, Task
+from tests.annotate.acts import NO_CHECKS
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import (
     ARABIC,
@@ -35,7 +36,8 @@ def test_the_whole_way_from_a_file_of_posts_to_the_export(new_page, live_server,
     file.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in texts.items()))
     call_command("import_corpus", "small", str(file), licence="CC0-1.0")
     call_command("prelabel", "small", processes=1)
-    call_command("open_task", "small", corpus="small", size=5, seed="1", audit_share=0, audit_least=0)
+    unchecked = {"audit_share": 0, "audit_least": 0, **NO_CHECKS}
+    call_command("open_task", "small", corpus="small", size=5, seed="1", **unchecked)
     task = Task.objects.get(name="small")
     reader = person("noa", " ".join(task.labels))
     adjudicator = person("ada", adjudicates=True)
