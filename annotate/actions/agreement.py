@@ -62,21 +62,22 @@ def _written(report: dict[str, Any]) -> list[str]:
     names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
     tables = [
         told.agreement_table(report, told.COMMAND),
+        *([labels] if (labels := told.label_table(report, shown=SHOWN)) else []),
         *([told.accuracy_table(report)] if whole["gold"] else []),
         told.rest_table(rest[:SHOWN], names),
         *([told.difference_table(differs[:SHOWN])] if differs else []),
     ]
-    cut = [f"The first {SHOWN} of each; --json has all.", ""] if max(len(rest), len(differs)) > SHOWN else []
+    longest = max(len(rest), len(differs), len(whole["by_label"]))
+    cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
     written = [line for table in tables for line in (as_lines(table), "")]
-    return [*written, *cut, *told.words(report)]
+    return [*written, *cut, *told.doubts(report), *told.words(report)]
 
 
 ACTION = Action(
     "agreement",
-    "Show how far the annotators of a task agree: Krippendorff's alpha, observed agreement, each annotator against the "
-    "rest, by language and in all, with 95% intervals; and, if true labels are given, how often the majority and "
-    "Dawid and "
-    "Skene's model are right.",
+    "Show how far the annotators of a task agree: Krippendorff's alpha, in all and of each label, Gwet's AC1, observed "
+    "agreement, each annotator against the rest, by language and in all, with 95% intervals; and, if true labels are "
+    "given, how often the majority and Dawid and Skene's model are right.",
     OPTIONS,
     run,
     (JudgmentFileError, UnknownLabel, UnorderedLabels),

@@ -1,41 +1,20 @@
-"""How far annotators agree: Krippendorff's alpha, observed agreement, each annotator against the rest.
+"""How far annotators agree: Krippendorff's alpha, Gwet's AC1, observed agreement, each annotator against the rest.
 
-Numbers in, numbers out; whose answers count is decided in annotate/quality/agreement.py. Every coefficient comes with a
-percentile bootstrap interval over units: units are drawn anew with replacement, as many as there are, with all their
-answers. The annotators are taken as they are, so it says how far other units of this kind may differ, not other
-people. Hayes and Krippendorff (2007, Answering the Call for a Standard Reliability Measure for Coding Data,
-Communication Methods and Measures 1(1)) draw single pairs of answers anew, and hold the expected disagreement still;
-pairs within one unit are not independent, so units are drawn here, as in Zapf, Castell, Morawietz and Karch (2016,
-Measuring inter-rater reliability for nominal data, BMC Medical Research Methodology 16:93).
+Numbers in, numbers out; whose answers count is decided in annotate/quality/agreement.py, and how every coefficient
+comes by its interval in pairs.py.
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from annotate.core.answers import Answers, Floats, Ints
-from annotate.core.resampling import LEAST_UNITS, percentiles
+from annotate.core.pairs import REPLICATES, Measure, kinds_of, measure
 
-REPLICATES = 1000
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A coefficient with its 95% interval, from `units` units.
-
-    value: None if it is not defined. low, high: None if there are too few units for an interval, or if all of them say
-    the same, which does not show that others would.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    units: int
-
-    def as_dict(self) -> dict[str, float | int | None]:
-        return asdict(self)
-
+# Below so many units with another label than the most frequent one, alpha says little: of 10 among 1,000, with two
+# answers each, on half of which people agree, its interval is 0.36 to 0.87, half of what lies between chance and 1.
+LEAST_OTHERS = 10
 
 # Margins, shape (..., K) -> squared distances of each two labels, (..., K, K).
 Distance = Callable[[Floats], Floats]
@@ -71,22 +50,56 @@ def alpha(counts: Ints, distance: Distance = nominal, *, seed: int, replicates: 
     (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability; Content Analysis, chapter 11.) Not defined where
     all answers are the same: without variation nothing can be said of reliability.
     """
-    counts = _pairable(counts)
-    kinds, number = _kinds(counts)
-    size = counts.shape[1]
-    answers = kinds.sum(axis=1)
-    together = kinds[:, :, None] * kinds[:, None, :] - np.eye(size) * kinds[:, :, None]
-    each = (together / (answers - 1)[:, None, None]).reshape(len(kinds), size * size)
+    kinds, number = kinds_of(_pairable(counts))
+    return _alpha(kinds, number, distance, seed, replicates)
 
-    def value(times: Floats) -> Floats:
-        coincidences = (times @ each).reshape(-1, size, size)
-        margins = coincidences.sum(axis=2)
+
+def _alpha(kinds: Ints, number: Ints, distance: Distance, seed: int, replicates: int) -> Measure:
+    def value(tables: Floats) -> Floats:
+        margins = tables.sum(axis=2)
         apart = distance(margins)
-        observed = (coincidences * apart).sum(axis=(1, 2))
+        observed = (tables * apart).sum(axis=(1, 2))
         expected = np.einsum("bc,bck,bk->b", margins, apart, margins, optimize=True)
         return _one_less(observed * (margins.sum(axis=1) - 1), expected)
 
-    return _measure(value, number, seed, replicates)
+    return measure(value, _coincidences(kinds), number, seed=seed, replicates=replicates)
+
+
+@dataclass(frozen=True)
+class OfLabel:
+    """One label against all others taken together. label: its place; units: with this label among their answers, on
+    which the alpha of a rare label rests."""
+
+    label: int
+    units: int
+    alpha: Measure
+
+
+def by_label(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> list[OfLabel]:
+    """The nominal alpha of each label that was given on units of two answers or more, as if there were only this label
+    and another, in the order of the labels. It is not defined for a label that all answers have."""
+    kinds, number = kinds_of(counts[counts.sum(axis=1) > 1])
+    found = []
+    for label in np.flatnonzero(kinds.any(axis=0)):
+        own = kinds[:, label]
+        two, place = np.unique(np.stack([own, kinds.sum(axis=1) - own], axis=1), axis=0, return_inverse=True)
+        alike = np.bincount(place.ravel(), weights=number).astype(np.int64)
+        found.append(OfLabel(int(label), int(number[own > 0].sum()), _alpha(two, alike, nominal, seed, replicates)))
+    return found
+
+
+def few_others(counts: Ints) -> tuple[int, int] | None:
+    """The place of the most frequent label, and how many units have any other, if these are few: fewer than
+    LEAST_OTHERS, and fewer than half of the units of two answers or more. None if they are not.
+
+    Where nearly all answers are one label, alpha depends on those units alone, however many there are of the rest.
+    """
+    counts = counts[counts.sum(axis=1) > 1]
+    if not len(counts):
+        return None
+    frequent = int(counts.sum(axis=0).argmax())
+    others = int((counts.sum(axis=1) > counts[:, frequent]).sum())
+    return (frequent, others) if others < LEAST_OTHERS and 2 * others < len(counts) else None
 
 
 def observed_agreement(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
@@ -95,11 +108,36 @@ def observed_agreement(counts: Ints, *, seed: int, replicates: int = REPLICATES)
     A unit weighs as it has answers, as in alpha, which is this corrected for chance. Not corrected, it is high
     wherever one label is frequent.
     """
-    counts = _pairable(counts)
-    kinds, number = _kinds(counts)
-    answers = kinds.sum(axis=1)
-    each = np.stack([(kinds * (kinds - 1)).sum(axis=1) / (answers - 1), answers], axis=1)
-    return _measure(lambda times: _ratio(*(times @ each).T), number, seed, replicates)
+    kinds, number = kinds_of(_pairable(counts))
+    return measure(_same, _coincidences(kinds), number, seed=seed, replicates=replicates)
+
+
+def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
+    """Gwet's AC1: observed agreement corrected for chance, where chance is small if one label is frequent.
+
+    With the symbols of `alpha`, over the U units of two answers or more, each of which weighs the same:
+
+        p_a = sum of o_cc / m_u over units and labels / U                      agreement
+        x_c = sum of n_uc / m_u over units / U                                 how frequent a label is
+        p_e = sum over c of x_c (1 - x_c) / (K - 1)                            agreement by chance
+        AC1 = (p_a - p_e) / (1 - p_e)
+
+    (Gwet 2008, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal
+    of Mathematical and Statistical Psychology 61(1), section 6.) K is the number of labels that may be given, whether
+    or not they were. Labels are names here: of grades a near miss counts as a miss. Not defined for a single label.
+    """
+    size = counts.shape[1]
+    kinds, number = kinds_of(_pairable(counts))
+
+    def value(tables: Floats) -> Floats:
+        shares = tables.sum(axis=2) / tables.sum(axis=(1, 2))[:, None]
+        chance = (shares * (1 - shares)).sum(axis=1) / (size - 1)
+        return _one_less(1 - _same(tables), 1 - chance)
+
+    if size < 2:
+        return Measure(None, None, None, int(number.sum()))
+    each = _coincidences(kinds) / kinds.sum(axis=1)[:, None, None]
+    return measure(value, each, number, seed=seed, replicates=replicates)
 
 
 @dataclass(frozen=True)
@@ -152,68 +190,52 @@ def against_rest(
 
 def _one_against_rest(annotator: Hashable, both: Ints, apart: Floats, seed: int, replicates: int) -> AgainstRest:
     """both: own answers by label, then the others', for each unit: (units, 2K)."""
-    kinds, number = _kinds(both)
+    kinds, number = kinds_of(both)
     size = kinds.shape[1] // 2
-    own = kinds[:, :size] / kinds[:, :size].sum(axis=1, keepdims=True)
-    rest = kinds[:, size:] / kinds[:, size:].sum(axis=1, keepdims=True)
-    same = (own * rest).sum(axis=1)
-    off = np.einsum("uc,ck,uk->u", own, apart, rest, optimize=True)
+    used = _two_or_more(kinds[:, :size] + kinds[:, size:])
+    own, rest = kinds[:, :size][:, used], kinds[:, size:][:, used]
+    own, rest = own / own.sum(axis=1, keepdims=True), rest / rest.sum(axis=1, keepdims=True)
+    apart = apart[np.ix_(used, used)]
 
-    def kappa(times: Floats) -> Floats:
-        expected = np.einsum("bc,ck,bk->b", times @ own, apart, times @ rest, optimize=True)
-        return _one_less(times @ off * times.sum(axis=1), expected)
+    def kappa(tables: Floats) -> Floats:
+        off = (tables * apart).sum(axis=(1, 2))
+        expected = np.einsum("bc,ck,bk->b", tables.sum(axis=2), apart, tables.sum(axis=1), optimize=True)
+        return _one_less(off * tables.sum(axis=(1, 2)), expected)
 
-    return AgainstRest(
-        annotator,
-        int(number.sum()),
-        _measure(lambda times: _ratio(times @ same, times.sum(axis=1)), number, seed, replicates),
-        _measure(kappa, number, seed, replicates),
+    agreement, corrected = (
+        measure(value, own[:, :, None] * rest[:, None, :], number, seed=seed, replicates=replicates)
+        for value in (_same, kappa)
     )
+    return AgainstRest(annotator, int(number.sum()), agreement, corrected)
 
 
 def _pairable(counts: Ints) -> Ints:
     """Units of two answers or more, and labels that they have: no other adds anything to any coefficient."""
     counts = counts[counts.sum(axis=1) > 1]
-    used: Ints = counts[:, counts.any(axis=0)]
+    used: Ints = counts[:, _two_or_more(counts)]
     return used
 
 
-def _kinds(counts: Ints) -> tuple[Ints, Ints]:
-    """Units that are alike, once, and how many there are of each.
-
-    Drawing units anew is drawing how often each kind comes, which is multinomial: of 8,000 units with three answers
-    of two labels there are four kinds.
-    """
-    kinds, number = np.unique(counts, axis=0, return_counts=True)
-    return kinds, number.astype(np.int64)
+def _two_or_more(counts: Ints) -> Ints:
+    """The places of the labels that were given; and of another, if it is only one, as others may give it."""
+    given = np.asarray(counts.any(axis=0))
+    places: Ints = np.sort(np.argsort(~given, kind="stable")[: max(2, int(given.sum()))])
+    return places
 
 
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    """part / whole; NaN where the whole is nothing."""
-    ratios: Floats = np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
-    return ratios
+def _coincidences(kinds: Ints) -> Floats:
+    """o_ck of a unit of each kind: (kinds, K, K)."""
+    together = kinds[:, :, None] * kinds[:, None, :] - np.eye(kinds.shape[1]) * kinds[:, :, None]
+    each: Floats = together / (kinds.sum(axis=1) - 1)[:, None, None]
+    return each
+
+
+def _same(tables: Floats) -> Floats:
+    shares: Floats = np.trace(tables, axis1=1, axis2=2) / tables.sum(axis=(1, 2))
+    return shares
 
 
 def _one_less(observed: Floats, expected: Floats) -> Floats:
-    return 1 - _ratio(observed, expected)
-
-
-def _measure(value: Callable[[Floats], Floats], number: Ints, seed: int, replicates: int) -> Measure:
-    """value: from how often each kind of unit comes, (B, kinds), to B coefficients; number: how often each does come.
-
-    Replicates in which the coefficient is not defined are left out.
-    """
-    units = int(number.sum())
-    if not units:
-        return Measure(None, None, None, 0)
-    point = float(value(number[None, :].astype(np.float64))[0])
-    if np.isnan(point):
-        return Measure(None, None, None, units)
-    if units < LEAST_UNITS or len(number) < 2:
-        return Measure(point, None, None, units)
-    times = np.random.default_rng(seed).multinomial(units, number / units, size=replicates)
-    drawn = value(times.astype(np.float64))
-    drawn = drawn[~np.isnan(drawn)]
-    if not len(drawn) or drawn.min() == drawn.max():
-        return Measure(point, None, None, units)
-    return Measure(point, *percentiles(drawn), units)
+    """1 - observed/expected; NaN where nothing is expected."""
+    ratios: Floats = np.divide(observed, expected, out=np.full(expected.shape, np.nan), where=expected > 0)
+    return 1 - ratios

@@ -1,5 +1,4 @@
-"""Bootstrap intervals for figures without a formula: a coefficient of agreement, a mean over queries, or a score of a
-whole corpus.
+"""Bootstrap intervals for figures without a formula: a mean over queries, or a score of a whole corpus.
 
 Units are drawn again with replacement, and the interval is between the 2.5% and the 97.5% quantile of what comes out
 (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13).
@@ -17,9 +16,6 @@ from annotate.core.lottery import lot
 REPLICATES = 2000
 # Of fewer units no interval is given. Covered by nominal 95% the mean nDCG of 500 simulated sets of queries with five
 # pages each: of 5 queries 72%, of 10 and 20 86%, of 50 and 100 91%, the values being far from normal (mean 0.89).
-# And in 500 simulated tables of three answers each (two or five labels, accuracy 0.8 to 0.9) the coefficients of
-# agreement.py: of 5 units 49% to 94%, of 10 62% to 92%, of 20 91% to 95%, of 50 and more 93% to 97%; but alpha where
-# one label is the truth of a tenth only, of 20 units 81%, of 50 91%.
 LEAST_UNITS = 20
 
 

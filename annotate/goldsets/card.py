@@ -15,7 +15,7 @@ from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
 from annotate.reports import audits_and_decoys, checks, markdown
-from annotate.reports.agreement import agreement_table
+from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
 from annotate.reports.numbers import estimate
 from annotate.reports.tables import Table, beside
@@ -175,9 +175,16 @@ def _agreement(kind: Kind, manifest: dict) -> Context:
         "observed": "observed agreement",
         "nominal": "alpha",
         "ordinal": "alpha of the grades",
+        "ac1": "AC1",
     }
-    table = agreement_table(manifest["agreement"], headings)
-    return {"agreed": _table(table), "asked_first": _asked_first(manifest["task"])}
+    found = manifest["agreement"]
+    labels = label_table(found)
+    return {
+        "agreed": _table(agreement_table(found, headings)),
+        "agreed_by_label": _table(labels) if labels else None,
+        "agreement_doubts": doubts(found),
+        "asked_first": _asked_first(manifest["task"]),
+    }
 
 
 def _asked_first(task: dict) -> int | None:

@@ -15,7 +15,18 @@ from annotate.quality import agreement, audits, checks, decoys, honeypots
 from annotate.quality.qualification import qualified
 
 # What is published of the report of quality/agreement.py: nothing about single people.
-AGREEMENT = ("units", "units_of_two", "annotators", "judgments", "observed", "nominal", "ordinal")
+AGREEMENT = (
+    "units",
+    "units_of_two",
+    "annotators",
+    "judgments",
+    "observed",
+    "nominal",
+    "ordinal",
+    "ac1",
+    "few_others",
+    "by_label",
+)
 # Format -> what its module returned of its files.
 Published = Mapping[str, Any]
 

@@ -179,6 +179,8 @@ def agreement(request, _, task):
         report=report,
         replicates=REPLICATES,
         table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, asked=sort),
+        doubts=agreement_report.doubts(report),
+        label_table=agreement_report.label_table(report, digits=2, asked=sort),
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
         differs_table=agreement_report.difference_table(differs[:MOST], address=_unit_page, asked=sort),

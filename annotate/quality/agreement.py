@@ -15,7 +15,7 @@ import numpy as np
 
 from annotate.core import agreement, dawid_skene
 from annotate.core.aggregation import at_first
-from annotate.core.answers import Answers, Floats, credit, tabulate, winners
+from annotate.core.answers import Answers, Floats, Ints, credit, tabulate, winners
 from annotate.core.estimation import proportion
 from annotate.core.lottery import lot
 from annotate.models import Annotator, Judgment, Task
@@ -92,6 +92,9 @@ def report(
 
         {"units", "units_of_two": those with two answers or more, "annotators", "judgments": counts,
          "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE or None if the labels are no grades,
+         "ac1": MEASURE, "few_others": None, or {"label": the most frequent one, "others": units with any other}, if
+                                                               these are so few that alpha says little,
+         "by_label": [{"label", "units": with it, "alpha": MEASURE}, ...],      the label with least agreement first
          "against_rest": [{"annotator": pk, "pseudonym", "units": shared with others, "agreement": MEASURE,
                            "kappa": MEASURE}, ...],            the one who agrees least first
          "dawid_skene": {"rounds", "converged", "tied": units whose votes tie,
@@ -254,6 +257,9 @@ def _section(said: list[Said], model: _Model, truth: Mapping[int, int] | None, o
         "ordinal": agreement.alpha(counts, options.distances["ordinal"], **drawn).as_dict()
         if "ordinal" in options.distances
         else None,
+        "ac1": agreement.ac1(counts, **drawn).as_dict(),
+        "few_others": _few_others(counts, options.labels),
+        "by_label": _by_label(counts, options),
         "against_rest": _against_rest(first, options),
         "dawid_skene": {
             "rounds": max((rounds for rounds, _ in ends), default=0),
@@ -268,6 +274,17 @@ def _first(said: list[Said], number: int | None) -> Iterable[Said]:
     """Each unit's first answers, at most that many."""
     for _, group in groupby(said, attrgetter("unit")):
         yield from islice(group, number)
+
+
+def _few_others(counts: Ints, labels: list[str]) -> dict[str, Any] | None:
+    found = agreement.few_others(counts)
+    return {"label": labels[found[0]], "others": found[1]} if found else None
+
+
+def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
+    each = agreement.by_label(counts, seed=options.seed, replicates=options.replicates)
+    rows = [{"label": options.labels[one.label], "units": one.units, "alpha": one.alpha.as_dict()} for one in each]
+    return sorted(rows, key=lambda row: np.inf if row["alpha"]["value"] is None else row["alpha"]["value"])
 
 
 def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
+from annotate.core.agreement import LEAST_OTHERS
 from annotate.kinds.labels import label_name
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, percent, span
 from annotate.reports.plots import Mark, Row, forest
@@ -35,6 +36,7 @@ COMMAND = {
     **{key: key for key in ("units", "annotators", "judgments", "observed")},
     "nominal": "alpha",
     "ordinal": "ordinal alpha",
+    "ac1": "AC1",
 }
 PAGE = {
     "units_of_two": "units of two answers or more",
@@ -42,8 +44,9 @@ PAGE = {
     "observed": "observed agreement, 95% interval",
     "nominal": "alpha, nominal",
     "ordinal": "alpha, ordinal",
+    "ac1": "AC1",
 }
-MEASURES = ("observed", "nominal", "ordinal")
+MEASURES = ("observed", "nominal", "ordinal", "ac1")
 
 
 def nowhere(key: int) -> str:
@@ -86,6 +89,20 @@ def _parts(report: Section) -> tuple[list[dict], list[dict]]:
     """The section of each language, and of all if there are several or none is known."""
     languages = [{**part, "language": code} for code, part in report["languages"].items()]
     return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]
+
+
+def label_table(report: Section, *, digits: int = 3, shown: int | None = None, asked: str = "") -> Table | None:
+    """Each label against all others, the one with least agreement first. None for two labels, both of which have the
+    alpha of all. shown: how many, all if it is not said."""
+    rows = report[ALL]["by_label"]
+    if len(rows) < 3:
+        return None
+    columns = (
+        Column("label", "label"),
+        numbered("units", "units with it"),
+        measured("alpha", "alpha against all other labels", digits),
+    )
+    return table("Agreement by label", columns, rows[:shown], slug="labels", asked=asked)
 
 
 def accuracy_table(report: Section) -> Table:
@@ -171,6 +188,27 @@ def words(report: Section) -> list[str]:
         told.append(
             f"Of {count(gold['units'])} units with a true label the majority, ties counted by their shares, has "
             f"{accuracy(gold['majority'])} right, and Dawid-Skene {accuracy(gold['dawid_skene'])}.{unknown}"
+        )
+    return told
+
+
+def doubts(report: Section) -> list[str]:
+    """Where nearly all answers are one label: why alpha says little of how reliable the labels are."""
+    told, part = [], report[ALL]
+    if few := part["few_others"]:
+        others = few["others"]
+        alpha = f"alpha, which is {coefficient(part['nominal'])}, rests on these few" if others else "there is no alpha"
+        told.append(
+            f"Of {count(part['units_of_two'])} units of two answers or more, {count(others) if others else 'none'} "
+            f"{'has' if others == 1 else 'have'} any other label than {few['label']}, so {alpha}, and it says little "
+            f"of how reliable the labels are. AC1 is {coefficient(part['ac1'], 4)}, and observed agreement "
+            f"{coefficient(part['observed'], 4)}."
+        )
+    languages = [code for code, own in report["languages"].items() if own["few_others"]]
+    if languages and len(report["languages"]) > 1:
+        told.append(
+            f"Fewer than {LEAST_OTHERS} units have any other label than the most frequent one in "
+            f"{', '.join(languages)}: alpha says little there, look at AC1 and observed agreement."
         )
     return told
 

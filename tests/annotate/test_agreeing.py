@@ -202,6 +202,63 @@ def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_recor
         call_command("agreement", "else")
 
 
+def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(make_records_task, people, judged):
+    task = make_records_task("qa_match", 40)
+    readers = people(2)
+    for unit in task.units.all():
+        answer(judged, unit, readers, "0 1" if unit.position == 3 else "0 0")
+    whole = report(task)["all"]
+    assert whole["few_others"] == {"label": "0", "others": 1}
+    assert whole["nominal"]["value"] == pytest.approx(0)
+    assert whole["ac1"]["value"] == pytest.approx(0.9744, abs=1e-4)
+    lines = told("agreement", task.name)
+    assert "Of 40 units of two answers or more, 1 has any other label than 0, so alpha" in lines
+    assert "AC1 is 0.9744 [" in lines
+    Judgment.objects.filter(label="1").update(label="0")
+    whole = report(task)["all"]
+    assert (whole["few_others"], whole["nominal"]["value"]) == ({"label": "0", "others": 0}, None)
+    assert "none have any other label than 0, so there is no alpha" in told("agreement", task.name)
+
+
+def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task, people, judged):
+    task = make_records_task("qa_match", 30, languages=("en", "fr"))
+    readers = people(2)
+    for unit in task.units.all():
+        same_for_all = unit.item.language == "fr" or unit.position % 2
+        answer(judged, unit, readers, "0 0" if same_for_all else "1 1")
+    found = report(task)
+    assert found["languages"]["fr"]["few_others"] == {"label": "0", "others": 0}
+    assert found["all"]["few_others"] is found["languages"]["en"]["few_others"] is None
+    assert "than the most frequent one in fr: alpha says little there" in told("agreement", task.name)
+
+
+def test_each_label_is_told_against_all_others_the_one_with_least_agreement_first(make_records_task, people, judged):
+    task = make_records_task("web_ranking", 30)
+    readers = people(2)
+    said = ("4 4", "3 2", "0 0")
+    for unit in task.units.all():
+        answer(judged, unit, readers, said[unit.position % 3])
+    found = report(task)["all"]["by_label"]
+    assert [row["label"] for row in found][2:] in (["0", "4"], ["4", "0"])
+    assert {row["label"]: row["units"] for row in found} == dict.fromkeys("0234", 10)
+    values = [row["alpha"]["value"] for row in found]
+    assert values == sorted(values)
+    assert values[0] < 0 < values[-1] == 1.0
+    lines = told("agreement", task.name).splitlines()
+    place = next(number for number, line in enumerate(lines) if "alpha against all other labels" in line)
+    assert lines[place + 1].split()[0] == found[0]["label"]
+
+
+def test_of_two_labels_no_table_by_label_is_told_as_both_have_the_alpha_of_all(make_records_task, people, judged):
+    task = make_records_task("qa_match", 4)
+    readers = people(2)
+    for unit, labels in zip(task.units.all(), ("1 1", "0 0", "1 0", "0 0"), strict=True):
+        answer(judged, unit, readers, labels)
+    whole = report(task)["all"]
+    assert [row["alpha"]["value"] for row in whole["by_label"]] == [whole["nominal"]["value"]] * 2
+    assert "all other labels" not in told("agreement", task.name)
+
+
 def test_files_of_true_labels_that_cannot_be_used_are_refused_with_their_line(tmp_path):
     file = tmp_path / "gold.tsv"
     for text, sentence in [

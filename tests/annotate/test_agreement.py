@@ -1,4 +1,4 @@
-"""Krippendorff's alpha, observed agreement, each annotator against the rest."""
+"""Krippendorff's alpha, Gwet's AC1, observed agreement, each annotator against the rest."""
 
 from collections import Counter
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 
-from annotate.core.agreement import against_rest, alpha, nominal, observed_agreement, ordinal
+from annotate.core.agreement import ac1, against_rest, alpha, by_label, few_others, nominal, observed_agreement, ordinal
 from annotate.core.answers import credit, tabulate, winners
 from tests.annotate import crowd
 
@@ -72,9 +73,8 @@ def test_nominal_alpha_is_its_definition_pair_by_pair(rows):
 def test_the_names_of_labels_change_nothing(rows):
     renamed = [(unit, who, LABELS[::-1][LABELS.index(label)]) for unit, who, label in rows]
     assert same(value(renamed), value(rows))
-    # Only the sums are made in another order.
-    measures = [observed_agreement(counts_of(each), seed=1).as_dict() for each in (renamed, rows)]
-    assert measures[0] == pytest.approx(measures[1])
+    for coefficient in (observed_agreement, ac1):
+        assert same(*(coefficient(counts_of(each), seed=1).value for each in (renamed, rows)))
 
 
 @given(answers())
@@ -90,8 +90,10 @@ def test_alpha_of_perfect_agreement_is_1_and_of_a_single_label_unknown(truth, pe
     rows = [(unit, who, label) for unit, label in enumerate(truth) for who in range(people)]
     for distance in (nominal, ordinal):
         assert same(value(rows, distance), 1.0 if len(set(truth)) > 1 else None)
-    agreed = observed_agreement(counts_of(rows), seed=1)
-    assert (agreed.value, agreed.low, agreed.high) == (1.0, None, None)
+    for coefficient in (observed_agreement, ac1):
+        agreed = coefficient(counts_of(rows), seed=1)
+        assert (agreed.value, agreed.high) == (1.0, 1.0)
+        assert agreed.low < 1
 
 
 def test_alpha_of_answers_by_chance_is_about_0_whatever_the_labels_shares():
@@ -164,7 +166,7 @@ def test_intervals_come_again_from_the_seed_and_hold_the_value():
     assert first.units == 300
 
 
-def test_the_interval_is_that_of_units_drawn_anew_one_by_one():
+def test_the_interval_of_many_units_is_that_of_units_drawn_anew_one_by_one():
     counts = counts_of(crowd.rows("zencrowd_in"), "01")
     rng = np.random.default_rng(11)
     drawn = [alpha(counts[rng.integers(0, len(counts), len(counts))], seed=1, replicates=2).value for _ in range(400)]
@@ -172,12 +174,112 @@ def test_the_interval_is_that_of_units_drawn_anew_one_by_one():
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=0.005)
 
 
-def test_no_interval_is_told_of_a_few_units_or_of_units_that_are_all_alike():
-    few = alpha(counts_of([(unit, who, "ab"[unit % 2 * who]) for unit in range(19) for who in (0, 1)]), seed=1)
-    assert (few.value is None, few.low, few.high, few.units) == (False, None, None, 19)
-    alike = observed_agreement(counts_of([(unit, who, "ab"[who]) for unit in range(50) for who in (0, 1)]), seed=1)
-    assert (alike.value, alike.low, alike.high) == (0.0, None, None)
-    assert alpha(counts_of([]), seed=1).as_dict() == {"value": None, "low": None, "high": None, "units": 0}
+def of_two(agreed, apart, rare):
+    """Units of two answers: both a, one of each, both b."""
+    return np.array([[2, 0]] * agreed + [[1, 1]] * apart + [[0, 2]] * rare)
+
+
+def test_of_two_labels_and_two_answers_the_interval_is_that_of_jeffreys_prior():
+    # Where b is rare, alpha is 2q / (1 + q), q being the share of both b among all units with b.
+    found = alpha(of_two(100_000, 4, 6), seed=1, replicates=20_000)
+    low, high = beta(6.5, 4.5).ppf((0.025, 0.975))
+    assert (found.low, found.high) == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)), abs=0.01)
+
+
+@pytest.mark.parametrize(("apart", "rare"), [(1, 0), (0, 1), (2, 1)])
+def test_where_few_units_have_the_rare_label_the_interval_of_alpha_is_wide(apart, rare):
+    wide, narrow = (alpha(of_two(2000, times * apart, times * rare), seed=1) for times in (1, 100))
+    assert wide.high - wide.low > 0.6
+    assert narrow.high - narrow.low < 0.2
+
+
+@given(answers(least=2))
+def test_an_interval_holds_its_value_and_stays_where_the_coefficient_can_be(rows):
+    counts = counts_of(rows)
+    for found in (alpha(counts, seed=1), alpha(counts, ordinal, seed=1), ac1(counts, seed=1)):
+        assert found.value is found.low is found.high is None or found.low <= found.value <= found.high <= 1 + 1e-9
+    observed = observed_agreement(counts, seed=1)
+    assert observed.value is None or 0 <= observed.low <= observed.value <= observed.high <= 1 + 1e-9
+
+
+def test_there_is_no_interval_without_a_value_or_where_only_one_label_may_be_given():
+    nothing = {"value": None, "low": None, "high": None, "units": 0}
+    for coefficient in (alpha, ac1, observed_agreement):
+        assert coefficient(counts_of([]), seed=1).as_dict() == nothing
+    single = [[3], [2]]
+    assert alpha(np.array(single), seed=1).as_dict() == nothing | {"units": 2}
+    assert ac1(np.array(single), seed=1).as_dict() == nothing | {"units": 2}
+    assert observed_agreement(np.array(single), seed=1).as_dict() == nothing | {"value": 1.0, "units": 2}
+
+
+@pytest.mark.parametrize(
+    ("counts", "published"),
+    [
+        (counts_of(rows_of(KRIPPENDORFF), "12345"), 0.77515),
+        (of_two(118, 7, 0), 0.94078),
+        (of_two(40, 15, 45), 0.70075),
+        (of_two(2999, 1, 0), 0.99967),
+    ],
+)
+def test_ac1_is_what_a_published_implementation_makes_of_the_same_answers(counts, published):
+    # The package irrCAC 0.4.4 for Python, CAC(...).gwet(), categories as given here;
+    # of Krippendorff's example the units of two answers or more.
+    assert round(ac1(counts, seed=1).value, 5) == published
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "published"), [("cf_amt", "01234", 0.54616), ("zencrowd_in", "01", 0.31623)]
+)
+def test_ac1_of_the_crowd_sets_is_that_of_the_same_implementation(name, labels, published):
+    counts = counts_of(crowd.first_kept(crowd.rows(name)), labels)
+    assert round(ac1(counts, seed=1).value, 5) == published
+
+
+def test_labels_that_may_be_given_count_for_ac1_although_nobody_has_given_them():
+    counts = of_two(40, 15, 45)
+    more = np.pad(counts, ((0, 0), (0, 3)))
+    assert ac1(more, seed=1).value > ac1(counts, seed=1).value
+    assert alpha(more, seed=1) == alpha(counts, seed=1)
+
+
+def test_one_dissent_among_3000_units_leaves_alpha_at_0_and_ac1_near_1():
+    counts = of_two(2999, 1, 0)
+    found, robust = alpha(counts, seed=1), ac1(counts, seed=1)
+    assert found.value == pytest.approx(0, abs=1e-9)
+    assert found.high > 0.6
+    assert 0.998 < robust.low < robust.value < 1
+    assert few_others(counts) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        (of_two(3000, 0, 0), (0, 0)),
+        (of_two(0, 5, 3000), (1, 5)),
+        (of_two(3000, 5, 4), (0, 9)),
+        (of_two(3000, 5, 5), None),
+        (of_two(3, 1, 3), None),
+        (of_two(0, 0, 0).reshape(0, 2), None),
+    ],
+)
+def test_few_units_have_another_label_where_nearly_all_answers_are_one(counts, found):
+    assert few_others(counts) == found
+
+
+@given(answers(least=2))
+def test_the_alpha_of_a_label_is_that_of_it_against_all_others(rows):
+    found = {LABELS[one.label]: one for one in by_label(counts_of(rows), seed=1, replicates=10)}
+    units = Counter(unit for unit, _, _ in rows)
+    paired = [row for row in rows if units[row[0]] > 1]
+    assert found.keys() == {label for _, _, label in paired}
+    for label, one in found.items():
+        assert same(one.alpha.value, value([(u, who, "ab"[said == label]) for u, who, said in rows]))
+        assert one.units == len({unit for unit, _, said in paired if said == label})
+
+
+def test_of_two_labels_each_has_the_alpha_of_both():
+    counts = of_two(40, 15, 45)
+    assert [one.alpha.value for one in by_label(counts, seed=1)] == [alpha(counts, seed=1).value] * 2
 
 
 @pytest.mark.parametrize(

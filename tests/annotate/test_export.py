@@ -486,4 +486,22 @@ def test_where_two_people_read_posts_manifest_and_card_say_how_far_they_agree(ma
     manifest = export(task, out)
     observed = manifest["agreement"]["all"]["observed"]
     assert (observed["value"], observed["units"]) == (pytest.approx(2 / 3), 30)
-    assert f"| de | German | 30 | 0.667 [{observed['low']:.3f}, {observed['high']:.3f}]" in card_of(out)[1]
+    text = card_of(out)[1]
+    assert f"| de | German | 30 | 0.667 [{observed['low']:.3f}, {observed['high']:.3f}]" in text
+    assert f"| {manifest['agreement']['all']['ac1']['value']:.3f} [" in text
+    assert "Alpha of each label" not in text
+
+
+def test_the_card_says_which_labels_people_agree_on_least_and_where_alpha_says_little(make_task, person, judged, out):
+    task = make_task([DISPUTED] * 30, redundancy=3)
+    with_manifest()
+    people = [person(name, "de") for name in ("ann", "bob")]
+    for number, unit in enumerate(task.units.all()):
+        for annotator, label in zip(people, {3: ("en", "fr"), 4: ("en", "en")}.get(number, ("de", "de")), strict=True):
+            judged(annotator, unit, label)
+    manifest = export(task, out)
+    text = card_of(out)[1]
+    assert manifest["agreement"]["all"]["few_others"] == {"label": "de", "others": 2}
+    assert "2 have any other label than de, so alpha" in text
+    by_label = text[text.index("Alpha of each label against all others:") :].splitlines()
+    assert [line.split("|")[1].strip() for line in by_label[4:7]] == ["fr", "en", "de"]

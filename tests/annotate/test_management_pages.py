@@ -189,6 +189,19 @@ def test_where_each_post_is_read_by_one_person_the_page_says_how_to_measure_agre
     assert "--overlap-share" in desk.get(address(task, "agreement/?show=1")).text
 
 
+def test_the_page_tells_agreement_by_label_and_why_alpha_may_say_little(make_records_task, person, judged, desk):
+    task = make_records_task("web_ranking", 30)
+    readers = [person(name, "en") for name in ("ann", "bea")]
+    for unit in task.units.all():
+        for annotator, label in zip(readers, {3: "12", 4: "11"}.get(unit.position, "00"), strict=True):
+            judged(annotator, unit, label)
+    shown = words(desk.get(address(task, "agreement/?show=1")))
+    assert "Agreement by label" in shown
+    assert "2 have any other label than 0, so alpha, which is" in shown
+    assert "AC1" in shown
+    assert desk.get(address(task, "agreement/?show=1&sort=labels.-units")).status_code == 200
+
+
 def test_agreement_is_computed_when_it_is_asked_for(crowd, desk, monkeypatch):
     from annotate.quality import agreement
 

@@ -6,7 +6,17 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks import audits, comparing, crowd, database, measuring, population, prelabel_speed, whole_run
+from tests.benchmarks import (
+    agreeing,
+    audits,
+    comparing,
+    crowd,
+    database,
+    measuring,
+    population,
+    prelabel_speed,
+    whole_run,
+)
 from tests.benchmarks.material import MissingData
 from tests.benchmarks.place import BenchmarkFailed
 
@@ -17,6 +27,7 @@ BENCHMARKS = {
     "audits": audits,
     "comparing": comparing,
     "measuring": measuring,
+    "agreeing": agreeing,
     "population": population,
     "crowd": crowd,
     "prelabel_speed": prelabel_speed,
