@@ -59,8 +59,7 @@ def _alpha(kinds: Ints, number: Ints, distance: Distance, seed: int, replicates:
         margins = tables.sum(axis=2)
         apart = distance(margins)
         observed = (tables * apart).sum(axis=(1, 2))
-        expected = np.einsum("bc,bck,bk->b", margins, apart, margins, optimize=True)
-        return _one_less(observed * (margins.sum(axis=1) - 1), expected)
+        return _one_less(observed * (margins.sum(axis=1) - 1), _crossed(margins, apart, margins))
 
     return measure(value, _coincidences(kinds), number, seed=seed, replicates=replicates)
 
@@ -199,8 +198,7 @@ def _one_against_rest(annotator: Hashable, both: Ints, apart: Floats, seed: int,
 
     def kappa(tables: Floats) -> Floats:
         off = (tables * apart).sum(axis=(1, 2))
-        expected = np.einsum("bc,ck,bk->b", tables.sum(axis=2), apart, tables.sum(axis=1), optimize=True)
-        return _one_less(off * tables.sum(axis=(1, 2)), expected)
+        return _one_less(off * tables.sum(axis=(1, 2)), _crossed(tables.sum(axis=2), apart, tables.sum(axis=1)))
 
     agreement, corrected = (
         measure(value, own[:, :, None] * rest[:, None, :], number, seed=seed, replicates=replicates)
@@ -233,6 +231,12 @@ def _coincidences(kinds: Ints) -> Floats:
 def _same(tables: Floats) -> Floats:
     shares: Floats = np.trace(tables, axis1=1, axis2=2) / tables.sum(axis=(1, 2))
     return shares
+
+
+def _crossed(own: Floats, apart: Floats, rest: Floats) -> Floats:
+    """The sum over c, k of own_c d_ck rest_k, for each row of own and rest."""
+    sums: Floats = ((own[:, None, :] @ apart)[:, 0, :] * rest).sum(axis=1)
+    return sums
 
 
 def _one_less(observed: Floats, expected: Floats) -> Floats:

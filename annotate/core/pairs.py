@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import scipy  # which loads its part `sparse` when it is first used
 
 from annotate.core.answers import Floats, Ints
 from annotate.core.resampling import percentiles
@@ -78,8 +79,9 @@ def measure(value: Coefficient, tables: Floats, number: Ints, *, seed: int, repl
         np.concatenate([number, weights]), size=(replicates, len(number) + len(weights))
     )
     times *= units / times.sum(axis=1, keepdims=True)
-    each = np.concatenate([tables, imagined]).reshape(times.shape[1], -1)
-    low, high = percentiles(value((times @ each).reshape(-1, *total.shape)))
+    # Of many labels a unit has few: nearly all of its table is empty.
+    each = scipy.sparse.csr_array(np.concatenate([tables, imagined]).reshape(times.shape[1], -1))
+    low, high = percentiles(value((each.T @ times.T).T.reshape(-1, *total.shape)))
     return Measure(point, min(low, point), max(high, point), units)
 
 

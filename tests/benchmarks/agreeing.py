@@ -34,7 +34,7 @@ ERRORS = {
     "20% either way": (0.2, 0.2),
     "by chance": None,
 }
-UNITS = (10, 20, 50, 100, 200, 1000)
+UNITS = (20, 50, 100, 200, 1000)
 RARE = (0.005, 0.01, 0.05, 0.1, 0.3, 0.5)
 WORLDS = [World(*each) for each in product((2, 3, 5), RARE, ANSWERS, ERRORS)]
 LEAST_DRAWS = 100  # with an interval, of a world that is to count for the lowest coverage
