@@ -197,18 +197,18 @@ def doubts(report: Section) -> list[str]:
     told, part = [], report[ALL]
     if few := part["few_others"]:
         others = few["others"]
-        alpha = f"alpha, which is {coefficient(part['nominal'])}, rests on these few" if others else "there is no alpha"
-        told.append(
+        rests = f"alpha, which is {coefficient(part['nominal'])}, rests on these few"
+        told += [
             f"Of {count(part['units_of_two'])} units of two answers or more, {count(others) if others else 'none'} "
-            f"{'has' if others == 1 else 'have'} any other label than {few['label']}, so {alpha}, and it says little "
-            f"of how reliable the labels are. AC1 is {coefficient(part['ac1'], 4)}, and observed agreement "
-            f"{coefficient(part['observed'], 4)}."
-        )
+            f"{'has' if others == 1 else 'have'} any other label than {few['label']}, so "
+            f"{f'{rests}, and says little of how reliable the labels are' if others else 'there is no alpha'}.",
+            f"AC1 is {coefficient(part['ac1'], 4)}, and observed agreement {coefficient(part['observed'], 4)}.",
+        ]
     languages = [code for code, own in report["languages"].items() if own["few_others"]]
     if languages and len(report["languages"]) > 1:
         told.append(
             f"Fewer than {LEAST_OTHERS} units have any other label than the most frequent one in "
-            f"{', '.join(languages)}: alpha says little there, look at AC1 and observed agreement."
+            f"{', '.join(languages)}. Alpha says little there; look at AC1 and observed agreement."
         )
     return told
 

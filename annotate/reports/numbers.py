@@ -34,11 +34,12 @@ def with_interval(value: float | None, low: float | None, high: float | None) ->
 
 
 def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
-    """0.158 [0.140, 0.173], of a measure as core/agreement.py makes it; there may be no interval, or no value."""
+    """0.158 [0.140, 0.173], and never -0.000, of a measure as core/agreement.py makes it; there may be no interval, or
+    no value."""
     if made is None or made["value"] is None:
         return NOT_MEASURED
-    interval = "" if made["low"] is None else f" [{made['low']:.{digits}f}, {made['high']:.{digits}f}]"
-    return f"{made['value']:.{digits}f}{interval}"
+    interval = "" if made["low"] is None else f" [{made['low']:z.{digits}f}, {made['high']:z.{digits}f}]"
+    return f"{made['value']:z.{digits}f}{interval}"
 
 
 def estimate(made: Mapping[str, Any] | None) -> str:

@@ -214,6 +214,7 @@ def test_where_nearly_all_say_the_same_the_command_says_why_alpha_says_little(ma
     lines = told("agreement", task.name)
     assert "Of 40 units of two answers or more, 1 has any other label than 0, so alpha" in lines
     assert "AC1 is 0.9744 [" in lines
+    assert "-0.000" not in lines
     Judgment.objects.filter(label="1").update(label="0")
     whole = report(task)["all"]
     assert (whole["few_others"], whole["nominal"]["value"]) == ({"label": "0", "others": 0}, None)
@@ -229,7 +230,7 @@ def test_languages_in_which_nearly_all_say_the_same_are_named(make_records_task,
     found = report(task)
     assert found["languages"]["fr"]["few_others"] == {"label": "0", "others": 0}
     assert found["all"]["few_others"] is found["languages"]["en"]["few_others"] is None
-    assert "than the most frequent one in fr: alpha says little there" in told("agreement", task.name)
+    assert "than the most frequent one in fr. Alpha says little there" in told("agreement", task.name)
 
 
 def test_each_label_is_told_against_all_others_the_one_with_least_agreement_first(make_records_task, people, judged):

@@ -1,0 +1,32 @@
+"""The benchmark of the intervals of agreement: the truth it holds them against, and what it finds in a small run."""
+
+import numpy as np
+import pytest
+
+from tests.benchmarks.agreeing import WORLDS, World
+from tests.benchmarks.agreeing_work import OTHERS, measures, populate, rows, truths
+
+
+@pytest.mark.parametrize("world", OTHERS[2:6])
+def test_of_very_many_units_every_interval_is_short_and_near_the_truth(world):
+    kinds, shares = populate(world)
+    chance = np.random.default_rng(5)
+    found = measures(kinds, chance.multinomial(300_000, shares), chance)
+    true = truths(kinds, shares)
+    assert found.keys() == true.keys()
+    for measure, (low, high) in found.items():
+        assert high - low < 0.05
+        assert low - 0.01 < true[measure] < high + 0.01, measure
+
+
+def test_answers_by_chance_have_an_alpha_of_0_in_every_population():
+    worlds = [world for world in WORLDS if world.errors == "by chance"]
+    assert len(worlds) == 54
+    assert [truths(*populate(world))["alpha"] for world in worlds] == pytest.approx([0.0] * len(worlds), abs=1e-9)
+
+
+def test_with_a_rare_label_the_interval_of_alpha_covers_and_the_bootstrap_it_had_does_not():
+    found = {row.measure: row for row in rows(World(2, 0.01, "3", "miss 20%, by mistake 1%"), (50,), 100, "1")}
+    alpha, bootstrap = found["alpha"], found["alpha, percentile bootstrap"]
+    assert alpha.covers > 0.9 * alpha.given
+    assert bootstrap.covers < 0.6 * bootstrap.given
