@@ -209,7 +209,8 @@ def dossier(request, annotator, task, unit):
     request=SettleSerializer,
     responses={200: JudgmentSerializer, **REFUSED},
     summary="Give a unit its label",
-    description="The same decision again returns the first; another one is refused until you have taken that back.",
+    description="By lot another adjudicator decides it too before it has one. The same decision again returns the "
+    "first; another one is refused until you have taken that back.",
 )
 @api_view(["POST"])
 @with_task("adjudicate")

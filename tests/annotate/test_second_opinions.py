@@ -1,11 +1,15 @@
 """Second opinions on adjudicators: whom a decision waits for, what comes of it, and how it is taken back."""
 
 import itertools
+from contextlib import suppress
 
 import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from annotate.core import lottery, stages
-from annotate.core.refusals import NotAllowed, NothingToUndo, WrongStage
+from annotate.core.refusals import NotAllowed, NothingToUndo, Refusal, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Pause
 from annotate.quality import checks
@@ -72,6 +76,7 @@ def skipped(make_task, person):
     return make
 
 
+NUMBERS = itertools.count()
 WAITS = (stages.ADJUDICATION, "")
 
 
@@ -240,3 +245,37 @@ def test_a_unit_whose_other_adjudicators_have_left_is_told_and_the_first_can_sti
     assert undecidable(task) == 1
     unsettle(ada, unit.pk)
     assert say(ada, unit, "de") == (stages.LABELLED, "de")
+
+
+ACTS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["de", "fr", "", "take back"])), max_size=12)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ACTS)
+def test_whatever_three_decide_and_take_back_nothing_is_lost_or_counted_twice(skipped, ada, eve, kim, acts):
+    """Each stands by what they said last; the unit has its label, or somebody may decide it."""
+    three = [ada, eve, kim]
+    with transaction.atomic():
+        task, (unit,) = skipped(name=f"task-{next(NUMBERS)}")
+        stands = {}
+        for who, label in acts:
+            with suppress(Refusal):
+                if label == "take back":
+                    unsettle(three[who], unit.pk)
+                    stands.pop(who)
+                else:
+                    say(three[who], unit, label)
+                    stands[who] = label
+        stage, label = where(unit)
+        live = unit.judgments.live().decisions()
+        assert {three.index(each.annotator): each.label for each in live} == stands
+        decided, seconded, _, waits = counted(task)
+        assert (decided, seconded) == (bool(stands), len(stands) > 1)
+        assert waits == (stage == stages.ADJUDICATION and bool(stands))
+        said = list(stands.values())
+        if stage in stages.FINISHED:
+            assert label in said
+            assert said.count(label) == max(map(said.count, said))
+        else:
+            assert [to_adjudicate(task, each).exists() for each in three] == [n not in stands for n in range(3)]
+            assert len(stands) < 3
