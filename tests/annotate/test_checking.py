@@ -97,6 +97,7 @@ def test_what_several_people_read_is_not_checked(make_task):
     overlap = make_task([DISPUTED] * 40, name="overlap", overlap_share=0.5, **ALL)
     asked = Counter(overlap.units.values_list("redundancy", "recheck"))
     assert set(asked) == {(1, True), (2, False)}
+    assert checks.check_counts(overlap) == {"de": (asked[1, True], asked[1, True])}
 
 
 def test_hidden_posts_copies_and_the_audits_own_are_not_checked(make_task):
@@ -110,7 +111,7 @@ def test_hidden_posts_copies_and_the_audits_own_are_not_checked(make_task):
 
 
 def test_a_task_that_is_extended_keeps_its_checks_and_chooses_among_what_is_added(make_task):
-    task = make_task([DISPUTED] * 20, check_share=0.2, check_least=0)
+    task = make_task([DISPUTED] * 20, check_share=0.2, check_least=8)
     before = set(task.units.filter(recheck=True).values_list("pk", flat=True))
     items = Item.objects.bulk_create(
         Item(corpus=task.draw.corpus, key=f"new {n}", text=LONG.format(f"new {n}"), letters=40, votes=votes(*DISPUTED))
@@ -118,16 +119,16 @@ def test_a_task_that_is_extended_keeps_its_checks_and_chooses_among_what_is_adde
     )
     add_units(task, items)
     after = set(task.units.filter(recheck=True).values_list("pk", flat=True))
-    assert (len(before), len(after)) == (4, 10)
+    assert (len(before), len(after)) == (8, 10)
     assert before < after
 
 
 def test_of_a_language_that_is_contested_a_share_is_checked_with_what_was_disputed_before(make_task):
-    task = make_task([DISPUTED] * 10 + [AGREED] * 30, check_share=0.1, check_least=0)
-    assert task.units.filter(recheck=True).count() == 1
+    task = make_task([DISPUTED] * 10 + [AGREED] * 30, check_share=0.1, check_least=2)
+    assert task.units.filter(recheck=True).count() == 2
     contest(task, "de")
-    assert task.units.filter(recheck=True, agreed_label="").count() == 1
-    assert task.units.filter(recheck=True, agreed_label="de").count() == 3
+    assert task.units.filter(recheck=True, agreed_label="").count() == 2
+    assert task.units.filter(recheck=True, agreed_label="de").count() == 2
 
 
 def test_opening_asks_the_database_no_more_often_for_more_checks(make_task, django_assert_max_num_queries):
