@@ -26,10 +26,11 @@ def reader_words(checks: dict[str, Any]) -> Iterator[str]:
     if not chosen:
         yield "None was checked, so it is not known how often a reader alone is wrong."
         return
+    otherwise = f"{count(found['otherwise'])} of these otherwise than the reader ({estimate(found['error'])})"
+    done = f"{count(found['checked'])} so far, {otherwise}" if found["checked"] else "none so far"
     yield (
         f"Of {many(chosen, 'more post')}, chosen by lot, an adjudicator decides each again and sees neither votes nor "
-        f"the answer: {count(found['checked'])} so far, {count(found['otherwise'])} of these otherwise than the reader"
-        + (f" ({estimate(found['error'])})." if found["checked"] else ".")
+        f"the answer: {done}."
     )
 
 
