@@ -127,6 +127,13 @@ class Unread:
         rate = min(high, max(low, self._rate()))
         return (self.posts + self.blind) * rate, self.posts * low, self.posts * high + self.blind
 
+    def rate(self) -> Estimate:
+        """How often a post turns; UNKNOWN where none was read."""
+        if not self.seen:
+            return UNKNOWN
+        value, (low, high), count = self._rate(), self._ends(), self.seen**2 / self.spread
+        return Estimate(value, low, high, value * count, count)
+
     def _rate(self) -> float:
         """Besides the posts that were read, one more is counted that turns as usual."""
         if self.usual is None:
@@ -156,13 +163,13 @@ Way = tuple[int, int]  # what a post that turns adds to the domain, and to the h
 Turned = tuple[float, float, float]  # how many posts: the value, and the ends of its interval
 
 
-def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
+def stratified(strata: Iterable[Stratum], *, frame: int | None, further: Sequence[tuple[Way, Turned]] = ()) -> Estimate:
     """The share of hits in the domain, from a uniform draw of which some strata were read in part.
 
     strata: of the whole draw, in any order; those known to lie outside the domain may stay away. frame: the number
     of posts drawn from, None for endless (the share in the stream that they come from); ValueError if it is less
-    than the draw. UNKNOWN if nothing of the domain was read, or where a stratum without a guess was not read at all
-    and no other such in part.
+    than the draw. further: posts that turn besides, although they were read. UNKNOWN if nothing of the domain was read,
+    or where a stratum without a guess was not read at all and no other such in part.
 
     Where all was read, this is the plain interval, with the correction for a finite frame in its count. Else the posts
     that nobody has read are guessed, and those read say how many of the others turn out otherwise, in each way: a hit
@@ -196,7 +203,7 @@ def stratified(strata: Iterable[Stratum], *, frame: int | None) -> Estimate:
         for turn in guess.turns:
             if turn.posts > turn.read:
                 _add(unread.setdefault((turn.domain, turn.hits), Unread(turn.usual)), stratum, turn)
-    turned = [(way, group.turned()) for way, group in unread.items()]
+    turned = [*((way, group.turned()) for way, group in unread.items()), *further]
     return combined(domain, hits, turned, 1 - drawn / frame if frame else 1.0)
 
 

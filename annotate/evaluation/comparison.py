@@ -6,15 +6,17 @@ posts that were read would be mostly of disputed ones, and there a detector that
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from math import sqrt
 from typing import Any, NamedTuple
 
 from annotate.core.comparing import Difference, mcnemar, paired
 from annotate.core.estimation import Estimate
 from annotate.evaluation import metrics
+from annotate.evaluation.cells import Cell
 from annotate.evaluation.matching import Joined, Subject, join
 from annotate.evaluation.measures import described
-from annotate.evaluation.metrics import Cell, Measured, Uniform
+from annotate.evaluation.uniform import Measured, Uniform, counted, share
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name
@@ -59,8 +61,9 @@ def _both(first: Joined, second: Joined) -> Uniform | None:
     if not (first.uniform and second.uniform):
         return None
     others = second.uniform.posts
-    return Uniform(
-        {key: cell._replace(other=others[key].said) for key, cell in first.uniform.posts.items()}, first.uniform.frame
+    return replace(
+        first.uniform,
+        posts={key: cell._replace(other=others[key].said) for key, cell in first.uniform.posts.items()},
     )
 
 
@@ -121,15 +124,15 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
 
 def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Told | None:
     """pairs: which of the two are right -> posts of a recall set."""
-    first, second = (metrics.counted(pairs[alone], pairs.total()) for alone in ((True, False), (False, True)))
+    first, second = (counted(pairs[alone], pairs.total()) for alone in ((True, False), (False, True)))
     found = paired(first.estimate, second.estimate, _of_counts(first.estimate, second.estimate))
     return _told(found, pairs.total())
 
 
 def _of_uniform(both: Uniform, domain: Of, truths: Collection[str]) -> Told | None:
-    """truths: as in metrics.share."""
+    """truths: as in share."""
     rights = (_first_alone, _second_alone)
-    first, second = (Ratio(domain, right, metrics.share(both, domain, right, truths=truths)) for right in rights)
+    first, second = (Ratio(domain, right, share(both, domain, right, truths=truths)) for right in rights)
     found = paired(first.measured.estimate, second.measured.estimate, correlation(both, first, second))
     return _told(found, first.measured.posts)
 
@@ -142,7 +145,7 @@ def _of_counts(first: Estimate, second: Estimate) -> float:
 
 def _precision(label: str, both: Uniform) -> Told | None:
     ratios = [
-        Ratio(domain, right, metrics.share(both, domain, right, truths=(UND,)))
+        Ratio(domain, right, share(both, domain, right, truths=(UND,)))
         for domain, right in (
             (lambda cell: cell.said == label, lambda cell: cell.truth == label),
             (lambda cell: cell.other == label, lambda cell: cell.truth == label),

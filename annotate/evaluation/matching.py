@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from annotate.evaluation.alone import ADJUDICATED, ASSUMED, AUDITED, READ, unchecked
+from annotate.evaluation.cells import Cell
 from annotate.evaluation.classes import ClassError, asked_together, folding
-from annotate.evaluation.metrics import Cell, Uniform, false_among
+from annotate.evaluation.frames import false_among
+from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
@@ -292,6 +295,8 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             read=row.stratum != "agreed",
             truth=fold.get(row.label, row.label),
             said=joined.within(joined.said[row.id], row.label),
+            word=_word(row),
+            first=fold.get(row.first_label, row.first_label),
         )
         for row in rows
     }
@@ -307,7 +312,8 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"({', '.join(sorted(missing)[:NAMED])}{' and others' if len(missing) > NAMED else ''}). The detectors may "
             "be right or wrong there, and the intervals allow for both."
         )
-    joined.labelled = Uniform(cells, gold.frame_size, missing)
+    joined.labelled = Uniform(cells, gold.frame_size, missing, gold.slips)
+    joined.warnings += _unchecked(gold, joined.labelled)
     short = too_little_read(joined.labelled)
     joined.uniform = joined.labelled.as_labelled() if short else joined.labelled
     if short and subject.voted_in(gold):
@@ -329,6 +335,31 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"The gold set {gold.name} does not tell which of its labels are detectors’ agreement and which people’s; "
             "all are taken for people’s. A detector that voted there is measured against itself."
         )
+
+
+def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
+    """What is told where labels of one person stand for the truth and nothing says how often these are wrong."""
+    told = []
+    if posts := unchecked(uniform.cells):
+        off = ASSUMED * posts / len(uniform.posts)
+        told.append(
+            f"{posts:,} labels of the gold set {gold.name} are the word of one reader, and no check tells how often "
+            f"that is wrong (open_task --check-share). If it were in {ASSUMED:.0%}, accuracy might be {off:.2%} lower "
+            f"or higher than it is given, and a figure of a language that rests on such labels {ASSUMED:.0%}."
+        )
+    if uniform.slips is None and any(cell.word == ADJUDICATED or cell.first for cell in uniform.cells):
+        told.append(
+            f"How often the adjudicators of the gold set {gold.name} slip is not known, since no second one has "
+            "decided what the first had (open_task --second-share, and two adjudicators at least)."
+        )
+    return told
+
+
+def _word(row: GoldRow) -> str:
+    """Whose word the label is, or was before it was checked: of which pool (alone.py)."""
+    if row.decided_by == "one" or row.checked:
+        return AUDITED if row.stratum == "audited" else READ
+    return ADJUDICATED if row.decided_by == "adjudicator" else ""
 
 
 def _is_audited(label: str, cells: Mapping[str, Cell]) -> bool:

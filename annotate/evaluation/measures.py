@@ -7,8 +7,9 @@ from collections.abc import Collection
 from typing import Any
 
 from annotate.core.comparing import difference, holm, visible
-from annotate.evaluation import metrics, unread_triggers
+from annotate.evaluation import frames, metrics, unread_triggers
 from annotate.evaluation.matching import Joined, Subject
+from annotate.evaluation.uniform import lone_triggers
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import label_name
 from corpora.core.languages import UND
@@ -74,27 +75,27 @@ def recall(joined: Joined) -> dict[str, Any] | None:
     }
 
 
-def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
+def _frames(label: str, joined: Joined) -> frames.TwoFrames | None:
     """Both kinds of sets together; None where one has no posts of the language, or the reach is not known."""
     found = joined.recall.get(label)
     if not (found and joined.uniform and label in joined.reach):
         return None
-    return metrics.two_frames(label, joined.uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
+    return frames.two_frames(label, joined.uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
 
 
 def _reach(label: str, joined: Joined) -> dict[str, float | None] | None:
     """The part of a language's posts that is within the reach of its recall-oriented draw."""
-    frames = _frames(label, joined)
-    return frames.part.as_dict() if frames else None
+    both = _frames(label, joined)
+    return both.part.as_dict() if both else None
 
 
 def _of_authors(label: str, joined: Joined) -> str:
     if not joined.recall.get(label):
         return ""
-    frames = _frames(label, joined)
-    if frames is None:
+    both = _frames(label, joined)
+    if both is None:
         return "of the posts of its authors; which part of the language that is, is not known" if joined.uniform else ""
-    return "not estimated, since the two kinds of sets differ: see the check" if frames.differ else ""
+    return "not estimated, since the two kinds of sets differ: see the check" if both.differ else ""
 
 
 def _false_yes(label: str, joined: Joined) -> str:
@@ -193,7 +194,7 @@ def _lone(label: str, joined: Joined) -> dict[str, Any] | None:
     """The bounds of the precision on a uniform set alone; None where another set tells of the label too."""
     if joined.uniform is None or joined.precision.get(label):
         return None
-    found = metrics.lone_triggers(joined.uniform, label)
+    found = lone_triggers(joined.uniform, label)
     return found and {"posts": found.posts, "if_wrong": found.bounds[0], "if_right": found.bounds[1]}
 
 
@@ -206,11 +207,11 @@ def recall_check(joined: Joined) -> list[dict[str, Any]] | None:
     assert joined.uniform is not None
     pairs = {}
     for label, found in sorted(joined.recall.items()):
-        frames = _frames(label, joined)
+        both = _frames(label, joined)
         # Without the posts of the recall set, since the test needs independent samples.
-        on_uniform = frames.inside if frames else metrics.recall_on(joined.uniform, label, found)
+        on_uniform = both.inside if both else metrics.recall_on(joined.uniform, label, found)
         if on_uniform.posts and found:
-            pairs[label] = metrics.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
+            pairs[label] = frames.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
     estimates = [(first.estimate, second.estimate) for first, second in pairs.values()]
     p_values = [difference(*pair) for pair in estimates]
     return [

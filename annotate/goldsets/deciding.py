@@ -25,10 +25,12 @@ def decided_by(row: Source) -> str | None:
 
 def check_chance(row: Source) -> float:
     """The chance that what one reader decided had of being checked: 0 where it was decided in another task; 1 for what
-    others decided, and for the audit, which has checks of its own.
+    others decided.
     """
-    if not checked(row) and (decided_by(row) != ONE or _is_audit(row)):
+    if not checked(row) and decided_by(row) != ONE:
         return 1.0
+    if _is_audit(row):
+        return row.export.task.audit_recheck
     return 0.0 if row.judged.reused_from else row.export.check_chances.get(row.judged.visited[0], 0.0)
 
 
@@ -37,11 +39,13 @@ def checked(row: Source) -> bool:
 
 
 def first_label(row: Source) -> str | None:
+    """None too where an adjudicator would have decided in any case, as of an audited post that the reader doubts."""
     judged = row.judged
-    if not judged.recheck or judged.stage != stages.LABELLED or _is_audit(row):
+    if not judged.recheck or judged.stage != stages.LABELLED:
         return None
     answers = (each.label for each in judged.judgments.all() if each.kind == Judgment.ANSWER and not each.voided_at)
-    return next(answers, None)
+    said = next(answers, None)
+    return None if _is_audit(row) and said != judged.agreed_label else said
 
 
 def _is_audit(row: Source) -> bool:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from annotate.core.audits import slips_of
+from annotate.core.estimation import Estimate
 from annotate.goldsets.edits import check_others, differing, gone_from
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
 from annotate.kinds.designs import DESIGNS, Design
@@ -53,7 +55,7 @@ class GoldSet:
     digest: str  # SHA-256 of gold.jsonl as it was written
     rows: list[GoldRow]
     erased: Counter[str]  # label -> rows that are gone since
-    checks: dict[str, Any] | None = None  # of people who decide alone
+    slips: Estimate | None = None  # how often adjudicators slip; None if that is not known
 
 
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
@@ -99,7 +101,7 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
         decoys=_decoys(place, manifest) if manifest.get("decoys") is not None else {},
         digest=files[jsonl.name],
         rows=rows,
-        checks=None if manifest.get("checks") is None else get(place, manifest, "checks", dict),
+        slips=_slips(place, manifest) if manifest.get("checks") is not None else None,
         erased=_erased(jsonl, get(place, get(place, manifest, "counts", dict), "by_label", dict), rows, gone),
     )
 
@@ -138,6 +140,12 @@ def _unresolved(place: Path, manifest: dict[str, Any]) -> dict[str, int]:
         raise GoldSetError(f"{place}: the languages of its audit are not a list of objects. {RESTORE}")
     found = {get(place, row, "language", str): get(place, row, "unresolved", int) for row in rows}
     return {label: posts for label, posts in found.items() if posts}
+
+
+def _slips(place: Path, manifest: dict[str, Any]) -> Estimate | None:
+    found = get(place, get(place, manifest, "checks", dict), "adjudicators", dict)
+    seconded, differed = (get(place, found, key, int) for key in ("seconded", "differed"))
+    return slips_of(seconded, differed) if seconded else None
 
 
 def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, int, int]]:

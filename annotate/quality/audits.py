@@ -11,7 +11,12 @@ from django.db.models import Count, Prefetch, Q, QuerySet
 from annotate.core import lottery, stages
 from annotate.core.aggregation import majority
 from annotate.core.audits import Audit, bounds, error, overall_error
+from annotate.core.estimation import Estimate
 from annotate.models import Judgment, Task, Unit
+from annotate.quality.checks import slips
+
+# What is told of where nothing says how often adjudicators slip.
+ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
@@ -58,7 +63,7 @@ def _counts(findings: list[str]) -> dict[str, int]:
 
 def over_limit(task: Task, audit: Audit) -> bool:
     """Whether too much may be wrong; if nothing was chosen for the audit, nothing can show that."""
-    return audit.resolved + audit.unresolved > 0 and error(audit).high > task.audit_limit
+    return audit.resolved + audit.unresolved > 0 and error(audit, slips(task)).high > task.audit_limit
 
 
 def audit_counts(task: Task) -> dict[str, tuple[int, int]]:
@@ -130,26 +135,30 @@ def labels_of(units: QuerySet[Unit]) -> set[str]:
 def report(task: Task) -> dict:
     """What the audit found, in all and by language, in JSON's terms.
 
-    languages: one row for each label on which the detectors agreed; posts: how many such there are; audited: how many
+    slips: how often adjudicators slip, as far as two of them decided the same, which overall and error take off; None
+    where that is not known, and then assumed is overall if they slipped in 1%. languages: one row for each label on
+    which the detectors agreed; posts: how many such there are; audited: how many
     of them people have read to the end; error: the share in which the detectors are wrong, with its 95% interval;
     bounds: if all unresolved (discarded, or not done yet) were right, or all wrong; waiting: some of it is not done;
     over_limit: it is done, too much may be wrong, and some were not read; all_read: the same, but nothing is left that
     people do not read; contested: people label them all.
     """
-    found = audits(task)
+    found, slipping = audits(task), slips(task)
     unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task))
     contested = contested_labels(task)
     over = {label for label, audit in found.items() if label not in unfinished and over_limit(task, audit)}
     return {
         "limit": task.audit_limit,
-        "overall": overall_error(found.values()).as_dict(),
+        "overall": overall_error(found.values(), slipping).as_dict(),
+        "slips": slipping and slipping.as_dict(),
+        "assumed": None if slipping else overall_error(found.values(), ASSUMED).as_dict(),
         "languages": [
             {
                 "language": label,
                 "posts": audit.posts,
                 "audited": audit.resolved,
                 "unresolved": audit.unresolved,
-                "error": error(audit).as_dict(),
+                "error": error(audit, slipping).as_dict(),
                 "bounds": list(bounds(audit)),
                 "waiting": label in unfinished,
                 "over_limit": label in over & unread,

@@ -11,7 +11,8 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from annotate.core import lottery, stages
-from annotate.core.estimation import proportion
+from annotate.core.audits import slips_of
+from annotate.core.estimation import Estimate, proportion
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 
 
@@ -69,6 +70,12 @@ def adjudicators() -> QuerySet[Annotator]:
 def unseconded(task: Task, able: int) -> bool:
     """Whether a task asks for second opinions that cannot be had; able: how many adjudicators may log in."""
     return bool(task.second_share) and able == 1
+
+
+def slips(task: Task) -> Estimate | None:
+    """How often the adjudicators of a task slip; None where no two of them have decided the same."""
+    found = _adjudicators(task)
+    return slips_of(found["seconded"], found["differed"]) if found["seconded"] else None
 
 
 def report(task: Task) -> dict[str, Any]:

@@ -26,9 +26,19 @@ def audit_words(audit: dict) -> list[str]:
     if audit["overall"]["value"] is not None:
         words.append(
             f"Of all on which they agree, the detectors are wrong in {estimate(audit['overall'])}, "
-            "each language weighted by its posts."
+            f"each language weighted by its posts{_slips(audit)}."
         )
+        if assumed := audit.get("assumed"):
+            words.append(
+                "How often the adjudicators slip is not known, since no two have decided the same. If they did in 1%, "
+                f"the detectors would be wrong in {estimate(assumed)}."
+            )
     return words
+
+
+def _slips(audit: dict) -> str:
+    slips = audit.get("slips")
+    return f", less what adjudicators call wrong by mistake ({estimate(slips)} of their decisions)" if slips else ""
 
 
 def audit_table(audit: dict) -> Table:

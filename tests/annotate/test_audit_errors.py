@@ -1,6 +1,6 @@
 """The error of agreement, from what people found in the audited posts."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -168,4 +168,4 @@ def test_the_overall_error_lies_in_its_interval(found):
 @given(st.lists(audits(), max_size=5), st.randoms())
 def test_the_order_of_the_languages_does_not_matter(found, random):
     shuffled = random.sample(found, len(found))
-    assert overall_error(shuffled).as_dict() == same(overall_error(found))
+    assert asdict(overall_error(shuffled)) == same(overall_error(found))

@@ -85,7 +85,7 @@ def test_a_row_says_who_decided_whether_that_was_checked_and_what_the_reader_had
     assert manifest["checks"]["overall"]["error"]["value"] == 0.5
 
 
-def test_what_several_read_what_a_reader_skipped_and_what_is_audited_has_the_chance_1(make_task, person, ada, gold):
+def test_what_several_read_and_what_a_reader_skipped_has_the_chance_1(make_task, person, ada, gold):
     ann, ben = person("ann", "de"), person("ben", "de")
     several = make_task([DISPUTED], name="several", redundancy=2)
     for reader in (ann, ben):
@@ -97,9 +97,21 @@ def test_what_several_read_what_a_reader_skipped_and_what_is_audited_has_the_cha
             skip(reader, lease.pk)
     settle(ada, skipped.units.get().pk, Answer("de", "I read it"))
     assert [*rows_of(skipped, gold / "skipped")[0].values()] == [("de", "adjudicator", 1.0, False, None)]
+
+
+def test_what_a_reader_confirms_in_an_audit_has_the_chance_of_its_checks(make_task, ann, ada, gold):
     audited = make_task([AGREED] * 2, name="audited", check_share=1.0, audit_least=2, audit_recheck=0.0)
     read_all(audited, ann)
-    assert [*rows_of(audited, gold / "audited")[0].values()] == [("de", "one", 1.0, False, None)] * 2
+    assert [*rows_of(audited, gold / "audited")[0].values()] == [("de", "one", 0.0, False, None)] * 2
+    checked = make_task([AGREED] * 2, name="rechecked", audit_least=2, audit_recheck=1.0)
+    read_all(checked, ann)
+    first, second = checked.units.order_by("position")
+    settle(ada, first.pk, Answer("de", "I read it"))
+    settle(ada, second.pk, Answer("en", "I read it"))
+    assert [*rows_of(checked, gold / "rechecked")[0].values()] == [
+        ("de", "adjudicator", 1.0, True, "de"),
+        ("en", "adjudicator", 1.0, True, "de"),
+    ]
 
 
 def test_a_copy_has_what_is_said_of_the_post_it_is_a_copy_of(make_task, ann, ada, gold):
@@ -128,7 +140,8 @@ def test_a_label_of_another_task_says_who_gave_it_there_and_could_not_be_checked
 def test_the_set_reads_back_with_its_checks(checked, gold):
     rows, manifest = rows_of(checked, gold / "gold")
     found = read_gold_set(gold / "gold")
-    assert found.checks == manifest["checks"]
+    assert found.slips is None
+    assert manifest["checks"]["adjudicators"]["seconded"] == 0
     assert {row.id: (row.label, row.decided_by, row.checked, row.first_label or None) for row in found.rows} == {
         key: (label, by, was, first) for key, (label, by, _, was, first) in rows.items()
     }
@@ -137,7 +150,7 @@ def test_the_set_reads_back_with_its_checks(checked, gold):
 def test_a_set_without_these_columns_reads_as_one_that_nobody_checked(tmp_path):
     write_set(tmp_path / "gold")
     found = read_gold_set(tmp_path / "gold")
-    assert found.checks is None
+    assert found.slips is None
     assert {(row.decided_by, row.checked, row.first_label) for row in found.rows} == {("", False, "")}
     assert GoldRow("1", "de", "", "", "") == GoldRow("1", "de", "", "", "", "", False, "")
 

@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotate.core.audits import Audit
-from annotate.evaluation.metrics import Cell, Uniform
+from annotate.core.audits import Audit, slips_of
+from annotate.evaluation.cells import Cell
+from annotate.evaluation.uniform import Uniform
 
+# As tasks have them by default.
 AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.02, 30, 0.2, 0.1
+CHECK_SHARE, LEAST_CHECKS = 0.02, 10
 MISTAKEN_FOR_LARGEST = 0.45  # of the posts in the two rarest labels, where they hide
 
 
@@ -106,8 +109,18 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
     truth, agreed, first, second = (part[places] for part in population)
     is_read, is_lost = np.full(world.drawn, world.all_read) | (agreed < 0), np.zeros(world.drawn, bool)
     label = np.where(chance.random(world.drawn) < world.slips, (truth + 2) % world.labels, truth)
-    audits = {}
+    word, said_first = np.where(is_read, "read", "").astype(object), np.full(world.drawn, "", dtype=object)
+    audits: dict[int, Audit] = {}
     decisions = [0, 0]
+    for reader in np.unique(label[is_read]):
+        own = np.flatnonzero(is_read & (label == reader))
+        number = min(len(own), max(LEAST_CHECKS, round(CHECK_SHARE * len(own))))
+        checked = chance.choice(own, number, replace=False)
+        said_first[checked] = str(reader)
+        once = _decided(world, chance, truth[checked], (truth[checked] + 1) % world.labels)
+        again = _decided(world, chance, truth[checked], (truth[checked] + 1) % world.labels)
+        _second(chance, np.full(number, True), once, again, decisions)
+        label[checked] = once
     for stratum in np.unique(agreed[agreed >= 0]):
         own = np.flatnonzero(agreed == stratum)
         chosen = chance.choice(own, min(len(own), max(LEAST_AUDITS, round(AUDIT_SHARE * len(own)))), replace=False)
@@ -115,32 +128,44 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         is_lost[chosen[lost]] = True
         chosen = chosen[~lost]
         is_read[chosen] = True
-        audits[int(stratum)], label[chosen] = _audited(world, chance, truth[chosen], stratum, len(own), lost, decisions)
+        found = _audited(world, chance, truth[chosen], stratum, len(own), lost, decisions)
+        audits[int(stratum)], label[chosen], doubted, checked = found
+        word[chosen] = np.where(doubted, "adjudicated", "audited")
+        said_first[chosen[checked]] = str(stratum)
     cells = {}
     for number in np.flatnonzero(~is_lost):
         name = "" if agreed[number] < 0 else str(agreed[number])
         known = str(label[number]) if is_read[number] else name
-        cells[str(number)] = Cell(name, name, bool(is_read[number]), known, str(first[number]), str(second[number]))
+        said = str(first[number]), str(second[number])
+        own_word = (str(word[number]), said_first[number]) if world.slips or world.confirmed else ("", "")
+        cells[str(number)] = Cell(name, name, bool(is_read[number]), known, *said, *own_word)
     missing = {str(stratum): audit.unresolved for stratum, audit in audits.items() if audit.unresolved}
-    return Drawn(Uniform(cells, None, missing), audits, (decisions[0], decisions[1]))
+    slips = slips_of(*decisions) if world.adjudicators else None
+    return Drawn(Uniform(cells, None, missing, slips), audits, (decisions[0], decisions[1]))
 
 
-def _audited(world, chance, truth, stratum, posts, lost, decisions) -> tuple[Audit, np.ndarray]:
-    """What readers and adjudicators make of posts that are agreed to be of a stratum: the audit, and the labels."""
+def _decided(world: World, chance: np.random.Generator, truth: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """What an adjudicator says, who slips to the other label."""
+    return np.where(chance.random(len(truth)) < world.adjudicators, other, truth)
+
+
+def _second(chance: np.random.Generator, decided: np.ndarray, once: np.ndarray, again: np.ndarray, decisions) -> None:
+    seconded = decided & (chance.random(len(decided)) < SECOND)
+    decisions[0] += int(seconded.sum())
+    decisions[1] += int((seconded & (once != again)).sum())
+
+
+def _audited(world, chance, truth, stratum, posts, lost, decisions):
+    """What readers and adjudicators make of posts that are agreed to be of a stratum: the audit, the labels, and which
+    were doubted, and which confirmed and checked."""
     number = len(truth)
     is_wrong = truth != stratum
     doubted = np.where(is_wrong, chance.random(number) >= world.confirmed, chance.random(number) < world.slips)
     checked = ~doubted & (chance.random(number) < RECHECK)
     decided = doubted | checked
-
-    def decide() -> np.ndarray:
-        other = np.where(is_wrong, stratum, (truth + 1) % world.labels)
-        return np.where(chance.random(number) < world.adjudicators, other, truth)
-
-    once, again = decide(), decide()
-    seconded = decided & (chance.random(number) < SECOND)
-    decisions[0] += int(seconded.sum())
-    decisions[1] += int((seconded & (once != again)).sum())
+    other = np.where(is_wrong, stratum, (truth + 1) % world.labels)
+    once, again = (_decided(world, chance, truth, other) for _ in range(2))
+    _second(chance, decided, once, again, decisions)
     wrong = decided & (once != stratum)
     audit = Audit(
         posts=posts,
@@ -151,4 +176,4 @@ def _audited(world, chance, truth, stratum, posts, lost, decisions) -> tuple[Aud
         checked_wrong=int((checked & wrong).sum()),
         unresolved=int(lost.sum()),
     )
-    return audit, np.where(decided, once, stratum)
+    return audit, np.where(decided, once, stratum), doubted, checked

@@ -6,6 +6,7 @@ Arguments: NAME DRAWS SEED
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from zlib import crc32
 
 import django
@@ -15,8 +16,9 @@ django.setup()
 
 from annotate.core.audits import error, overall_error, slips_of  # noqa: E402
 from annotate.core.estimation import LEAST_COUNT, Estimate  # noqa: E402
-from annotate.evaluation import metrics  # noqa: E402
-from annotate.evaluation.metrics import Uniform  # noqa: E402
+from annotate.evaluation import frames, metrics  # noqa: E402
+from annotate.evaluation.cells import Cell  # noqa: E402
+from annotate.evaluation.uniform import Measured, Uniform  # noqa: E402
 from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
 from tests.benchmarks.measuring import FRAMES, WORLDS, Frames, Row  # noqa: E402
 
@@ -44,32 +46,32 @@ def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
                 yield _row("the same, by label", error(audit, slips), wrong[agreed].mean())
 
 
-def together(frames: Frames, draws: int, seed: int) -> Iterator[Row]:
+def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
     """A language X of a world in which detectors agree on most, and are never wrong; X has two kinds of authors."""
     chance = np.random.default_rng(seed)
-    true = frames.part * frames.inside + (1 - frames.part) * frames.outside
+    true = of.part * of.inside + (1 - of.part) * of.outside
     for _ in range(draws):
-        in_x, agreed = chance.random(10_000) < frames.common, chance.random(10_000) < 0.85
-        reached = chance.random(10_000) < frames.part
-        right = chance.random(10_000) < np.where(reached, frames.inside, frames.outside)
-        audited = chance.random(10_000) < np.where(in_x, max(0.02, 30 / (8_500 * frames.common)), 0.02)
+        in_x, agreed = chance.random(10_000) < of.common, chance.random(10_000) < 0.85
+        reached = chance.random(10_000) < of.part
+        right = chance.random(10_000) < np.where(reached, of.inside, of.outside)
+        audited = chance.random(10_000) < np.where(in_x, max(0.02, 30 / (8_500 * of.common)), 0.02)
         cells = {}
         for number in range(10_000):
             truth = "x" if in_x[number] else "y"
             stratum, said = truth if agreed[number] else "", "x" if in_x[number] and right[number] else "y"
             is_read = bool(audited[number]) or not stratum
-            cells[str(number)] = metrics.Cell(stratum, stratum, is_read, truth if is_read else stratum, said)
+            cells[str(number)] = Cell(stratum, stratum, is_read, truth if is_read else stratum, said)
         reach = {str(number) for number in np.flatnonzero(reached)}
-        found = chance.random(1_000) < frames.inside * (1 - frames.yes)
+        found = chance.random(1_000) < of.inside * (1 - of.yes)
         sets = {"x": {f"set {number}": "x" if is_found else "y" for number, is_found in enumerate(found)}}
         # As many posts of others among the authors' as give that share of false Yes; one of twenty units is a decoy.
-        others = round(1_000 * frames.yes * (1 - frames.false_yes) / frames.false_yes)
+        others = round(1_000 * of.yes * (1 - of.false_yes) / of.false_yes)
         decoys = round((1_000 + others) / 20)
-        false = metrics.false_among(decoys, int(chance.binomial(decoys, frames.false_yes)), 1_000, others)
+        false = frames.false_among(decoys, int(chance.binomial(decoys, of.false_yes)), 1_000, others)
         measured = metrics.recall("x", Uniform(cells, None), sets, {"x": reach}, false)
         if measured.value is not None:
             yield _row("recall of both sets", measured.estimate, true)
-        yield _row("recall within reach", metrics.recall_in(sets["x"], "x", false).estimate, frames.inside)
+        yield _row("recall within reach", frames.recall_in(sets["x"], "x", false).estimate, of.inside)
 
 
 def _row(figure: str, estimate: Estimate, true: float) -> Row:
@@ -80,13 +82,11 @@ def _row(figure: str, estimate: Estimate, true: float) -> Row:
 
 
 def _of_second(both: Uniform) -> Uniform:
-    return Uniform(
-        {key: cell._replace(said=cell.other, other="") for key, cell in both.posts.items()}, None, both.missing
-    )
+    return replace(both, posts={key: cell._replace(said=cell.other, other="") for key, cell in both.posts.items()})
 
 
-def estimates(uniform: Uniform) -> dict[tuple[str, str], metrics.Measured]:
-    uniform = Uniform({key: cell._replace(other="") for key, cell in uniform.posts.items()}, None, uniform.missing)
+def estimates(uniform: Uniform) -> dict[tuple[str, str], Measured]:
+    uniform = replace(uniform, posts={key: cell._replace(other="") for key, cell in uniform.posts.items()})
     found = {("accuracy", ""): metrics.accuracy(uniform, with_und=True)}
     for label in metrics.recall_labels(uniform, {}):
         found["recall", label] = metrics.recall(label, uniform, {})

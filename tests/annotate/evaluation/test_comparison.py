@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from annotate.core.comparing import paired
 from annotate.core.estimation import UNKNOWN, proportion
 from annotate.core.intervals import jeffreys
+from annotate.evaluation.cells import Cell
 from annotate.evaluation.comparison import differences
-from annotate.evaluation.metrics import Cell, Uniform, accuracy
+from annotate.evaluation.metrics import accuracy
+from annotate.evaluation.uniform import Uniform
 from tests.benchmarks import comparing_work
 from tests.benchmarks.made_posts import World, draw, populate
 

@@ -10,9 +10,10 @@ from django.utils import timezone
 from annotate.core.comparing import difference, mcnemar, visible
 from annotate.core.estimation import UNKNOWN, Guess, Stratum, Turn, proportion, stratified
 from annotate.core.intervals import jeffreys
-from annotate.evaluation import metrics, unread_triggers
+from annotate.evaluation import frames, metrics, unread_triggers
+from annotate.evaluation.cells import Cell
 from annotate.evaluation.matching import EvaluationError
-from annotate.evaluation.metrics import Cell, Uniform
+from annotate.evaluation.uniform import Uniform
 from annotate.models import Annotator, Judgment, Lease, Task
 from tests.annotate.evaluation.figures import FRAME, by_language, close, interval, means, run, values
 
@@ -69,14 +70,14 @@ def test_recall_is_that_of_both_sets_within_the_reach_and_of_the_uniform_one_els
     assert found.value == pytest.approx(0.6 * 1007 / 1060 + 0.4 * 32 / 40)
     assert found.posts == 1100
     assert found.estimate.low < 0.85 < 0.9 < found.estimate.high < 0.94
-    frames = metrics.two_frames("de", uniform, set_of(1000, 950), reached)
-    assert (frames.part.value, frames.inside.value, frames.outside.value) == (0.6, 0.95, 0.8)
+    both = frames.two_frames("de", uniform, set_of(1000, 950), reached)
+    assert (both.part.value, both.inside.value, both.outside.value) == (0.6, 0.95, 0.8)
 
 
 def test_what_nobody_knows_of_posts_out_of_reach_is_anything():
     uniform, reached = stream_of((30, 29), (0, 0))
     found = metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached})
-    part = metrics.two_frames("de", uniform, set_of(1000, 950), reached).part.estimate
+    part = frames.two_frames("de", uniform, set_of(1000, 950), reached).part.estimate
     assert part.value == 1
     assert found.estimate.low <= part.low * 0.95 + 0.001
 
@@ -111,11 +112,11 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
 
 
 def test_false_yes_moves_the_ends_of_recall_and_of_precision():
-    assert metrics.false_among(0, 0, 100, 50) == metrics.false_among(50, 0, 0, 50) == 0
-    share = metrics.false_among(100, 5, 1000, 500)
+    assert frames.false_among(0, 0, 100, 50) == frames.false_among(50, 0, 0, 50) == 0
+    share = frames.false_among(100, 5, 1000, 500)
     rate = jeffreys(5, 100)[1]
     assert share == pytest.approx(rate / (1 - rate) / 2)
-    plain, found = (metrics.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
+    plain, found = (frames.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
     assert found.value == plain.value
     assert found.estimate.low < (0.9 - share) / (1 - share) + 0.001
     assert found.estimate.high > 0.9 / (1 - share) - 0.001 > plain.estimate.high

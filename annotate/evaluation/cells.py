@@ -1,0 +1,22 @@
+"""What is known of the posts of a uniform set: what detectors, people and predictors say of each."""
+
+from typing import NamedTuple
+
+
+class Cell(NamedTuple):
+    """What posts of one cell of a uniform set have in common. stratum: the label on which the detectors agreed, "" if
+    they did not; agreed: the class of that label; read: whether people labelled it, so that truth is not the
+    detectors' own label; said: the predictor's label; other: that of a predictor with which it is compared.
+
+    word: whose word the truth is, if one person's: `adjudicated`, or a reader's, at least at first: `audited` of posts
+    of the audit, `read` of others. first: what the reader had said, where an adjudicator checked it by lot; else "".
+    """
+
+    stratum: str
+    agreed: str
+    read: bool
+    truth: str
+    said: str
+    other: str = ""
+    word: str = ""
+    first: str = ""

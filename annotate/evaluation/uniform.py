@@ -1,0 +1,235 @@
+"""A uniform set joined with what a predictor says, and shares of its posts that are estimated by stratum.
+
+Labels that count as one class have been taken together (classes.py). What shares are taken of is said in metrics.py;
+how they are estimated, in core/estimation.py.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from annotate.core.estimation import Estimate, Guess, Stratum, Turn, pooled, proportion, stratified
+from annotate.evaluation.alone import Errors, errors, turns
+from annotate.evaluation.cells import Cell
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """posts: id -> its cell. frame: the number of posts drawn from, None if it is not known. missing: stratum -> posts
+    that were chosen for the audit and have no label, since nobody could tell; they are not among the posts. slips: how
+    often adjudicators slip, where two decided the same.
+    """
+
+    posts: Mapping[str, Cell]
+    frame: int | None
+    missing: Mapping[str, int] = field(default_factory=dict)
+    slips: Estimate | None = None
+
+    @cached_property
+    def cells(self) -> Counter[Cell]:
+        return Counter(self.posts.values())
+
+    @cached_property
+    def drawn(self) -> Counter[str]:
+        """Stratum -> its posts."""
+        return _by_stratum(self.cells)
+
+    @cached_property
+    def read(self) -> Counter[str]:
+        """Stratum -> those of its posts that people have read."""
+        return _by_stratum({cell: posts for cell, posts in self.cells.items() if cell.read})
+
+    def weight(self, cell: Cell) -> float:
+        """How many posts of the draw a post that was read stands for; 0 for a post that was not read."""
+        return self.drawn[cell.stratum] / self.read[cell.stratum] if cell.read else 0.0
+
+    @cached_property
+    def lone_right(self) -> float | None:
+        """Where the predictor says otherwise than the detectors, which agree: the share of such posts, of those that
+        were read, in which it is right; None if there is none. Each counts as many as it stands for besides itself.
+        """
+        lone = {
+            cell: posts * (self.weight(cell) - 1)
+            for cell, posts in self.cells.items()
+            if cell.read and cell.stratum and cell.said != cell.agreed
+        }
+        total = sum(lone.values())
+        return sum(posts for cell, posts in lone.items() if cell.said == cell.truth) / total if total else None
+
+    @cached_property
+    def errors(self) -> dict[str, Errors]:
+        """How often labels that one reader gave are wrong, by the checks."""
+        return errors(self.cells, self.slips)
+
+    def as_labelled(self) -> "Uniform":
+        """The same set as if all of its labels came from people."""
+        return Uniform(
+            {key: cell._replace(stratum="", agreed="", read=True) for key, cell in self.posts.items()}, self.frame
+        )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An estimate and how many posts, read by people, it rests on."""
+
+    estimate: Estimate
+    posts: int
+
+    @property
+    def value(self) -> float | None:
+        return self.estimate.value
+
+    def as_dict(self) -> dict[str, float | None]:
+        return self.estimate.as_dict() | {"posts": self.posts}
+
+
+def together(*parts: Measured) -> Measured:
+    """Join estimates from disjoint posts of the same language."""
+    known = [part for part in parts if part.posts]
+    if len(known) == 1:
+        return known[0]
+    return Measured(pooled(*(part.estimate for part in known)), sum(part.posts for part in known))
+
+
+def counted(hits: int, of: int) -> Measured:
+    return Measured(proportion(hits, of), of)
+
+
+def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for cell, posts in cells.items():
+        counted[cell.stratum] += posts
+    return counted
+
+
+# The one turn of a guess that cannot turn, since without any turns every guess may.
+NEVER = Turn(0, 0, 0, 0, 0)
+# A label that no post is given by anybody: what a post truly is where it is none of those that count.
+_ANOTHER = "?"
+
+
+def share(
+    uniform: Uniform,
+    domain: Callable[[Cell], bool],
+    right: Callable[[Cell], bool],
+    apart: Collection[str] = (),
+    truths: Collection[str] = (),
+    *,
+    leaves: bool = False,
+) -> Measured:
+    """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. leaves: a post whose label
+    is wrong leaves the domain. What one reader alone decided is wrong as often as the checks say (alone.py).
+    """
+    strata = strata_of(uniform, domain, right, apart, truths)
+    further = turns(uniform.cells, uniform.weight, uniform.errors, domain, right, leaves=leaves)
+    estimate = stratified(strata, frame=uniform.frame, further=further)
+    return Measured(estimate, sum(stratum.domain for stratum in strata))
+
+
+def strata_of(
+    uniform: Uniform,
+    domain: Callable[[Cell], bool],
+    right: Callable[[Cell], bool],
+    apart: Collection[str] = (),
+    truths: Collection[str] = (),
+) -> list[Stratum]:
+    """The strata of a uniform set, with the posts of each in a domain and the right ones. apart: ids that are counted
+    elsewhere.
+
+    For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
+    labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
+    """
+    without = Counter(uniform.posts[key] for key in apart if key in uniform.posts)
+    tallies = {name: _Tally() for name in uniform.drawn}
+
+    def counted_as(cell: Cell, truth: str) -> tuple[int, int]:
+        cell = cell._replace(truth=truth)
+        inside = domain(cell)
+        return int(inside), int(inside and right(cell))
+
+    for cell, all_posts in uniform.cells.items():
+        posts, tally = all_posts - without[cell], tallies[cell.stratum]
+        true = counted_as(cell, cell.truth)
+        if cell.read:
+            tally.add(tally.read, posts, true)
+        if not cell.stratum:
+            continue
+        guess = counted_as(cell, cell.agreed)
+        tally.add(tally.guessed, posts, guess)
+        as_said = counted_as(cell, cell.said)
+        for could in {as_said, *(counted_as(cell, truth) for truth in (cell.other, *truths, _ANOTHER))} - {guess}:
+            turn = tally.turn(could[0] - guess[0], could[1] - guess[1])
+            off = posts if cell.read and true == could else 0
+            # Of the few posts where the predictor says otherwise than the detectors hardly any may have been read.
+            usual = uniform.lone_right if could == as_said and could[1] else turn.usual
+            tally.turns[turn[:2]] = turn._replace(
+                posts=turn.posts + posts, read=turn.read + posts * cell.read, off=turn.off + off, usual=usual
+            )
+    return [
+        Stratum(
+            drawn,
+            uniform.read[name],
+            domain=tally.read[0],
+            hits=tally.read[1],
+            guess=tally.guess if name else None,
+            missing=uniform.missing.get(name, 0),
+        )
+        for (name, drawn), tally in zip(uniform.drawn.items(), tallies.values(), strict=True)
+    ]
+
+
+class Lone(NamedTuple):
+    """Posts that nobody has read and that the predictor alone labels so, not the detectors, which agree there. bounds:
+    the share if all of them are wrong, and if all are right."""
+
+    posts: int
+    bounds: tuple[float, float]
+
+
+def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
+    """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None if
+    there is none, or nothing is known of the label."""
+    strata = strata_of(uniform, lambda cell: cell.said == label, lambda cell: cell.truth == label)
+    settled = [[_settled(stratum, right) for stratum in strata] for right in (False, True)]
+    low, high = (stratified(part, frame=uniform.frame).value for part in settled)
+    unread = sum(turn.posts - turn.read for stratum in strata for turn in _misses(stratum))
+    return None if low is None or high is None or not unread else Lone(int(unread), (low, high))
+
+
+def _misses(stratum: Stratum) -> list[Turn]:
+    """How the misses of a stratum may turn out to be hits."""
+    return [turn for turn in stratum.guess.turns if turn[:2] == (0, 1)] if stratum.guess else []
+
+
+def _settled(stratum: Stratum, right: bool) -> Stratum:
+    """The stratum if all its misses that nobody has read were right, or all wrong."""
+    if not (misses := _misses(stratum)):
+        return stratum
+    assert stratum.guess is not None
+    hits = sum(turn.off + right * (turn.posts - turn.read) for turn in misses)
+    others = tuple(turn for turn in stratum.guess.turns if turn not in misses)
+    return replace(stratum, guess=Guess(stratum.guess.domain, stratum.guess.hits + int(hits), others or (NEVER,)))
+
+
+@dataclass
+class _Tally:
+    """The posts of one stratum, in the domain and right: those read, and all as guessed; and how these may turn."""
+
+    read: list[int] = field(default_factory=lambda: [0, 0])
+    guessed: list[int] = field(default_factory=lambda: [0, 0])
+    turns: dict[tuple[int, int], Turn] = field(default_factory=dict)
+
+    @staticmethod
+    def add(counts: list[int], posts: int, counted_as: tuple[int, int]) -> None:
+        for place, is_so in enumerate(counted_as):
+            counts[place] += posts * is_so
+
+    def turn(self, domain: int, hits: int) -> Turn:
+        return self.turns.get((domain, hits), Turn(domain, hits, 0, 0, 0))
+
+    @property
+    def guess(self) -> Guess:
+        domain, hits = self.guessed
+        return Guess(domain, hits, tuple(self.turns.values()) or (NEVER,))

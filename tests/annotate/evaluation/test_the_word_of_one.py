@@ -1,0 +1,113 @@
+"""Labels that one reader or one adjudicator gave, and what the checks of these make of a figure."""
+
+import pytest
+
+from annotate.core.audits import slips_of
+from annotate.core.estimation import Estimate
+from annotate.evaluation.alone import errors, unchecked
+from annotate.evaluation.cells import Cell
+from annotate.evaluation.metrics import accuracy, precision, recall
+from annotate.evaluation.uniform import Uniform
+from annotate.kinds import Answer
+from annotate.work.adjudication import settle, to_adjudicate
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.evaluation.figures import run
+
+EXACTLY = Estimate(0.01, 0.01, 0.01, 1.0, 100.0)
+
+
+def read_by_one(*table):
+    """table: rows of (posts, label, what the predictor says, what the reader had said if that was checked)."""
+    posts = {}
+    for number, truth, said, first in table:
+        cell = Cell("", "", True, truth, said, word="read", first=first)
+        posts |= {f"{len(posts) + n}": cell for n in range(number)}
+    return posts
+
+
+def checked(*, wrong, word="read"):
+    """A thousand labels, of which a fifth was checked; the predictor is right in all of these."""
+    table = [(800, "de", "de", ""), (200 - wrong, "de", "de", "de"), (wrong, "de", "de", "nl")]
+    return {key: cell._replace(word=word) for key, cell in read_by_one(*table).items()}
+
+
+def test_a_label_that_a_check_found_wrong_stands_for_others_like_it():
+    found = errors(Uniform(checked(wrong=4), None).cells, None)["read"]
+    # All four are of those that the reader called Dutch, and none of the unread is.
+    assert found.gained.value == pytest.approx(4 / 1000)
+    assert found.lost.value == 0
+    assert errors(Uniform(read_by_one((10, "de", "de", "")), None).cells, None) == {}
+
+
+def test_a_predictor_is_not_blamed_for_what_readers_got_wrong():
+    """It is right on all posts; the reader slips in every tenth, and one in five labels was checked."""
+    table = [(720, "de", "de", ""), (80, "nl", "de", ""), (180, "de", "de", "de"), (20, "de", "de", "nl")]
+    posts = read_by_one(*table)
+    uniform = Uniform(posts, None)
+    naive = Uniform({key: cell._replace(word="", first="") for key, cell in posts.items()}, None)
+    assert accuracy(naive, with_und=True).estimate.high < 0.95
+    found = accuracy(uniform, with_und=True).estimate
+    assert found.value == pytest.approx(1, abs=0.001)
+    assert found.low < 0.99
+    assert precision("de", uniform, {}, with_und=True).value == pytest.approx(1, abs=0.001)
+
+
+def test_a_predictor_that_repeats_what_readers_got_wrong_is_lowered():
+    table = [(800, "nl", "nl", ""), (180, "nl", "nl", "nl"), (20, "de", "nl", "nl")]
+    found = accuracy(Uniform(read_by_one(*table), None), with_und=True).estimate
+    assert found.value == pytest.approx(0.9, abs=0.001)
+    assert recall("nl", Uniform(read_by_one(*table), None), {}).value == 1  # what is no Dutch is not missed
+
+
+def test_few_checks_that_find_nothing_leave_room_for_slips():
+    surer, unsure = (
+        accuracy(Uniform(read_by_one((1000 - n, "de", "de", ""), (n, "de", "de", "de")), None), with_und=True)
+        for n in (400, 20)
+    )
+    assert unsure.value == surer.value == 1
+    assert unsure.estimate.low < 0.92 < 0.98 < surer.estimate.low
+
+
+def test_what_adjudicators_found_by_mistake_is_no_error_of_readers():
+    cells = Uniform(checked(wrong=2), None).cells
+    plain, less = (errors(cells, slips)["read"].gained for slips in (None, EXACTLY))
+    assert less.value < plain.value
+    unsure = accuracy(Uniform(checked(wrong=0), None, slips=slips_of(20, 1)), with_und=True)
+    assert unsure.value == 1
+
+
+def test_adjudicators_labels_are_taken_to_be_wrong_as_often_as_they_slip():
+    posts = {key: cell._replace(word="adjudicated", first="") for key, cell in checked(wrong=0).items()}
+    missed = posts | {f"missed {n}": Cell("", "", True, "nl", "de", word="adjudicated") for n in range(50)}
+    plain, known = (accuracy(Uniform(missed, None, slips=slips), with_und=True).value for slips in (None, EXACTLY))
+    assert plain == pytest.approx(1000 / 1050)
+    assert known == pytest.approx(plain + 0.01)
+
+
+def test_labels_of_one_reader_that_nobody_checked_are_counted():
+    assert unchecked(Uniform(read_by_one((10, "de", "de", "")), None).cells) == 10
+    assert unchecked(Uniform(checked(wrong=1), None).cells) == 0
+    assert unchecked({Cell("", "", True, "de", "de"): 5}) == 0
+
+
+def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_that_there_are(world, make_task, person):
+    ann, ada, eve = person("ann", "de"), person("ada", adjudicates=True), person("eve", adjudicates=True)
+
+    def report(name, **options):
+        task = make_task([{"votes": DISPUTED, "key": f"{name}-{n}"} for n in range(40)], name=name, **options)
+        while lease := take(ann, task):
+            judge(ann, lease.pk, Answer("de"))
+        for adjudicator in (ada, eve):
+            for unit in list(to_adjudicate(task, adjudicator)):
+                settle(adjudicator, unit.pk, Answer("nl" if unit.position == 1 else "de", "I read it"))
+        world.said |= {f"{name}-{n}": "nl" if n == 0 else "de" for n in range(40)}
+        return run(world.subject(), world.export(task))
+
+    unsure = report("unchecked", check_share=0.0, check_least=0)
+    assert unsure["warnings"][0].startswith("40 labels of the gold set unchecked are the word of one reader")
+    assert "accuracy might be 1.00% lower or higher" in unsure["warnings"][0]
+    found = report("checked", check_share=0.5, second_share=1.0)
+    assert found["warnings"] == []
+    assert found["accuracy"]["with_und"]["low"] < unsure["accuracy"]["with_und"]["low"]
