@@ -143,14 +143,19 @@ def strata_of(
     """
     without = Counter(uniform.posts[key] for key in apart if key in uniform.posts)
     tallies = {name: _Tally() for name in uniform.drawn}
+    # Asked many times of each, since cells differ in their strata too.
+    known: dict[tuple[str, str, str], tuple[int, int]] = {}
 
     def counted_as(cell: Cell, truth: str) -> tuple[int, int]:
-        cell = cell._replace(truth=truth)
-        inside = domain(cell)
-        return int(inside), int(inside and right(cell))
+        key = truth, cell.said, cell.other
+        if key not in known:
+            cell = cell._replace(truth=truth)
+            inside = domain(cell)
+            known[key] = int(inside), int(inside and right(cell))
+        return known[key]
 
     for cell, all_posts in uniform.cells.items():
-        posts, tally = all_posts - without[cell], tallies[cell.stratum]
+        posts, tally = all_posts - without[cell] if without else all_posts, tallies[cell.stratum]
         true = counted_as(cell, cell.truth)
         if cell.read:
             tally.add(tally.read, posts, true)
@@ -160,13 +165,14 @@ def strata_of(
         tally.add(tally.guessed, posts, guess)
         as_said = counted_as(cell, cell.said)
         for could in {as_said, *(counted_as(cell, truth) for truth in (cell.other, *truths, _ANOTHER))} - {guess}:
-            turn = tally.turn(could[0] - guess[0], could[1] - guess[1])
-            off = posts if cell.read and true == could else 0
+            counts = tally.turns.setdefault((could[0] - guess[0], could[1] - guess[1]), _Counts())
+            counts.posts += posts
+            if cell.read:
+                counts.read += posts
+                counts.off += posts * (true == could)
             # Of the few posts where the predictor says otherwise than the detectors hardly any may have been read.
-            usual = uniform.lone_right if could == as_said and could[1] else turn.usual
-            tally.turns[turn[:2]] = turn._replace(
-                posts=turn.posts + posts, read=turn.read + posts * cell.read, off=turn.off + off, usual=usual
-            )
+            if could == as_said and could[1]:
+                counts.usual = uniform.lone_right
     return [
         Stratum(
             drawn,
@@ -214,22 +220,30 @@ def _settled(stratum: Stratum, right: bool) -> Stratum:
 
 
 @dataclass
+class _Counts:
+    """A Turn while it is counted."""
+
+    posts: int = 0
+    read: int = 0
+    off: int = 0
+    usual: float | None = None
+
+
+@dataclass
 class _Tally:
     """The posts of one stratum, in the domain and right: those read, and all as guessed; and how these may turn."""
 
     read: list[int] = field(default_factory=lambda: [0, 0])
     guessed: list[int] = field(default_factory=lambda: [0, 0])
-    turns: dict[tuple[int, int], Turn] = field(default_factory=dict)
+    turns: dict[tuple[int, int], _Counts] = field(default_factory=dict)
 
     @staticmethod
     def add(counts: list[int], posts: int, counted_as: tuple[int, int]) -> None:
         for place, is_so in enumerate(counted_as):
             counts[place] += posts * is_so
 
-    def turn(self, domain: int, hits: int) -> Turn:
-        return self.turns.get((domain, hits), Turn(domain, hits, 0, 0, 0))
-
     @property
     def guess(self) -> Guess:
         domain, hits = self.guessed
-        return Guess(domain, hits, tuple(self.turns.values()) or (NEVER,))
+        turns = [Turn(*way, each.posts, each.read, each.off, each.usual) for way, each in self.turns.items()]
+        return Guess(domain, hits, tuple(turns) or (NEVER,))
