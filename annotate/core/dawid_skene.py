@@ -3,75 +3,51 @@
 A second opinion beside the majority, never instead of it; where it is shown, quality/agreement.py decides.
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
+from annotate.core import latent
 from annotate.core.answers import Answers, Floats
 
-CONVERGED = 1e-6
-LONGEST = 10_000
+# So many more answers on units of each true label are each annotator's, spread evenly over the labels, when posteriors
+# are computed (Perks 1947, Some Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
+SMOOTHING = 1.0
 
 
-@dataclass(frozen=True)
-class Fit:
-    """posterior: of each unit's true label, (U, K). confusion: of annotator a, where the truth is k, the share of
-    answers l, (A, K, K); a row of zeros where a never met k. prior: the share of units with each true label, (K,).
+def fit(
+    answers: Answers, *, seed: str = "", tolerance: float = latent.CONVERGED, longest: int = latent.LONGEST
+) -> latent.Fit:
+    """The greatest likelihood found from many starts, and posteriors from all the maxima found, smoothed.
 
-    rounds: how many were made; converged: whether they sufficed.
-    """
-
-    posterior: Floats
-    confusion: Floats
-    prior: Floats
-    rounds: int
-    converged: bool
-
-
-def fit(answers: Answers, *, tolerance: float = CONVERGED, longest: int = LONGEST) -> Fit:
-    """EM from vote shares until no posterior moves by more than `tolerance`, without smoothing.
-
-    With n_aul answers l of annotator a on unit u, from T_uk = n_.uk / n_.u. (majority's shares) in turn:
+    With n_aul answers l of annotator a on unit u, EM repeats
 
         p_k   = mean over u of T_uk                                      prior
-        c_akl = sum over u of T_uk n_aul / sum over u, l of the same     confusion
+        c_akl = sum over u of T_uk n_aul / sum over u, l of the same     confusion, 0 where a never met k
         T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, summing to 1 over k
 
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
-    Statistics 28(1).) Nothing is random. Without smoothing an error that was never seen counts as impossible: an
-    annotator of few answers is believed too much, and posteriors are nearer to 0 and 1 than they are right. A
-    maximum near the votes is found, which need not be the greatest. Posteriors may tie, as votes do where nothing
-    tells annotators apart; `answers.winners` names all that tie. Several answers of one annotator on one unit count
-    as so many observations.
+    Statistics 28(1)), from the starts that latent.py draws by `seed`. Prior, confusion and likelihood are those of the
+    best maximum, without smoothing: smoothed, they would not be a maximum. Without smoothing an error that was never
+    seen counts as impossible, so in the posterior each c_akl has SMOOTHING / K answers more. And among maxima the
+    likelihood prefers one that fits the chance errors of few answers, so the posterior is the mean over all of them,
+    each weighing the same (docs/explanation/agreement.md has what either was worth). It is still no calibrated
+    probability: people who err on the same units are taken to err each for themselves.
+
+    Posteriors tie where nothing tells labels apart; `answers.winners` names all that tie. Several answers of one
+    annotator on one unit count as so many observations.
     """
-    counts = answers.counts().astype(np.float64)
-    (units, size), people = counts.shape, len(answers.annotators)
-    if not units:
-        return Fit(counts, np.zeros((people, size, size)), np.zeros(size), 0, True)
-    # Answers in order of their units, so that a unit's are summed in one stretch; every unit has one at least.
-    order = np.argsort(answers.unit, kind="stable")
-    unit, said = answers.unit[order], answers.annotator[order] * size + answers.label[order]
-    start = np.searchsorted(unit, np.arange(units))
-    posterior: Floats = counts / counts.sum(axis=1, keepdims=True)
-    rounds, moved = 0, np.inf
-    prior, confusion = _maximise(posterior, unit, said, people)
-    while moved > tolerance and rounds < longest:
-        with np.errstate(divide="ignore"):  # the logarithm of 0 is minus infinity, as it should be
-            likely = np.log(confusion).transpose(0, 2, 1).reshape(people * size, size)[said]
-            weight = np.add.reduceat(likely, start, axis=0) + np.log(prior)
-        # Never infinite: what made the errors possible was a label of this unit with a posterior above 0.
-        better = np.exp(weight - weight.max(axis=1, keepdims=True))
-        better /= better.sum(axis=1, keepdims=True)
-        moved, posterior = float(np.abs(better - posterior).max()), better
-        prior, confusion = _maximise(posterior, unit, said, people)
-        rounds += 1
-    return Fit(posterior, confusion, prior, rounds, moved <= tolerance)
+    found = latent.maxima(answers, MODEL, seed=seed, tolerance=tolerance, longest=longest)
+    given = latent.expected(answers, found.posterior)
+    smoothed = _confusion(given + SMOOTHING / len(answers.labels), given)
+    each = latent.posterior_of(answers, found.prior, smoothed)
+    return replace(found.best(), posterior=each.mean(axis=1))
 
 
-def _maximise(posterior: Floats, unit: np.ndarray, said: np.ndarray, people: int) -> tuple[Floats, Floats]:
-    """Prior and confusion, given the posterior. said: annotator and label of each answer as one number."""
-    size = posterior.shape[1]
-    sums = np.stack([np.bincount(said, weights=posterior[unit, k], minlength=people * size) for k in range(size)])
-    given = sums.reshape(size, people, size).transpose(1, 0, 2)
-    met = given.sum(axis=2, keepdims=True)
-    return posterior.mean(axis=0), np.divide(given, met, out=np.zeros_like(given), where=met > 0)
+def _confusion(given: Floats, before: Floats) -> Floats:
+    met = given.sum(axis=1, keepdims=True)
+    shares: Floats = np.divide(given, met, out=np.zeros_like(given), where=met > 0)
+    return shares
+
+
+MODEL = latent.Model(_confusion)

@@ -1,0 +1,119 @@
+"""The one-coin model and MACE, and what all models with a hidden true label share."""
+
+import numpy as np
+import pytest
+
+from annotate.core import dawid_skene, latent, mace, one_coin
+from annotate.core.answers import credit, tabulate, winners
+from tests.annotate import crowd
+from tests.annotate.test_dawid_skene import anaesthetists
+
+# What crowd-kit 1.4.2 (Ustalov, Pavlichenko and Tseitlin 2024, Journal of Open Source Software 9(96)) makes of Dawid
+# and Skene's example by MACE(method=..., n_iter=3000, n_restarts=1): each patient's label, and some posteriors.
+CROWD_KIT = {
+    True: (
+        "132222132242121111222222112111131223233111212",
+        {
+            1: [0.0, 0.0, 0.999955, 0.000044],
+            2: [0.135108, 0.864840, 0.000026, 0.000026],
+            3: [0.002404, 0.997480, 0.000100, 0.000015],
+            35: [0.000010, 0.000010, 0.948984, 0.050997],
+        },
+    ),
+    False: (
+        "132222132243121111222222112111131224233111212",
+        {
+            1: [0.000001, 0.000001, 0.999269, 0.000730],
+            2: [0.113530, 0.886386, 0.000042, 0.000042],
+            3: [0.007394, 0.991898, 0.000591, 0.000117],
+            35: [0.0, 0.0, 0.001125, 0.998874],
+        },
+    ),
+}
+FITS = [dawid_skene.fit, one_coin.fit, mace.fit]
+
+
+@pytest.mark.parametrize("variational", [True, False])
+def test_mace_says_what_a_published_program_says(variational):
+    table = anaesthetists()
+    labels, posteriors = CROWD_KIT[variational]
+    found = mace.fit(table, variational=variational)
+    assert "".join(table.labels[place] for place in found.posterior.argmax(axis=1)) == labels
+    for unit, posterior in posteriors.items():
+        assert found.posterior[unit] == pytest.approx(posterior, abs=2e-6)
+
+
+def test_mace_finds_who_knows_and_the_habit_of_who_does_not():
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 3, 600)
+    rows = [(unit, who, "abc"[label]) for unit, label in enumerate(truth) for who in range(3)]
+    rows += [(unit, "bored", "aab"[rng.integers(3)]) for unit in range(600)]
+    found = mace.fit(tabulate(rows, "abc"), variational=False)
+    assert found.confusion[0] == pytest.approx(np.eye(3), abs=0.01)
+    assert found.confusion[3] == pytest.approx(np.tile([2 / 3, 1 / 3, 0], (3, 1)), abs=0.05)
+
+
+def test_the_one_coin_model_gives_each_annotator_one_accuracy():
+    rng = np.random.default_rng(6)
+    truth = rng.integers(0, 4, 800)
+    right = [0.9, 0.8, 0.7, 0.5]
+    rows = [
+        (unit, who, "abcd"[label if rng.random() < share else (label + rng.integers(1, 4)) % 4])
+        for unit, label in enumerate(truth)
+        for who, share in enumerate(right)
+    ]
+    table = tabulate(rows, "abcd")
+    found = one_coin.fit(table)
+    for person, share in enumerate(right):
+        accuracy = found.confusion[person].diagonal()
+        assert accuracy == pytest.approx(accuracy[0])
+        assert accuracy[0] == pytest.approx(share, abs=0.05)
+    assert credit(found.posterior, truth).mean() > credit(table.counts(), truth).mean()
+
+
+@pytest.mark.parametrize(("fit", "accuracy"), [(one_coin.fit, 79.26), (mace.fit, 72.75)])
+def test_accuracy_on_a_crowd_set(fit, accuracy):
+    rows, gold = crowd.rows("zencrowd_in"), crowd.gold("zencrowd_in")
+    table = tabulate(rows, "01")
+    truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
+    assert round(100 * credit(fit(table).posterior, truth).mean(), 2) == accuracy
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("labels", ["a", "ab", "abc"])
+def test_no_answers_one_answer_and_labels_that_nobody_gave_make_posteriors_that_sum_to_1(fit, labels):
+    assert fit(tabulate([], labels)).posterior.shape == (0, len(labels))
+    for rows in ([(1, 1, "a")], [(1, 1, "a"), (1, 2, "a"), (2, 1, "a"), (2, 2, "a")]):
+        found = fit(tabulate(rows, labels))
+        assert found.posterior.sum(axis=1) == pytest.approx(1)
+        assert winners(found.posterior)[:, 0].all()
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_a_seed_gives_the_same_to_the_last_bit_and_the_work_is_done_in_parts(fit, monkeypatch):
+    table = tabulate(crowd.rows("cf_amt"), "01234")
+    found = fit(table, seed="one")
+    assert np.array_equal(found.posterior, fit(table, seed="one").posterior)
+    monkeypatch.setattr(latent, "BLOCK", 700)
+    assert found.posterior == pytest.approx(fit(table, seed="one").posterior, abs=1e-4)
+
+
+def test_of_many_answers_fewer_starts_are_made(monkeypatch):
+    table = anaesthetists()
+    assert len(latent._start(table, "")[1]) == latent.STARTS
+    monkeypatch.setattr(latent, "BREADTH", 5 * len(table.unit) * len(table.labels))
+    assert len(latent._start(table, "")[1]) == 5
+
+
+def test_labels_of_the_truth_are_named_by_the_votes():
+    table = tabulate([(unit, who, "ab"[unit % 2]) for unit in range(6) for who in range(3)], "ab")
+    found = latent.maxima(table, dawid_skene.MODEL)
+    turned = latent.Climb(
+        found.posterior[..., ::-1].copy(),
+        found.prior[..., ::-1].copy(),
+        found.chances[..., ::-1].copy(),
+        found.likelihood,
+    )
+    named = latent._named([turned], latent._votes(table))
+    assert named.posterior == pytest.approx(found.posterior)
+    assert named.chances == pytest.approx(found.chances)
