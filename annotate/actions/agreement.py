@@ -77,7 +77,7 @@ ACTION = Action(
     "agreement",
     "Show how far the annotators of a task agree: Krippendorff's alpha, in all and of each label, Gwet's AC1, observed "
     "agreement, each annotator against the rest, by language and in all, with 95% intervals; and, if true labels are "
-    "given, how often the majority and Dawid and Skene's model are right.",
+    "given, how often the majority, Dawid and Skene's model, the one-coin model and MACE are right.",
     OPTIONS,
     run,
     (JudgmentFileError, UnknownLabel, UnorderedLabels),

@@ -15,10 +15,10 @@ import numpy as np
 
 from annotate.core import agreement, dawid_skene
 from annotate.core.aggregation import at_first
-from annotate.core.answers import Answers, Floats, Ints, credit, tabulate, winners
-from annotate.core.estimation import proportion
+from annotate.core.answers import Answers, Floats, Ints, winners
 from annotate.core.lottery import lot
 from annotate.models import Annotator, Judgment, Task
+from annotate.quality.modelled import MODELS, Model, Said, Truth, accuracies, modelled, posterior_of, tabled
 
 
 class UnorderedLabels(ValueError):
@@ -30,33 +30,12 @@ class UnknownLabel(ValueError):
 
 
 @dataclass(frozen=True)
-class Said:
-    """One answer: who gave it, on which unit, and the unit's language."""
-
-    unit: int
-    annotator: int
-    label: str
-    language: str
-    key: str
-    asked: str
-
-
-@dataclass(frozen=True)
-class _Model:
-    """Dawid and Skene's, of a task: each unit's posterior in order of the labels; and by language whether and when the
-    model of it converged."""
-
-    posterior: Mapping[int, Floats]
-    ends: Mapping[str, tuple[int, bool]]
-
-
-@dataclass(frozen=True)
 class Fitted:
     """The answers of a task that count, the labels that may be given, and Dawid and Skene's model of the answers."""
 
     said: list[Said]
     labels: list[str]
-    model: _Model
+    model: Model
 
 
 @dataclass(frozen=True)
@@ -101,7 +80,8 @@ def report(
                          "differs": [{"unit": pk, "item", "language", "votes": {label: n}, "majority": [label, ...],
                                       "dawid_skene": [label, ...], "posterior"}, ...]},
          "gold": None, or {"units": with a true label, "unknown": true labels of no unit (in "all" alone),
-                           "majority": ESTIMATE, "dawid_skene": ESTIMATE}}
+                           "majority": ESTIMATE, and one for each of MODELS,
+                           "sure": mean posterior of the labels that "dawid_skene" finds likeliest, or None}}
 
     MEASURE: {"value", "low", "high", "units"}, any but units None if it cannot be said (core/agreement.py).
     ESTIMATE: {"value", "low", "high", "hits", "count"}, Jeffreys' interval, ties counted by their shares.
@@ -122,7 +102,10 @@ def report(
         else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
     )
-    truth = None if gold is None else _truth(said, gold, labels, task.kind.compared_as)
+    truth = None
+    if gold is not None:
+        others = {name: modelled(task, said, labels, fit) for name, fit in MODELS.items() if name != "dawid_skene"}
+        truth = Truth(_truth(said, gold, labels, task.kind.compared_as), {"dawid_skene": model, **others})
     whole = _section(said, model, truth, options)
     if gold is not None:
         keys = {one.key for one in said}
@@ -145,7 +128,7 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
     """without: units whose answers do not count."""
     said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
     labels = values_of(task, said)
-    return Fitted(said, labels, _model(task, said, labels))
+    return Fitted(said, labels, modelled(task, said, labels, dawid_skene.fit))
 
 
 def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
@@ -162,6 +145,16 @@ def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
     return {
         unit: {label: float(share) for label, share in zip(found.labels, shares, strict=True) if share}
         for unit, shares in found.model.posterior.items()
+    }
+
+
+def vote_shares(found: Fitted) -> dict[int, dict[str, float]]:
+    """Unit -> label -> its share of the unit's answers, for every unit with an answer; labels with 0 are left out."""
+    table = tabled(found.said, found.labels)
+    counts = table.counts()
+    return {
+        unit: {label: float(share) for label, share in zip(found.labels, shares, strict=True) if share}
+        for unit, shares in zip(table.units, counts / counts.sum(axis=1, keepdims=True), strict=True)
     }
 
 
@@ -203,25 +196,6 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, agreem
     return {**found, "ordinal": agreement.ordinal}
 
 
-def _model(task: Task, said: list[Said], labels: list[str]) -> _Model:
-    """One model for each language if records declare languages, as people are qualified by language; else
-    one in all.
-    """
-    parts = [list(group) for _, group in groupby(said, attrgetter("language"))] if task.languages else [said]
-    posterior: dict[int, Floats] = {}
-    ends = {}
-    for part in parts:
-        table = _table(part, labels)
-        fit = dawid_skene.fit(table)
-        posterior |= dict(zip(table.units, fit.posterior, strict=True))
-        ends |= {one.language: (fit.rounds, fit.converged) for one in part}
-    return _Model(posterior, ends)
-
-
-def _table(said: Iterable[Said], labels: list[str]) -> Answers:
-    return tabulate(((one.unit, one.annotator, one.label) for one in said), labels)
-
-
 def _truth(
     said: list[Said], gold: Mapping[str, str], labels: list[str], compared_as: Callable[[str, str], str]
 ) -> dict[int, int]:
@@ -240,12 +214,11 @@ def _truth(
     return truth
 
 
-def _section(said: list[Said], model: _Model, truth: Mapping[int, int] | None, options: _Options) -> dict[str, Any]:
-    table = _table(said, options.labels)
-    first = _table(_first(said, options.asked_first), options.labels)
+def _section(said: list[Said], model: Model, truth: Truth | None, options: _Options) -> dict[str, Any]:
+    table = tabled(said, options.labels)
+    first = tabled(_first(said, options.asked_first), options.labels)
     counts = first.counts()
     drawn = {"seed": options.seed, "replicates": options.replicates}
-    posterior = np.array([model.posterior[unit] for unit in table.units]).reshape(-1, len(options.labels))
     ends = [model.ends[code] for code in dict.fromkeys(one.language for one in said)]
     return {
         "units": len(table.units),
@@ -264,9 +237,9 @@ def _section(said: list[Said], model: _Model, truth: Mapping[int, int] | None, o
         "dawid_skene": {
             "rounds": max((rounds for rounds, _ in ends), default=0),
             "converged": all(converged for _, converged in ends),
-            **_differences(said, table, posterior),
+            **_differences(said, table, posterior_of(model, table)),
         },
-        "gold": None if truth is None else _accuracies(table, posterior, truth),
+        "gold": None if truth is None else accuracies(table, truth),
     }
 
 
@@ -328,15 +301,3 @@ def _differences(said: list[Said], table: Answers, posterior: Floats) -> dict[st
     ]
     differs.sort(key=lambda unit: -unit["posterior"])
     return {"tied": int((voted.sum(axis=1) > 1).sum()), "differs": differs}
-
-
-def _accuracies(table: Answers, posterior: Floats, truth: Mapping[int, int]) -> dict[str, Any]:
-    known = [place for place, unit in enumerate(table.units) if unit in truth]
-    right = np.array([truth[table.units[place]] for place in known], dtype=np.int64)
-    shares = {
-        "majority": credit(table.counts()[known], right),
-        "dawid_skene": credit(posterior[known], right),
-    }
-    return {"units": len(known)} | {
-        name: proportion(float(share.sum()), len(known)).as_dict() for name, share in shares.items()
-    }

@@ -47,6 +47,8 @@ PAGE = {
     "ac1": "AC1",
 }
 MEASURES = ("observed", "nominal", "ordinal", "ac1")
+# What true labels measure, beside the majority.
+MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE"}
 
 
 def nowhere(key: int) -> str:
@@ -115,7 +117,7 @@ def accuracy_table(report: Section) -> Table:
         *LANGUAGE,
         numbered("units", "with a true label", lambda row: row["gold"]["units"]),
         right("majority", "majority right"),
-        right("dawid_skene", "Dawid-Skene right"),
+        *(right(key, f"{name} right") for key, name in MODELS.items()),
     )
     rows, total = _parts(report)
     return table("languages", columns, [*rows, *total])
@@ -160,7 +162,7 @@ def difference_table(rows: Sequence[Section], *, address: Address = nowhere, ask
         said("majority", "most say"),
         said("dawid_skene", "the model says"),
         Column(
-            "posterior", "with a probability of", NUMBER, lambda row: Cell(percent(row["posterior"]), row["posterior"])
+            "posterior", "how sure the model is", NUMBER, lambda row: Cell(percent(row["posterior"]), row["posterior"])
         ),
     )
     return table("Where the model says otherwise", columns, rows, slug="differs", asked=asked)
@@ -171,7 +173,7 @@ def _votes(row: Section) -> str:
 
 
 def words(report: Section) -> list[str]:
-    """A sentence on the agreement in all, one on Dawid and Skene's model, and one on the true labels, if there are."""
+    """A sentence on the agreement in all, one on Dawid and Skene's model, and two on the true labels, if there are."""
     part, model = report[ALL], report[ALL]["dawid_skene"]
     repeats = " (repeats counted)" if report["repeats"] else ""
     told = [
@@ -185,10 +187,12 @@ def words(report: Section) -> list[str]:
         told[1] += f" It has not converged in {count(model['rounds'])} rounds, so its figures are not a maximum."
     if gold := part["gold"]:
         unknown = f" {count(gold['unknown'])} true labels belong to no unit here." if gold["unknown"] else ""
+        models = ", ".join(f"{name} {accuracy(gold[key])}" for key, name in MODELS.items())
         told.append(
             f"Of {count(gold['units'])} units with a true label the majority, ties counted by their shares, has "
-            f"{accuracy(gold['majority'])} right, and Dawid-Skene {accuracy(gold['dawid_skene'])}.{unknown}"
+            f"{accuracy(gold['majority'])} right, {models}.{unknown}"
         )
+        told += sureness(gold)
     return told
 
 
@@ -211,6 +215,21 @@ def doubts(report: Section) -> list[str]:
             f"{', '.join(languages)}. Alpha says little there; look at AC1 and observed agreement."
         )
     return told
+
+
+def sureness(gold: Section) -> list[str]:
+    """A sentence on how sure Dawid and Skene's model was of the labels that it was right on or not; none without such.
+
+    gold: of the report of quality/agreement.py.
+    """
+    sure, right = gold["sure"], gold["dawid_skene"]
+    if sure is None:
+        return []
+    told = f"Dawid-Skene's posteriors were {percent(sure)} sure on average, and right in {accuracy(right)}"
+    if right["low"] <= sure <= right["high"]:
+        return [f"{told}: on these units the two fit."]
+    more = "more" if sure > right["high"] else "less"
+    return [f"{told}: the model is {more} sure than it is right, so do not read a posterior as a probability."]
 
 
 def accuracy(made: Mapping[str, Any]) -> str:

@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
-from annotate.quality.agreement import UnknownLabel, fitted, report, second_opinions
+from annotate.quality.agreement import UnknownLabel, fitted, report, second_opinions, vote_shares
+from annotate.reports.agreement import sureness
 from corpora.core.errors import CorpusError
 
 pytestmark = pytest.mark.django_db
@@ -131,9 +132,30 @@ def test_true_labels_measure_majority_and_model_and_those_of_no_unit_are_told(ma
     measured = report(task, gold=gold)["all"]["gold"]
     assert (measured["units"], measured["unknown"], measured["majority"]["value"]) == (3, 1, 0.5)
     assert report(task)["all"]["gold"] is None
-    assert report(task, gold={})["all"]["gold"]["majority"]["value"] is None
+    empty = report(task, gold={})["all"]["gold"]
+    assert (empty["majority"]["value"], empty["sure"]) == (None, None)
+    assert set(measured) == {"units", "unknown", "majority", "dawid_skene", "one_coin", "mace", "sure"}
+    assert 0.5 <= measured["sure"] <= 1
     with pytest.raises(UnknownLabel, match=r"is 'Good', which is not one of the task's labels: 1, 0\."):
         report(task, gold={one.item.key: "Good"})
+
+
+def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
+    right = {"value": 0.8, "low": 0.7, "high": 0.88, "hits": 80.0, "count": 100}
+    told = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
+    assert told[None] == ""
+    assert told[0.85].endswith(
+        "were 85.0% sure on average, and right in 80.00% [70.0, 88.0]: on these units the two fit."
+    )
+    assert "the model is less sure than it is right" in told[0.6]
+    assert "the model is more sure than it is right, so do not read a posterior as a probability." in told[0.97]
+
+
+def test_each_label_has_its_share_of_the_votes(make_records_task, people, judged):
+    task = make_records_task("qa_match", 2)
+    one = task.units.first()
+    answer(judged, one, people(3), "1 0 1")
+    assert vote_shares(fitted(task)) == {one.pk: pytest.approx({"1": 2 / 3, "0": 1 / 3})}
 
 
 def test_a_unit_where_the_model_says_what_the_votes_do_not_is_named_with_both(make_records_task, people, judged):
@@ -197,7 +219,10 @@ def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_recor
     first = [line.split()[0] for line in lines.splitlines() if line]
     assert first[:4] == ["language", "en", "fr", "all"]
     assert "reader 2" in lines
-    assert lines.rstrip().endswith("has 50.00% [12.3, 87.7] right, and Dawid-Skene 50.00% [12.3, 87.7].")
+    told_of_gold, told_of_sureness = lines.rstrip().splitlines()[-2:]
+    assert "has 50.00% [12.3, 87.7] right, Dawid-Skene 50.00% [12.3, 87.7], one-coin 50.00%" in told_of_gold
+    assert ", MACE 50.00% [12.3, 87.7]." in told_of_gold
+    assert told_of_sureness.endswith("do not read a posterior as a probability.")
     with pytest.raises(CommandError, match="There is no task 'else'; there is: crowd"):
         call_command("agreement", "else")
 
