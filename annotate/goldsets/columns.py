@@ -33,6 +33,7 @@ TRANSITION = pa.struct(
     [(name, _TEXT) for name in ("event", "from_stage", "to_stage")]
     + [("round", _COUNT), ("queue", _TEXT), ("label", _TEXT), ("by", _TEXT), ("at", _TIME)]
 )
+SOFT_LABEL = pa.struct([("label", _TEXT), ("votes", _NUMBER), ("posterior", _NUMBER)])
 VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
@@ -89,6 +90,18 @@ def _second_opinion(row: Source) -> tuple[str | None, float | None]:
     likeliest = [label for label, share in posterior.items() if share >= best - SLACK]
     # Sums of floats may differ in the last digits on another machine.
     return likeliest[0] if len(likeliest) == 1 else None, round(best, 6)
+
+
+def _soft_labels(row: Source) -> list[dict]:
+    """The labels that anybody gave or the model holds possible, in the task's order."""
+    votes = row.export.vote_shares.get(row.judged.pk, {})
+    posterior = row.export.opinions.get(row.judged.pk, {})
+    # Rounded like the posterior of the likeliest.
+    found = (
+        {"label": label, "votes": round(votes.get(label, 0.0), 6), "posterior": round(posterior.get(label, 0.0), 6)}
+        for label in row.export.answers.labels
+    )
+    return [one for one in found if one["votes"] or one["posterior"]]
 
 
 def _votes(row: Source) -> list[dict]:
@@ -155,7 +168,15 @@ COLUMNS: Mapping[str, Column] = {
         "The label that the model of Dawid and Skene finds likeliest; none where it is undecided.",
     ),
     "posterior": Column(
-        _NUMBER, lambda row: _second_opinion(row)[1], "How probable that label is under the model, 0 to 1."
+        _NUMBER,
+        lambda row: _second_opinion(row)[1],
+        "How sure the model is of that label, 0 to 1. That is the model's own, and not a calibrated probability.",
+    ),
+    "soft_labels": Column(
+        pa.list_(SOFT_LABEL),
+        _soft_labels,
+        "Each label with its share of the answers that count, and its posterior under the model; empty where no answer "
+        "counts.",
     ),
     "asked": Column(
         _TEXT,

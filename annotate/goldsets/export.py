@@ -123,6 +123,10 @@ class Export:
         return agreement.fitted(self.task, without=self.left_out.known)
 
     @cached_property
+    def vote_shares(self) -> dict[int, dict[str, float]]:
+        return agreement.vote_shares(self.answers)
+
+    @cached_property
     def opinions(self) -> dict[int, dict[str, float]]:
         return agreement.second_opinions(self.answers)
 

@@ -19,8 +19,8 @@ DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
 # What a row of an exported set has, in this order; `fields` stands for each field by its name.
 COLUMNS = (
-    *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "stage", "chance", "judged_as"),
-    *("posted_at", "author", "url", "judgments", "transitions"),
+    *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "stage", "chance"),
+    *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 

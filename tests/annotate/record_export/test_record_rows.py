@@ -60,6 +60,21 @@ def test_beside_the_label_stands_what_the_model_of_dawid_and_skene_says(ads, out
         assert posterior[row["dawid_skene"]] == max(posterior.values())
 
 
+def test_soft_labels_are_the_shares_of_the_votes_and_the_posteriors_of_all_labels(ads, out):
+    export(ads, out)
+    for row in rows_of(out):
+        soft = row["soft_labels"]
+        assert [one["label"] for one in soft] == [label for label in ads.labels if label in {s["label"] for s in soft}]
+        for kind in ("votes", "posterior"):
+            assert sum(one[kind] for one in soft) == pytest.approx(1, abs=1e-5)
+        said = Counter(judgment["label"] for judgment in row["judgments"] if judgment["kind"] == "answer")
+        assert {one["label"]: one["votes"] for one in soft if one["votes"]} == pytest.approx(
+            {label: number / said.total() for label, number in said.items()}, abs=1e-6
+        )
+        assert max(soft, key=lambda one: one["posterior"])["label"] == row["dawid_skene"]
+        assert max(one["posterior"] for one in soft) == row["posterior"]
+
+
 def test_parquet_has_the_same_rows_a_file_a_split(exported):
     out, _ = exported
     stored = {}
