@@ -19,9 +19,9 @@ from scipy.optimize import linear_sum_assignment
 from annotate.core.answers import SLACK, Answers, Floats
 from annotate.core.lottery import lot
 
-# So many starts; fewer, but never below FEWEST, if one round of all would go through more than BREADTH answers times
-# labels.
-STARTS, FEWEST, BREADTH = 48, 2, 6_000_000
+# So many starts; fewer, but never below FEWEST, if one round of all would go through more than BREADTH numbers: answers
+# times labels, or chances.
+STARTS, FEWEST, BREADTH = 48, 2, 3_000_000
 # The heat of each start, in turn, and in how many steps of how many rounds it cools down to 1.
 HEATS = (1.0, 0.8, 0.65, 0.5)
 STEPS, PER_STEP = 8, 8
@@ -161,7 +161,8 @@ def _table(answers: Answers) -> Table:
 def _start(answers: Answers, seed: str) -> tuple[Climb, Floats]:
     """Where EM starts, and the heat of each start."""
     people, size = len(answers.annotators), len(answers.labels)
-    starts = int(np.clip(BREADTH // max(1, len(answers.unit) * size), FEWEST, STARTS))
+    breadth = size * max(len(answers.unit), people * size)
+    starts = int(np.clip(BREADTH // max(1, breadth), FEWEST, STARTS))
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "starts", ""), 16)))
     posterior = np.empty((len(answers.units), starts, size))
     for start in range(starts):
@@ -169,7 +170,7 @@ def _start(answers: Answers, seed: str) -> tuple[Climb, Floats]:
         if start >= len(HEATS):
             weight = drawing.exponential(size=people)[answers.annotator] * drawing.exponential(size=len(weight))
         posterior[:, start] = _votes(answers, weight)
-    half_known = (np.eye(size) / 2 + 0.5 / size)[None, :, None]
+    half_known = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
     chances = np.broadcast_to(half_known, (people, size, starts, size))
     return Climb(posterior, np.zeros((starts, size)), chances, np.zeros(starts)), np.resize(HEATS, starts)
 
