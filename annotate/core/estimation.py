@@ -65,7 +65,7 @@ class Turn(NamedTuple):
 
     domain: int
     hits: int
-    posts: int
+    posts: float
     read: float
     off: float
     usual: float | None = None
@@ -76,8 +76,8 @@ class Guess(NamedTuple):
     posts, `hits` of them right. turns: the ways in which the truth may differ from that; empty where no post that was
     read differs and the domain is known of all, so that hits may be misses, and misses hits."""
 
-    domain: int
-    hits: int
+    domain: float
+    hits: float
     turns: tuple[Turn, ...] = ()
 
 
@@ -87,14 +87,15 @@ class Stratum:
     domain of the estimate (truly X, for the recall of X), and of the domain `hits` are right.
 
     missing: posts that were taken by chance likewise, and of which nobody could tell; they are not among the drawn.
+    All are whole numbers of a draw that was made, and real ones of what is expected of a draw (planning.py).
     """
 
-    drawn: int
-    read: int
-    domain: int
+    drawn: float
+    read: float
+    domain: float
     hits: float
     guess: Guess | None = None
-    missing: int = 0
+    missing: float = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.hits <= self.domain <= self.read <= self.drawn:

@@ -29,8 +29,12 @@ def topped_up(
     """
     others, chosen = before
     total = others + len(keys)
-    wanted = max(part_of(share, total), min(least, total)) - chosen
-    return drawn(keys, max(0, wanted), seed=seed, purpose=purpose)
+    return drawn(keys, max(0, wanted(total, share, least) - chosen), seed=seed, purpose=purpose)
+
+
+def wanted(whole: int, share: float, least: int) -> int:
+    """How many are a share of a whole number, and `least` at least, if there are so many."""
+    return max(part_of(share, whole), min(least, whole))
 
 
 def part_of(share: float, whole: int) -> int:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from annotate.core import latent
@@ -143,7 +143,8 @@ def test_a_label_that_nobody_gave_a_unit_is_not_its_label(rows):
 
 
 @given(answers())
-def test_the_names_of_labels_change_nothing(rows):
+def test_the_names_of_labels_change_nothing_where_the_votes_do_not_tie(rows):
+    assume(all(len({*counts}) == len(counts) for counts in tabulate(rows, LABELS).counts().tolist()))
     renamed = [(unit, who, LABELS[::-1][LABELS.index(label)]) for unit, who, label in rows]
     one, other = (fit(tabulate(some, LABELS), longest=50) for some in (rows, renamed))
     assert one.posterior == pytest.approx(other.posterior[:, ::-1], abs=1e-6)

@@ -1,0 +1,262 @@
+"""What a uniform draw would tell of a predictor, before it is drawn: how wide the intervals, and what is read.
+
+Numbers in, numbers out: what is expected of a draw is handed to the estimator of reports, estimation.stratified, so
+that there is no second formula. Which posts the detectors agree on is counted in corpora/agreement.py; the sentences
+are in reports/plans.py.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import fsum
+from typing import NamedTuple
+
+from annotate.core.estimation import LEAST_COUNT, UNKNOWN, Estimate, Guess, Stratum, Turn, Way, proportion, stratified
+
+# The rules of audit that are tried: shares of what is agreed, and the least posts in each language.
+SHARES, LEASTS = (0.02, 0.05, 0.1, 0.2, 0.5), (30, 60, 120, 250)
+RULES = tuple(product(SHARES, LEASTS))
+MOST_ALONE = 1_000_000  # posts of a set for one language
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A corpus in posts. agreed: label -> posts on which the detectors agree with it; disputed: likeliest language ->
+    the other posts.
+    """
+
+    agreed: Mapping[str, int]
+    disputed: Mapping[str, int]
+
+    @cached_property
+    def posts(self) -> int:
+        return sum(self.agreed.values()) + self.all_disputed
+
+    @cached_property
+    def all_disputed(self) -> int:
+        return sum(self.disputed.values())
+
+    def share(self, label: str) -> float:
+        return (self.agreed.get(label, 0) + self.disputed.get(label, 0)) / self.posts
+
+    def mistaken(self, language: str, label: str) -> float:
+        """How often a post that is not in a language is in another."""
+        others = 1 - self.share(language)
+        return self.share(label) / others if others else 0.0
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Of a draw: those that two digits and noughts write, up to all posts."""
+        rounded = (digits * 10**noughts for noughts in range(len(str(self.posts))) for digits in range(10, 100))
+        return [*(size for size in rounded if size < self.posts), self.posts]
+
+
+class Draw(NamedTuple):
+    """A uniform draw of so many posts, of which an audit reads a share of what is agreed, and so many posts of each
+    language at least."""
+
+    size: int
+    share: float
+    least: int
+
+    def audits(self, agreed: float) -> float:
+        """How many of so many posts of a language are audited; not rounded up, as it is on average."""
+        return max(self.share * agreed, min(self.least, agreed))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected. accuracy: of the predictor, of all posts; wrong: the share of agreement that is wrong; voted:
+    whether the predictor is one of the detectors, which says what was agreed on.
+    """
+
+    accuracy: float = 0.95
+    wrong: float = 0.01
+    voted: bool = False
+
+    def of(self, stream: Stream) -> "Chances":
+        if not self.voted:
+            return Chances(self.accuracy, self.accuracy, self.accuracy, self.wrong)
+        agreed = 1 - stream.all_disputed / stream.posts
+        disputed = (self.accuracy - agreed * (1 - self.wrong)) / (1 - agreed) if agreed < 1 else self.accuracy
+        return Chances(1.0, 0.0, min(1.0, max(0.0, disputed)), self.wrong)
+
+
+class Chances(NamedTuple):
+    """How often a predictor is right where the detectors agree rightly, where they agree wrongly, and where they do not
+    agree; and how often agreement is wrong. Where it is wrong and the predictor too, that says what was agreed on."""
+
+    agreed: float
+    caught: float
+    disputed: float
+    wrong: float
+
+    @property
+    def lone_right(self) -> float | None:
+        """How often the predictor is right where it says otherwise than the detectors, which agree."""
+        right, all_lone = self.wrong * self.caught, (1 - self.wrong) * (1 - self.agreed) + self.wrong * self.caught
+        return right / all_lone if all_lone else None
+
+
+class Ways(NamedTuple):
+    """What a post counts as by the detectors' label, and what it adds if its truth is otherwise: to the domain, and to
+    the hits."""
+
+    guess: Way
+    turn: Way
+
+
+# Measure -> where the predictor says what was agreed on, and where it says otherwise, in the label's own stratum; where
+# it says the label, and where it does not, in that of another. None: no such post is in the domain, whatever its truth.
+# Of accuracy every stratum is its own. The same follows from metrics.share, which counts real posts.
+WAYS: Mapping[str, tuple[Ways | None, Ways | None, Ways | None, Ways | None]] = {
+    "recall": (
+        Ways((1, 1), (-1, -1)),
+        Ways((1, 0), (-1, 0)),
+        Ways((0, 0), (1, 1)),
+        Ways((0, 0), (1, 0)),
+    ),
+    "precision": (Ways((1, 1), (0, -1)), None, Ways((1, 0), (0, 1)), None),
+    "accuracy": (Ways((1, 1), (0, -1)), Ways((1, 0), (0, 1)), None, None),
+}
+ERROR = "error"
+MEASURES = (*WAYS, ERROR)
+
+
+def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
+    """The estimate that a draw gives if all of it is as expected. label: "" for accuracy.
+
+    error: how wrong the detectors are where they agree with the label, as audits.error says where no check finds more.
+    """
+    if measure == ERROR:
+        audits = draw.audits(stream.agreed.get(label, 0) * draw.size / stream.posts)
+        return proportion(expected.wrong * audits, audits)
+    return stratified(strata(measure, label, stream, draw, expected), frame=stream.posts)
+
+
+def width(estimate: Estimate) -> float:
+    """Of its interval, as a fraction; 1 where there is none."""
+    return estimate.high - estimate.low
+
+
+def strata(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> list[Stratum]:
+    """What is expected of a draw: the disputed posts, which are read, and those on which the detectors agree, by label.
+
+    The languages of the disputed posts, of wrong agreement and of wrong labels are taken to be as common as in all.
+    """
+    part, chances = draw.size / stream.posts, expected.of(stream)
+    found = [_disputed(measure, label, stream, part, chances.disputed)]
+    for agreed, posts in stream.agreed.items():
+        own = measure == "accuracy" or agreed == label
+        mistaken = 0.0 if own else stream.mistaken(agreed, label)
+        found.append(_agreed(WAYS[measure], own, part * posts, draw, chances, mistaken))
+    return found
+
+
+def _disputed(measure: str, label: str, stream: Stream, part: float, right: float) -> Stratum:
+    drawn = part * stream.all_disputed
+    if measure == "accuracy":
+        return Stratum(drawn, drawn, drawn, drawn * right)
+    own = part * stream.disputed.get(label, 0)
+    if measure == "recall":
+        return Stratum(drawn, drawn, own, own * right)
+    others = fsum(
+        part * posts * stream.mistaken(language, label)
+        for language, posts in stream.disputed.items()
+        if language != label
+    )
+    triggers = own * right + others * (1 - right)
+    return Stratum(drawn, drawn, min(drawn, triggers), own * right)
+
+
+def _agreed(
+    ways: Sequence[Ways | None], own: bool, drawn: float, draw: Draw, chances: Chances, mistaken: float
+) -> Stratum:
+    """mistaken: how often a post that is not in the stratum's language is in the label's."""
+    right, caught, _, wrong = chances
+    # Shares of the stratum's posts: all such, and those of them that are otherwise than the detectors say (own), or in
+    # the label's language (another's).
+    if own:
+        cells = (
+            ((1 - wrong) * right + wrong * (1 - caught), wrong * (1 - caught)),
+            ((1 - wrong) * (1 - right) + wrong * caught, wrong * caught),
+        )
+    else:
+        said = mistaken * ((1 - wrong) * (1 - right) + wrong * caught)
+        cells = (said, mistaken * wrong * caught), (1 - said, mistaken * wrong * (1 - caught))
+    read = draw.audits(drawn)
+    guessed, true, turns = [0.0, 0.0], [0.0, 0.0], []
+    for way, (share, off) in zip(ways[:2] if own else ways[2:], cells, strict=True):
+        if way is None:
+            continue
+        for place in (0, 1):
+            guessed[place] += drawn * share * way.guess[place]
+            true[place] += read * (share * way.guess[place] + off * way.turn[place])
+        usual = chances.lone_right if way.turn[1] == 1 else None
+        turns.append(Turn(*way.turn, drawn * share, read * share, read * off, usual))
+    domain = min(read, true[0])
+    # Where nothing may turn, that is said.
+    guess = Guess(guessed[0], guessed[1], tuple(turns) or (Turn(0, 0, 0, 0, 0),))
+    return Stratum(drawn, read, domain, min(domain, max(0.0, true[1])), guess)
+
+
+# --- what is read, and what is enough
+
+
+class Reading(NamedTuple):
+    """How many posts people read: those on which the detectors do not agree, and the audits."""
+
+    disputed: float
+    audits: float
+
+    @property
+    def all(self) -> float:
+        return self.disputed + self.audits
+
+
+def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda label: True) -> Reading:
+    """labels: in which languages; all by default."""
+    part = draw.size / stream.posts
+    disputed = sum(posts for label, posts in stream.disputed.items() if labels(label))
+    audits = sum(draw.audits(part * posts) for label, posts in stream.agreed.items() if labels(label))
+    return Reading(part * disputed, audits)
+
+
+def cheapest(
+    stream: Stream, is_enough: Callable[[Draw], bool], rules: Sequence[tuple[float, int]] = RULES
+) -> Draw | None:
+    """The draw with the least reading that is enough, of the sizes of the stream and the rules of audit; None if none
+    is. is_enough: grows with the size.
+    """
+    best: Draw | None = None
+    for share, least in rules:
+        draws = [Draw(size, share, least) for size in stream.sizes]
+        if best:
+            draws = draws[: bisect_left(draws, reading(stream, best).all, key=lambda draw: reading(stream, draw).all)]
+        if draws and is_enough(draws[-1]):
+            best = draws[bisect_left(draws, True, key=is_enough)]
+    return best
+
+
+def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
+    """The draw with the least share of audits, in thousandths, that is enough; None if not even reading all is."""
+    draws = [draw._replace(share=thousandths / 1000) for thousandths in range(1001)]
+    place = bisect_left(draws, True, key=is_enough)
+    return draws[place] if place < len(draws) else None
+
+
+def alone(expected: Expected, wished: float) -> int | None:
+    """How many posts of a set for one language give it that width: each is read, and counts as it is."""
+
+    def is_enough(posts: int) -> bool:
+        read = Stratum(posts, posts, posts, posts * expected.accuracy)
+        return width(stratified([read], frame=None)) <= wished
+
+    return found if (found := bisect_left(range(MOST_ALONE), True, lo=1, key=is_enough)) < MOST_ALONE else None
+
+
+def is_stated(estimate: Estimate) -> bool:
+    """Whether there is an interval."""
+    return estimate != UNKNOWN and estimate.count >= LEAST_COUNT

@@ -1,0 +1,143 @@
+"""What a draw is expected to tell of a predictor: the planned widths are those of the estimator of reports."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core import planning
+from annotate.core.audits import Audit, error
+from annotate.core.estimation import proportion
+from annotate.core.planning import Draw, Expected, Stream, alone, cheapest, least_audit, planned, reading, width
+from annotate.evaluation import metrics
+from annotate.evaluation.metrics import Cell, Uniform
+
+LABELS = ("a", "b", "c")
+EVEN = Stream(dict.fromkeys(LABELS, 4_000), dict.fromkeys(LABELS, 2_000))
+HALF = Draw(9_000, share=0.5, least=0)
+# How common languages are on Twitter, roughly.
+UNEVEN = Stream(
+    {"en": 240_000, "ja": 200_000, "es": 70_000, "de": 3_000, "sv": 400},
+    {"en": 60_000, "ja": 40_000, "es": 30_000, "de": 2_000, "sv": 200, "und": 30_000},
+)
+POSSIBLE = st.builds(
+    Expected,
+    accuracy=st.floats(0.5, 0.999),
+    wrong=st.sampled_from([0.001, 0.01, 0.05, 0.15]),
+    voted=st.booleans(),
+)
+FIGURES = st.sampled_from(
+    [("accuracy", ""), *product(("recall", "precision", "error"), ("en", "ja", "es", "de", "sv"))]
+)
+
+
+def expected_set(voted):
+    """A uniform set just as it is expected by HALF, with whole numbers of posts; agreement is wrong in 10%, and the
+    predictor right in 90%."""
+    posts = {}
+
+    def add(number, *cell):
+        posts.update({f"{len(posts) + n}": Cell(*cell) for n in range(number)})
+
+    for own in LABELS:
+        others = [label for label in LABELS if label != own]
+        for half in (True, False):
+            if voted:
+                add(900, own, own, half, own, own)
+                for other in others:
+                    add(50, own, own, half, other, own)
+                continue
+            add(810, own, own, half, own, own)
+            for other in others:
+                add(45, own, own, half, own, other)
+                add(45, own, own, half, other, other)
+                add(5, own, own, half, other, own)
+        add(900, "", "", True, own, own)
+        for other in others:
+            add(50, "", "", True, own, other)
+    # What nobody has read has the detectors' label.
+    read = {key: cell if cell.read else cell._replace(truth=cell.agreed) for key, cell in posts.items()}
+    return Uniform(read, EVEN.posts)
+
+
+@pytest.mark.parametrize("voted", [True, False], ids=["voted", "did not vote"])
+def test_the_planned_interval_is_that_of_a_report_on_the_set_that_is_expected(voted):
+    uniform, expected = expected_set(voted), Expected(0.9, 0.1, voted)
+    measured = {
+        ("accuracy", ""): metrics.accuracy(uniform, with_und=True),
+        ("recall", "a"): metrics.recall("a", uniform, {}),
+        ("precision", "b"): metrics.precision("b", uniform, {}, with_und=True),
+    }
+    for (measure, label), found in measured.items():
+        ahead = planned(measure, label, EVEN, HALF, expected)
+        assert ahead.as_dict() == pytest.approx(found.estimate.as_dict(), rel=1e-6), measure
+        assert ahead.value == pytest.approx(0.9, abs=0.01)
+
+
+def test_the_planned_error_of_agreement_is_that_of_the_audit():
+    audit = Audit(2_000, doubted=100, doubted_wrong=100, confirmed=900, checked=180, checked_wrong=0)
+    assert planned("error", "a", EVEN, HALF, Expected(wrong=0.1)) == error(audit)
+
+
+def test_of_a_label_that_no_post_has_nothing_is_known():
+    assert planned("recall", "z", EVEN, HALF, Expected()).value is None
+    assert width(planned("error", "z", EVEN, HALF, Expected())) == 1
+
+
+@given(FIGURES, POSSIBLE, st.integers(1_000, 300_000), st.floats(1, 2), st.sampled_from([0.02, 0.1, 0.5, 1.0]))
+def test_more_posts_of_which_the_same_share_is_audited_never_widen_an_interval(figure, expected, size, more, share):
+    few, many = (
+        width(planned(*figure, UNEVEN, Draw(round(posts), share, 0), expected)) for posts in (size, size * more)
+    )
+    assert many <= few + 1e-4
+
+
+@given(FIGURES, POSSIBLE, st.integers(1_000, 600_000), st.floats(0.01, 1), st.floats(0.01, 1))
+def test_more_audits_never_widen_an_interval(figure, expected, size, share, other):
+    few, many = (width(planned(*figure, UNEVEN, Draw(size, each, 0), expected)) for each in sorted((share, other)))
+    assert many <= few + 1e-4
+
+
+@given(FIGURES, POSSIBLE, st.sampled_from([0.03, 0.05, 0.1, 0.2]))
+def test_the_cheapest_draw_is_enough_and_the_next_smaller_one_is_not(figure, expected, wished):
+    def is_enough(draw):
+        return width(planned(*figure, UNEVEN, draw, expected)) <= wished
+
+    found = cheapest(UNEVEN, is_enough)
+    if found is None:
+        # Not even the largest draw with the most audits is.
+        assert not is_enough(Draw(UNEVEN.posts, *planning.RULES[-1]))
+        return
+    assert is_enough(found)
+    place = UNEVEN.sizes.index(found.size)
+    assert place == 0 or not is_enough(found._replace(size=UNEVEN.sizes[place - 1]))
+    assert found.size in UNEVEN.sizes
+
+
+def test_a_rare_language_can_be_stated_once_enough_of_the_others_is_audited():
+    """Among the posts of the common languages that nobody has read may be more of it than were found."""
+    draw = Draw(50_000, 0.02, 30)
+
+    def recall(audited):
+        return planned("recall", "sv", UNEVEN, audited, Expected())
+
+    assert not planning.is_stated(recall(draw))
+    stated = least_audit(draw, lambda audited: planning.is_stated(recall(audited)))
+    assert stated.share > 0.02
+    assert planning.is_stated(recall(stated))
+    assert not planning.is_stated(recall(stated._replace(share=stated.share - 0.001)))
+    assert least_audit(draw, lambda audited: width(recall(audited)) <= 0.001) is None
+
+
+def test_what_is_read_is_the_disputed_posts_and_the_audits():
+    read = reading(UNEVEN, Draw(UNEVEN.posts // 10, 0.1, 30))
+    assert read.disputed == pytest.approx(UNEVEN.all_disputed / 10, abs=1)
+    assert read.audits == pytest.approx(2_400 + 2_000 + 700 + 30 + 30, abs=1)
+    assert reading(UNEVEN, Draw(UNEVEN.posts, 0.1, 30), lambda label: label == "sv") == (200, 40)
+
+
+def test_a_set_of_its_own_needs_as_many_posts_as_a_plain_sample():
+    posts = alone(Expected(0.95), 0.05)
+    assert width(proportion(0.95 * posts, posts)) <= 0.05 < width(proportion(0.95 * (posts - 1), posts - 1))
+    assert alone(Expected(0.95), 1e-6) is None
