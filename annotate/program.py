@@ -34,6 +34,7 @@ COMMANDS = {
         "predictors": "List the predictors of each corpus.",
     },
     "Tasks": {
+        "plan": "Say how much must be drawn and read for intervals of a wished width.",
         "open_task": "Draw from a corpus and ask people about what was drawn.",
         "tasks": "List the tasks, and how far each is.",
         "draws": "List what was drawn, and how.",

@@ -12,6 +12,9 @@ from annotate.quality import checks
 from annotate.quality.audits import audit_counts
 from annotate.work.queue_states import queue_states
 
+# The usual pace: of a person who reads posts, and of one who has other work besides. Yours stands on the page Progress.
+SECONDS, HOURS_A_WEEK = 12, 10
+
 
 def expected(task: Task) -> dict[str, Any]:
     """{"queues": [ROW, ...] the fullest first, "units", "answers": those of all rows, "unread": [queue, ...],

@@ -23,6 +23,14 @@ def new_task(name: str, kind: Kind, title: str, labels: Sequence[str], given: Ma
     """A task that is not saved yet. given: the options that differ from the kind's. TaskError if refused."""
     if Task.objects.filter(name=name).exists():
         raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
+    task = imagined_task(kind, labels, given)
+    task.name, task.title = name, title or kind.title
+    check_task(task)
+    return task
+
+
+def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -> Task:
+    """A task without a name, to ask what its options would make of posts. TaskError if they are refused."""
     options = with_defaults(kind, given)
     codes = list(labels or kind.labels)
     if kind.is_routed:
@@ -31,10 +39,9 @@ def new_task(name: str, kind: Kind, title: str, labels: Sequence[str], given: Ma
     if "never_agree" in options:
         listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
         options["never_agree"] = sorted({*listed, *options["never_agree"]})
-    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, title=title or kind.title, labels=codes)
+    task = Task(kind_slug=kind.slug, kind_file=kind.source, labels=codes)
     task.options = options
     _check_audit(task)
-    check_task(task)
     return task
 
 

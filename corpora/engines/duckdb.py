@@ -78,7 +78,7 @@ class Store:
         self.connection.table(source).select(*named).create_view(name)
 
     def first_votes(self) -> None:
-        """The view `first_votes`: id, and for a detector such as cld2 the columns cld2 and cld2_score.
+        """The view `first_votes`: id, letters, and for a detector such as cld2 the columns cld2 and cld2_score.
 
         They are the language that it names first (und if it names none) and its score, if any. DuckDB and Spark share
         no way to take the first of a list, so this stands here and in no query.
@@ -87,7 +87,7 @@ class Store:
             f"coalesce({detector}[1].language, '{UND}') AS {detector}, {detector}[1].score AS {detector}_score"
             for detector in DETECTOR_NAMES
         )
-        self.connection.table("votes").project(f"id, {firsts}").create_view("first_votes", replace=True)
+        self.connection.table("votes").project(f"id, letters, {firsts}").create_view("first_votes", replace=True)
 
     def define(self, name: str, query: str) -> None:
         """A view made of a query of sql/, computed whenever it is asked."""

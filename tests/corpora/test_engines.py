@@ -63,7 +63,7 @@ def test_the_first_votes_are_those_that_each_detector_names_first_and_und_where_
         store.first_votes()
         (first,) = store.connection.table("first_votes").to_arrow_table().to_pylist()
     assert first == {
-        **{"id": "a", "langid": "de", "langid_score": 0.5, "cld2": "und", "cld2_score": None},
+        **{"id": "a", "letters": 9, "langid": "de", "langid_score": 0.5, "cld2": "und", "cld2_score": None},
         **{"fasttext": "nl", "fasttext_score": 0.25},
     }
 

@@ -1,0 +1,96 @@
+"""plan: how large a draw must be, and what people read for it, before anything is opened."""
+
+from annotate.actions.action import Action, ActionError, Outcome
+from annotate.actions.options import CORPUS
+from annotate.core.option import Option, OptionError, codes, flag, share, whole_number
+from annotate.core.planning import MEASURES, Expected
+from annotate.reports import plans as told
+from annotate.reports.terminal import as_lines, wrapped
+from annotate.work import plan as planning
+from annotate.work.expected import HOURS_A_WEEK, SECONDS
+from corpora.manifest import manifest_of
+
+BOTH = ("precision", "recall")
+WISHED, EXPECTED, PEOPLE = "What is wished", "What is expected", "People"
+
+
+def points(text: str) -> float:
+    """Points of percent; 5 and 5.5, not 5%."""
+    try:
+        return float(text)
+    except ValueError:
+        raise OptionError(f"{text!r} is not a number of points; write it as 5 or 2.5.") from None
+
+
+OPTIONS = (
+    CORPUS,
+    Option(
+        "width",
+        points,
+        5,
+        least=0.1,
+        most=100,
+        shown="POINTS",
+        help="the full width of the 95% interval, in points of percent",
+        group=WISHED,
+    ),
+    Option(
+        "measure",
+        choices=MEASURES,
+        default=(),
+        several=True,
+        help="what is to be measured; may be repeated; by default precision and recall",
+        group=WISHED,
+    ),
+    Option("languages", codes, default=(), help="codes of the languages to plan for; by default all", group=WISHED),
+    Option("accuracy", share, 0.95, most=1, help="how often the predictor will be right", group=EXPECTED),
+    Option("wrong", share, 0.01, most=1, help="the share of the detectors' agreement that is wrong", group=EXPECTED),
+    Option("voted", flag, False, help="the predictor is one of the detectors", group=EXPECTED),
+    Option("seconds", whole_number, SECONDS, least=1, help="how long a person takes for a post", group=PEOPLE),
+    Option("weekly", whole_number, HOURS_A_WEEK, least=1, most=168, help="a reader's hours in a week", group=PEOPLE),
+)
+
+
+def run(values, progress) -> Outcome:
+    name, wished = values["corpus"], values["width"] / 100
+    manifest_of(name)
+    task = planning.usual_task()
+    stream = planning.stream_of(name, task)
+    there = planning.languages_of(stream)
+    if strange := [code for code in values["languages"] if code not in there]:
+        raise ActionError(
+            f"The detectors take no post of corpus {name} for {', '.join(strange)}; leave it out. There is: "
+            f"{' '.join(there) or 'no language'}."
+        )
+    measures = list(dict.fromkeys(values["measure"] or BOTH))
+    languages = [code for code in there if code in values["languages"]] or there
+    progress.begin(sum(1 if measure == "accuracy" else len(languages) for measure in measures), "figure")
+    progress.advance()
+    found = planning.plan(
+        stream,
+        task,
+        measures=measures,
+        languages=languages,
+        wished=wished,
+        expected=Expected(values["accuracy"], values["wrong"], values["voted"]),
+        pace=planning.Pace(values["seconds"], values["weekly"]),
+        done=progress.advance,
+    )
+    said = []
+    for measure in measures:
+        if (table := told.measure_table(found, measure)).rows:
+            said += [f"{told.called(measure)}, {told.in_points(wished)}:", as_lines(table)]
+        said += [*told.missing(found, measure), ""]
+    said += [wrapped(told.columns_words()), ""]
+    if found["recall"]:
+        said += ["Recall in the draw below, where it is wider:", as_lines(told.recall_table(found)), ""]
+    return Outcome([*said, *told.words(found, name, wished)], data={"corpus": name, "width": values["width"], **found})
+
+
+ACTION = Action(
+    "plan",
+    "Say how many posts must be drawn from a prelabelled corpus, and how many of them people read, so that the "
+    "intervals of a predictor's figures are as narrow as you wish; language by language, before anything is opened.",
+    OPTIONS,
+    run,
+)

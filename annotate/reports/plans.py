@@ -1,0 +1,120 @@
+"""A plan in tables and sentences; in the terms of work/plan.py."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from annotate.reports.numbers import NOT_MEASURED, percent
+from annotate.reports.tables import LANGUAGE, NUMBER, Cell, Column, Table, many, numbered, table
+
+WHY = {
+    "few": "the corpus has too few posts for so narrow an interval",
+    "hidden": "in what nobody reads of other languages too much may be hidden",
+}
+DESIGNED = ("recall", "precision")  # what a design for one language measures
+CALLED = {"error": "error of the detectors' agreement"}
+
+
+def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
+    """What can be had by a uniform draw; what cannot is said in `missing`."""
+    rows = [row | {"language": row["language"] or "all"} for row in _of(plan, measure) if row["needs"]]
+    heads = (
+        *LANGUAGE,
+        Column("share", "share", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
+        _needed("size", "to draw"),
+        Column("audited", "audited", NUMBER, _rule),
+        _needed("posts", "its posts"),
+        *(_needed(key, key) for key in ("disputed", "audits", "checks", "hours")),
+        _needed("reading", "read in all"),
+        *([numbered("alone", "own set")] if measure in DESIGNED else []),
+    )
+    return table(CALLED.get(measure, measure), heads, rows)
+
+
+def _of(plan: Mapping[str, Any], measure: str) -> list[Mapping[str, Any]]:
+    return [row for row in plan["rows"] if row["measure"] == measure]
+
+
+def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
+    """Which languages no uniform draw of the corpus suits, why, and what does; and which it suits at a high price."""
+    for why, because in WHY.items():
+        rows = [row for row in _of(plan, measure) if row["why"] == why]
+        if not rows:
+            continue
+        instead = "Take a larger corpus, or be content with a wider interval."
+        if measure in DESIGNED and why == "hidden":
+            instead = f"Build {measure}-oriented sets of {many(rows[0]['alone'], 'post')} each."
+        labels = " ".join(row["language"] or "all" for row in rows)
+        yield f"By no uniform draw: {labels}; {because}. {instead}"
+    dear = [row["language"] for row in _of(plan, measure) if row["needs"] and _is_dear(row)]
+    if dear:
+        yield f"Of {' '.join(dear)} a {measure}-oriented set asks for a tenth of that reading or less."
+
+
+def _is_dear(row: Mapping[str, Any]) -> bool:
+    return row["alone"] is not None and row["needs"]["reading"] >= 10 * row["alone"]
+
+
+def in_points(wished: float) -> str:
+    points = f"{100 * wished:g}"
+    return f"{points} point{'' if points == '1' else 's'}"
+
+
+def called(measure: str) -> str:
+    return CALLED.get(measure, measure).capitalize()
+
+
+def _rounded(number: float | None) -> str:
+    """Whole numbers from ten on; what is expected need not be one."""
+    return NOT_MEASURED if number is None else f"{number:,.1f}" if 0 < number < 10 else f"{number:,.0f}"
+
+
+def _needed(key: str, heading: str) -> Column:
+    return Column(key, heading, NUMBER, lambda row: _rounded(row["needs"][key]))
+
+
+def _rule(row: Mapping[str, Any]) -> str:
+    return f"{row['needs']['audit_share']:.0%}, {row['needs']['audit_least']}"
+
+
+def recall_table(plan: Mapping[str, Any]) -> Table:
+    headings = {"elsewhere": "audits elsewhere", "stated": "to state it", "wished": "to be as narrow"}
+    heads = (
+        *LANGUAGE,
+        Column("posts", "its posts", NUMBER, lambda row: _rounded(row["posts"])),
+        Column("width", "points", NUMBER, lambda row: f"{100 * row['width']:.1f}"),
+        *(Column(key, heading, NUMBER, lambda row, key=key: _rounded(row[key])) for key, heading in headings.items()),
+    )
+    return table("recall in that draw", heads, plan["recall"])
+
+
+def columns_words() -> str:
+    return (
+        "audited: the share of the agreed posts, and the least in each language. its posts, disputed, audits, checks "
+        "(by an adjudicator) and hours: of that language alone. read in all: in all languages. own set: posts of a "
+        "recall- or precision-oriented set that does as well."
+    )
+
+
+def words(plan: Mapping[str, Any], corpus: str, wished: float) -> Iterator[str]:
+    draw, points = plan["draw"], in_points(wished)
+    if draw is None:
+        yield (
+            f"No uniform draw of corpus {corpus} gives any of these an interval of {points}. Build sets of one "
+            "language each (`assay open_task … --design recall` or `precision`), or take a larger corpus."
+        )
+        return
+    more = (
+        f"{_rounded(draw['contested'])} more on average where the audit fails by chance, "
+        if draw["contested"] >= 1
+        else ""
+    )
+    yield (
+        f"The draw that suits most: {many(draw['size'], 'post')}. People read {_rounded(draw['disputed'])} disputed "
+        f"posts and {_rounded(draw['audits'])} audits, {more}and an adjudicator {_rounded(draw['checks'])} checks. "
+        f"That is {_rounded(draw['hours'])} hours, or {_rounded(draw['weeks'])} weeks of one reader. It gives "
+        f"{points} or less to {draw['suits']} of {many(draw['of'], 'figure')}."
+    )
+    yield (
+        f"`assay open_task TASK --corpus {corpus} --seed 1 --size {draw['size']} --audit-share "
+        f"{draw['audit_share']:g} --audit-least {draw['audit_least']} --dry-run`"
+    )
