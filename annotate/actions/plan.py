@@ -2,7 +2,7 @@
 
 from annotate.actions.action import Action, ActionError, Outcome
 from annotate.actions.options import CORPUS
-from annotate.core.option import Option, OptionError, codes, flag, share, whole_number
+from annotate.core.option import Option, codes, flag, points, share, whole_number
 from annotate.core.planning import MEASURES, Expected
 from annotate.reports import plans as told
 from annotate.reports.terminal import as_lines, wrapped
@@ -14,14 +14,6 @@ BOTH = ("precision", "recall")
 WISHED, EXPECTED, PEOPLE = "What is wished", "What is expected", "People"
 
 
-def points(text: str) -> float:
-    """Points of percent; 5 and 5.5, not 5%."""
-    try:
-        return float(text)
-    except ValueError:
-        raise OptionError(f"{text!r} is not a number of points; write it as 5 or 2.5.") from None
-
-
 OPTIONS = (
     CORPUS,
     Option(
@@ -30,7 +22,6 @@ OPTIONS = (
         5,
         least=0.1,
         most=100,
-        shown="POINTS",
         help="the full width of the 95% interval, in points of percent",
         group=WISHED,
     ),

@@ -39,6 +39,14 @@ def share(text: str) -> float:
     return float(fraction(text))
 
 
+def points(text: str) -> float:
+    """5 or 2.5: points of percent, not 5%."""
+    try:
+        return float(text)
+    except ValueError:
+        raise OptionError(f"{text!r} is not a number of points; write it as 5 or 2.5.") from None
+
+
 def words(text: str) -> list[str]:
     return text.split()
 
@@ -163,6 +171,7 @@ class Option:
 _TYPES: Mapping[Callable[[str], Any], tuple[type, str]] = {
     whole_number: (int, "a whole number"),
     share: (float, "a share between 0 and 1"),
+    points: (float, "a number of points"),
     codes: (list, "a list of codes"),
     words: (list, "a list of words"),
     flag: (bool, "yes or no"),

@@ -169,7 +169,7 @@ _EVERY = (
     Option(
         "audit_limit",
         share,
-        default=0.1,
+        default=0.15,
         off=1.0,
         help="people label a whole language if more than this share of it may be wrong (upper end of the 95% interval)",
         group=AUDIT,

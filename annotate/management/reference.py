@@ -21,7 +21,7 @@ from drf_spectacular.generators import SchemaGenerator
 from annotate.actions.commands import ActionCommand, value_of
 from annotate.actions.options import address
 from annotate.core import refusals
-from annotate.core.option import Option, codes, days, flag, fraction, share, whole_number, words
+from annotate.core.option import Option, codes, days, flag, fraction, points, share, whole_number, words
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
 from annotate.kinds import KINDS, files, parts
@@ -36,6 +36,7 @@ TAKES: Mapping[Callable[[str], Any], str] = {
     whole_number: "whole number",
     share: "share",
     fraction: "share",
+    points: "points of percent",
     codes: "codes",
     words: "words",
     days: "days, such as `2014-07-01..2014-08-01`",
@@ -133,7 +134,7 @@ def _takes(option: Option) -> str:
     if option.choices:
         return f"one of {', '.join(map(code, option.choices))}"
     taken = TAKES[option.read]
-    if option.read in (whole_number, share, fraction):
+    if option.read in (whole_number, share, fraction, points):
         least = f"{option.least or 0:g}"
         taken += f", {least} or more" if option.most is None and option.read is whole_number else ""
         taken += f", {least} to {1 if option.most is None else option.most:g}" if "or more" not in taken else ""

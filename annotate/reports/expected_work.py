@@ -62,8 +62,17 @@ def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
     yield (
         f"The audit takes {audit['chosen']:,} of the {audit['posts']:,} posts on which the detectors agree "
         f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. "
-        f"An adjudicator reads {audit['recheck']:,} of them besides."
+        f"That is {audit['hours']:,.1f} hours at the usual pace. An adjudicator reads {audit['recheck']:,} of them "
+        "besides."
     )
+    if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
+        yield f"It takes a third or more of the posts in: {mostly}."
+    if chances := [of["chance"] for of in audit["languages"].values() if of["chance"]]:
+        between = " to ".join(dict.fromkeys(map(percent, (min(chances), max(chances)))))
+        yield (
+            f"A language in which 1% of the agreement is wrong fails the audit by chance, and is read in full, in "
+            f"{between} of cases, by how many are audited: {audit['contested']:,.0f} more posts on average in all."
+        )
 
 
 def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Q
 
+from annotate.core.audit_cost import contest_chance
 from annotate.models import Task
 from annotate.quality import checks
 from annotate.quality.audits import audit_counts
@@ -14,6 +15,8 @@ from annotate.work.queue_states import queue_states
 
 # The usual pace: of a person who reads posts, and of one who has other work besides. Yours stands on the page Progress.
 SECONDS, HOURS_A_WEEK = 12, 10
+# How much of the detectors' agreement is usually wrong in a language: "<1%" by the article.
+USUALLY_WRONG = 0.01
 
 
 def expected(task: Task) -> dict[str, Any]:
@@ -25,9 +28,11 @@ def expected(task: Task) -> dict[str, Any]:
     one unit, at most), several (units that ask for more than one), readers (who read the queue's languages well
     enough), qualified (of these, who may begin without a test) and able (of these, who are not paused). audit: posts on
     which the detectors agree, chosen (of these, for people to check), recheck (of these, for an adjudicator besides)
-    and the first two by language; None where there is none. checks: units that one person decides, chosen (of these,
-    for an adjudicator to decide again) and both by language; seconds (how many of what comes to adjudicators by lot a
-    second one decides); unseconded (whether there is nobody for that); None where the kind has none.
+    and the first two by language; hours (to read the chosen at the usual pace); if agreement is wrong in USUALLY_WRONG,
+    contested (how many of the others are read on average, where the audit fails by chance), and the same by language
+    with its chance; None where there is none. checks: units that one person decides, chosen (of these, for an
+    adjudicator to decide again) and both by language; seconds (how many of what comes to adjudicators by lot a second
+    one decides); unseconded (whether there is nobody for that); None where the kind has none.
     """
     queued = task.units.work().queued().order_by().values("language")
     counted = queued.annotate(
@@ -67,12 +72,21 @@ def _audit(task: Task) -> dict[str, Any] | None:
     found = audit_counts(task) if "audit" in task.kind.protections else {}
     if not found:
         return None
+    chosen = sum(chosen for _, chosen in found.values())
+    languages = {label: _audit_of(task, *of) for label, of in sorted(found.items())}
     return {
         "posts": sum(posts for posts, _ in found.values()),
-        "chosen": sum(chosen for _, chosen in found.values()),
+        "chosen": chosen,
         "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
-        "languages": {label: {"posts": posts, "chosen": chosen} for label, (posts, chosen) in sorted(found.items())},
+        "hours": chosen * SECONDS / 3600,
+        "contested": sum(of["contested"] for of in languages.values()),
+        "languages": languages,
     }
+
+
+def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
+    chance = contest_chance(chosen, USUALLY_WRONG, task.audit_limit) if chosen < posts else 0.0
+    return {"posts": posts, "chosen": chosen, "chance": chance, "contested": chance * (posts - chosen)}
 
 
 def _checks(task: Task) -> dict[str, Any]:

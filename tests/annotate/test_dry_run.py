@@ -68,6 +68,36 @@ def test_a_dry_run_says_how_much_of_the_agreed_the_audit_takes(demo_corpus, pers
     assert foretold["audit"] == real["audit"]
 
 
+def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
+    out = io.StringIO()
+    given = UNIFORM | {"size": 1_200}
+    call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
+    audit = opened(dry_run=True, **given)[0]["audit"]
+    told = " ".join(out.getvalue().split())
+    assert audit["hours"] == pytest.approx(audit["chosen"] * 12 / 3600)
+    assert f"That is {audit['hours']:.1f} hours at the usual pace." in told
+    mostly = [label for label, of in audit["languages"].items() if of["chosen"] >= of["posts"] / 3]
+    assert 0 < len(mostly) < len(audit["languages"])
+    assert f"It takes a third or more of the posts in: {' '.join(mostly)}." in told
+
+
+def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs(demo_corpus):
+    """Three right of three leave up to 53.6% possible, one wrong up to 81%: that is over a limit of 75%."""
+    out = io.StringIO()
+    given = UNIFORM | {"audit_limit": 0.75}
+    call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
+    audit = opened(dry_run=True, **given)[0]["audit"]
+    some_left = {label: of for label, of in audit["languages"].items() if of["posts"] > of["chosen"]}
+    assert some_left
+    for label, of in audit["languages"].items():
+        chance = 1 - 0.99**3 if label in some_left and of["chosen"] == 3 else of["chance"]
+        assert of["chance"] == pytest.approx(chance)
+        assert of["contested"] == pytest.approx(of["chance"] * (of["posts"] - of["chosen"]))
+    assert "fails the audit by chance, and is read in full, in 3.0% of cases" in " ".join(out.getvalue().split())
+    without, _ = opened(dry_run=True, **UNIFORM)
+    assert without["audit"]["contested"] == 0
+
+
 def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_adds_nothing(demo_corpus, data_dir):
     opened(**UNIFORM)
     before = contents(data_dir)

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from tests.benchmarks import (
     agreeing,
+    audit_defaults,
     audits,
     comparing,
     crowd,
     database,
     measuring,
+    planning,
     population,
     prelabel_speed,
     whole_run,
@@ -28,6 +30,8 @@ BENCHMARKS = {
     "comparing": comparing,
     "measuring": measuring,
     "agreeing": agreeing,
+    "planning": planning,
+    "audit_defaults": audit_defaults,
     "population": population,
     "crowd": crowd,
     "prelabel_speed": prelabel_speed,

@@ -46,6 +46,8 @@ class World:
     confirmed: float = 0.0
     adjudicators: float = 0.0
     lost: tuple[float, float] = (0.0, 0.0)
+    audit_share: float = AUDIT_SHARE
+    least_audits: int = LEAST_AUDITS
     posts: int = 1_000_000
 
 
@@ -123,7 +125,8 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         label[checked] = once
     for stratum in np.unique(agreed[agreed >= 0]):
         own = np.flatnonzero(agreed == stratum)
-        chosen = chance.choice(own, min(len(own), max(LEAST_AUDITS, round(AUDIT_SHARE * len(own)))), replace=False)
+        wanted = max(world.least_audits, round(world.audit_share * len(own)))
+        chosen = chance.choice(own, min(len(own), wanted), replace=False)
         lost = chance.random(len(chosen)) < np.where(truth[chosen] == stratum, *world.lost)
         is_lost[chosen[lost]] = True
         chosen = chosen[~lost]

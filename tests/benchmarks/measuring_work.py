@@ -34,7 +34,7 @@ def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
     wrong = is_agreed & (population.agreed != population.truth)
     for _ in range(draws):
         both, audits, seconds = draw(population, world, chance)
-        for name, uniform in zip(named, (both, _of_second(both)), strict=True):
+        for name, uniform in zip(named, (both, of_second(both)), strict=True):
             for (figure, label), measured in estimates(uniform).items():
                 if measured.value is not None and measured.posts >= LEAST_POSTS:
                     yield _row(f"{figure}, {name}", measured.estimate, true[name][figure, label])
@@ -81,7 +81,7 @@ def _row(figure: str, estimate: Estimate, true: float) -> Row:
     return Row(figure, has_interval, covers, estimate.high - estimate.low, estimate.value - float(true))
 
 
-def _of_second(both: Uniform) -> Uniform:
+def of_second(both: Uniform) -> Uniform:
     return replace(both, posts={key: cell._replace(said=cell.other, other="") for key, cell in both.posts.items()})
 
 
