@@ -73,6 +73,8 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     told = asked("import_predictions", NAME, labels, name="mine", version="1")
     assert told == {"corpus": NAME, "predictor": "mine@1", "posts": 1525, "left_out": 1, "already": False}
 
+    told = asked("plan", NAME, languages="de", measure=["accuracy"])
+    assert (told["corpus"], told["posts"], [row["measure"] for row in told["rows"]]) == (NAME, 1525, ["accuracy"])
     told = asked("open_task", "t", corpus=NAME, size=100, seed="7", audit_least=2, audit_limit=1.0)
     assert (told["task"], sum(told["stages"].values())) == ("t", 100)
     assert told["draws"] == [{"language": "", "asked": 100, "drawn": 100, "frame": 1525}]

@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--planning-draws", type=int, default=100, help="of each plan (default %(default)s)")
+    parser.add_argument("--planning-draws", type=int, default=20, help="of each plan (default %(default)s)")
 
 
 def run(folder, options) -> None:
