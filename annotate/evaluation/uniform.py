@@ -125,7 +125,7 @@ def share(
     strata = strata_of(uniform, domain, right, apart, truths)
     further = turns(uniform.cells, uniform.weight, uniform.errors, domain, right, leaves=leaves)
     estimate = stratified(strata, frame=uniform.frame, further=further)
-    return Measured(estimate, sum(stratum.domain for stratum in strata))
+    return Measured(estimate, sum(int(stratum.domain) for stratum in strata))
 
 
 def strata_of(
