@@ -74,9 +74,9 @@ def plan(
     """{"posts", "agreed" (share), "rows": [ROW, ...] by measure and language, "draw", "recall": [REACH, ...]}.
 
     ROW: measure, language ("" for all), share, needs (None if no uniform draw gives that width), why (then), alone
-    (posts of a set for the language alone; None if there is no such design). needs: the draw with the least reading
-    (size, audit_share, audit_least, and reading in all), and of the language its posts, disputed, audits, checks,
-    hours and weeks (of one reader).
+    (posts of a set for the language alone; None if the corpus has fewer, or there is no such design). needs: the draw
+    with the least reading (size, audit_share, audit_least, and reading in all), and of the language its posts,
+    disputed, audits, checks, hours and weeks (of one reader).
     draw: that with the least reading which suits more than half of the rows that a draw can suit: size, audit_share,
     audit_least, disputed, audits, checks, contested (posts read besides, on average, where the audit fails), hours,
     weeks, suits and of (rows); None if none suits any. REACH, of languages whose recall it does not suit: language,
@@ -126,10 +126,11 @@ def _row(
 ) -> dict[str, Any]:
     share = stream.share(label) if label else 1.0
     alone = planning.alone(expected, wished) if label and measure != planning.ERROR else None
+    if alone is not None and share * stream.posts < alone:
+        alone = None
     found = {"measure": measure, "language": label, "share": share, "needs": None, "why": "", "alone": alone}
     if draw is None:
-        enough = alone is not None and share * stream.posts >= alone
-        return found | {"why": HIDDEN if enough else FEW}
+        return found | {"why": HIDDEN if alone else FEW}
     of = reading(stream, draw, lambda each: each == label) if label else reading(stream, draw)
     found["needs"] = {
         **_as_options(draw),
