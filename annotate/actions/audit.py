@@ -1,23 +1,39 @@
-"""audit: what people found of machines' agreement, or answered to decoys, and of people who decide alone; and how to
-contest agreement that failed.
+"""audit: what people found of machines' agreement, or answered to decoys, and of people who decide alone; how to contest
+agreement that failed, and how to have more of it read.
 """
 
-from annotate.actions.action import Action, ActionError, Outcome, task_named
+from django.db import transaction
+
+from annotate.actions.action import Action, ActionError, Outcome, Values, task_named
+from annotate.actions.opened import NOT_KEPT, lacking
 from annotate.actions.options import TASK
-from annotate.core.option import Option, flag
+from annotate.core.option import Option, codes, flag, whole_number
 from annotate.models import Task
 from annotate.quality import audits, checks, decoys
 from annotate.reports import audits_and_decoys as told
 from annotate.reports import checks as check_words
 from annotate.reports.terminal import as_lines
-from annotate.work import contesting
+from annotate.work import auditing, contesting
 
 CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
+ADD = Option("add", whole_number, least=1, shown="N", help="have people read so many more posts of those agreed on")
+LANGUAGES = Option(
+    "languages",
+    codes,
+    default=(),
+    help="with --add: the languages of these posts; without it, where they make the error in all most certain",
+)
+DRY_RUN = Option("dry_run", flag, False, help="with --add: only say how many it would add by language")
 
 
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
     audited = "audit" in task.kind.protections
+    _check(values)
+    if values["add"] and audited:
+        return _add(task, values)
+    if values["add"]:
+        raise ActionError(f"{task.name} has no audit to add to: its labels are people's, and not the detectors'.")
     if values["contest"]:
         if not audited:
             raise ActionError(f"{task.name} asks about one language at a time: there is no agreement to contest.")
@@ -25,6 +41,24 @@ def run(values, progress) -> Outcome:
         return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
     told_of = _audited(task) if audited else _decoys(task)
     return _with_checks(task, told_of) if "checks" in task.kind.protections else told_of
+
+
+def _check(values: Values) -> None:
+    if values["add"] and values["contest"]:
+        raise ActionError("--add and --contest are two steps: what is added is to be read before it can contest.")
+    if not values["add"] and (given := [option.spelled for option in (LANGUAGES, DRY_RUN) if values[option.name]]):
+        raise ActionError(f"{', '.join(given)}: an option of --add, which is not given. Say with it how many to add.")
+
+
+def _add(task: Task, values: Values) -> Outcome:
+    with transaction.atomic():
+        added = auditing.add_audits(task, values["add"], values["languages"])
+        warned = lacking(task)
+        if values["dry_run"]:
+            # After everything was done as it would be, so that what is told is what would be.
+            transaction.set_rollback(True)
+    said = [told.added(added, values["add"]), *([NOT_KEPT] if values["dry_run"] else [])]
+    return Outcome(said, warned, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 
 def _audited(task: Task) -> Outcome:
@@ -62,8 +96,8 @@ def _with_checks(task: Task, outcome: Outcome) -> Outcome:
 
 ACTION = Action(
     "audit",
-    "Show what the audit of a task's agreement found, or how often readers said Yes to decoys; and what the checks of "
-    "people who decide alone found.",
-    (TASK, CONTEST),
+    "Show what the audit of a task's agreement found, or how often readers said Yes to decoys, and what the checks of "
+    "people who decide alone found. With --contest or --add, have people read more of what the detectors agree on.",
+    (TASK, CONTEST, ADD, LANGUAGES, DRY_RUN),
     run,
 )

@@ -3,8 +3,9 @@
 annotate/quality/audits.py counts the answers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import floor, sqrt
 
 from annotate.core.estimation import (
     UNKNOWN,
@@ -46,6 +47,10 @@ class Audit:
     def resolved(self) -> int:
         return self.doubted + self.confirmed
 
+    @property
+    def wrong(self) -> int:
+        return self.doubted_wrong + self.checked_wrong
+
 
 def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
     """How often the detectors are wrong where they agree: the doubted that were wrong, and of the confirmed the share
@@ -72,7 +77,7 @@ def bounds(audit: Audit) -> tuple[float, float]:
 
 def _of_resolved(audit: Audit) -> Estimate:
     if not audit.checked_wrong or audit.checked == audit.confirmed:
-        return proportion(audit.doubted_wrong + audit.checked_wrong, audit.resolved)
+        return proportion(audit.wrong, audit.resolved)
     each = audit.confirmed / audit.checked
     value = (audit.doubted_wrong + audit.checked_wrong * each) / audit.resolved
     if audit.doubted_wrong == audit.doubted and audit.checked_wrong == audit.checked:  # Kish's effective size
@@ -109,7 +114,7 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
         if audit.checked and not all_checked:
             each = weight * audit.confirmed / audit.checked
             checks.add(each, (each - 1) * audit.checked, audit.checked, audit.checked_wrong)
-    found = sum(audit.doubted_wrong + audit.checked_wrong for audit in given)
+    found = sum(audit.wrong for audit in given)
     turned = [doubts.turned()] if doubts.posts + doubts.blind else []
     if checks.posts:
         value, low, high = checks.turned()
@@ -117,6 +122,42 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
         turned.append((value, low, high if value else min(high, as_doubted)))
     posts = sum(audit.posts for audit in given)
     return without_slips(combined(posts, found, [((0, 1), number) for number in turned], 1.0), slips)
+
+
+def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:
+    """How many posts more to read in each language, `number` in all, so that the error of agreement in all of them
+    becomes as certain as it can; all there are where that is less. Only languages that get some are named.
+
+    languages: label -> the posts that may be chosen, and the audit so far. The shares are Neyman's (1934, On the two
+    different aspects of the representative method, Journal of the Royal Statistical Society 97(4); Cochran 1977,
+    section 5.5): posts times sqrt(p(1 - p)), where p, the share of errors, is taken with half an error and half a right
+    post more, so that a language in which none was found is read too. What one language lacks goes to the others.
+    Whole numbers are made by largest remainder; of equal ones the first label has it.
+    """
+    left = min(number, sum(posts for posts, _ in languages.values()))
+    weights = {label: posts * _deviation(audit) for label, (posts, audit) in sorted(languages.items())}
+    whole: dict[str, int] = {}
+    # Read in full is each language of which its share would be more than there is.
+    while full := {
+        label: languages[label][0]
+        for label, weight in weights.items()
+        if left * weight >= languages[label][0] * sum(weights.values())
+    }:
+        whole |= full
+        left -= sum(full.values())
+        weights = {label: weight for label, weight in weights.items() if label not in full}
+    shares = {label: left * weight / sum(weights.values()) for label, weight in weights.items()}
+    whole |= {label: floor(share) for label, share in shares.items()}
+    by_remainder = sorted(shares, key=lambda label: whole[label] - shares[label])
+    for label in by_remainder[: left - sum(whole[label] for label in shares)]:
+        whole[label] += 1
+    return {label: posts for label, posts in sorted(whole.items()) if posts}
+
+
+def _deviation(audit: Audit) -> float:
+    """Of one post: whether the detectors are wrong in it, 0 or 1."""
+    share = (audit.wrong + 0.5) / (audit.resolved + 1)
+    return sqrt(share * (1 - share))
 
 
 def slips_of(decisions: int, differing: int) -> Estimate:

@@ -4,13 +4,13 @@ Posts are chosen by lot when units are added. A reader is not told, and an adjud
 neither it nor the votes. Where too much of a language may be wrong, people label all of it (work/contesting.py).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.db.models import Count, Prefetch, Q, QuerySet
 
 from annotate.core import lottery, stages
 from annotate.core.aggregation import majority
-from annotate.core.audits import Audit, bounds, error, overall_error
+from annotate.core.audits import Audit, allotted, bounds, error, overall_error
 from annotate.core.estimation import Estimate
 from annotate.models import Judgment, Task, Unit
 from annotate.quality.checks import slips
@@ -116,6 +116,35 @@ def choose_audits(task: Task, units: list[Unit], seed: str) -> list[Unit]:
     return chosen
 
 
+def unread(task: Task) -> QuerySet[Unit]:
+    """The posts whose label is the detectors' agreement alone: neither chosen for the audit nor contested (stratum
+    `agreed` of an exported set). Posts are counted, so one of them may have a text that was read as another post.
+    """
+    alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~Q(agreed_label__in=contested_labels(task))
+    return task.units.exclude(agreed_label="").filter(alone, audited=False)
+
+
+def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[str, list[int]]:
+    """Label -> the keys of the unread posts that the audit would have next: `number` in all, or all there are, of these
+    labels or of every one. The lot goes on where that of the posts chosen before has ended.
+    """
+    posts: dict[str, dict[str, int]] = {}
+    rest = unread(task).filter(agreed_label__in=labels) if labels else unread(task)
+    for label, key, unit in rest.order_by().values_list("agreed_label", "item__key", "pk"):
+        posts.setdefault(label, {})[key] = unit
+    found = audits(task, posts)
+    shares = allotted(number, {label: (len(keys), found[label]) for label, keys in posts.items()})
+    return {
+        label: [posts[label][key] for key in lottery.drawn(posts[label], share, seed=task.seed, purpose="audit")]
+        for label, share in shares.items()
+    }
+
+
+def of_audit(task: Task) -> Q:
+    """Of the task's units: those that were chosen for the audit, and those whose text a chosen copy has."""
+    return Q(audited=True) | Q(pk__in=task.units.filter(audited=True).values("copy_of"))
+
+
 def left(task: Task, label: str) -> bool:
     return task.units.filter(agreed_label=label, stage=stages.AGREED).exists()
 
@@ -124,8 +153,7 @@ def waiting(task: Task) -> QuerySet[Unit]:
     """The units of the audit that are not done yet. In a language that failed it, the rest that people read does
     not count.
     """
-    chosen = Q(audited=True) | Q(pk__in=task.units.filter(audited=True).values("copy_of"))
-    return task.units.filter(chosen, stage__in=(stages.QUEUED, stages.ADJUDICATION))
+    return task.units.filter(of_audit(task), stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
 
 def labels_of(units: QuerySet[Unit]) -> set[str]:

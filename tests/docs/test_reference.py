@@ -279,8 +279,8 @@ def test_a_command_line_that_cannot_be_run_would_be_found(line):
         parse(line)
 
 
-# What a page has its reader add, as an example: page, command.
-INVENTED = {("add-an-option.md", 'assay audit TASK --languages "de fr"')}
+# What a page has its reader add, as an example: page, option.
+INVENTED = {("add-an-option.md", "--only")}
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
