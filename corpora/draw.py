@@ -13,6 +13,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
+
 from corpora.core.designs import (
     HISTORY,
     LEAST_POSTS,
@@ -23,8 +25,10 @@ from corpora.core.designs import (
     check_asked,
     precision_design,
     recall_design,
+    triggers_design,
 )
 from corpora.core.errors import CorpusError
+from corpora.core.languages import finer
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.draw_by_language import reached, take_by_language
 from corpora.draw_records import take_records
@@ -135,8 +139,44 @@ def sample_precision(
     return _samples(corpus, precision_design(window), languages, size, seed, predictor)
 
 
+def sample_triggers(
+    corpus: Corpus,
+    languages: Iterable[str] | None,
+    *,
+    size: int | None,
+    seed: str,
+    predictor: Predictor,
+    of: str,
+    unread: Mapping[str, str],
+) -> list[Sample]:
+    """For each language take `size` of the posts of a uniform task that the predictor labels with it although the
+    detectors, which agree there, give them another label; None is all. It only reads files.
+
+    of: the task's name; unread: id -> the detectors' label, of its posts that nobody has read. Everything else is as in
+    sample_precision. CorpusError for a predictor that voted.
+    """
+    if predictor.voted:
+        raise CorpusError(
+            f"{predictor} voted in the task {of}: where the detectors agree it says what they say, so it has no "
+            "triggers there that nobody has read. Name a predictor that did not vote."
+        )
+    return _samples(corpus, triggers_design(of), languages, size, seed, predictor, unread)
+
+
+def _alike(predictor: Predictor, given: Iterable[str]) -> list[tuple[str, str]]:
+    """(what the predictor says, the label given), wherever the one is the other or part of it."""
+    classes = [(coarse, fine) for coarse, labels in predictor.mapping.items() for fine in labels]
+    return [*classes, *((label, code) for code in set(given) for label in {code, *finer(code)})]
+
+
 def _samples(
-    corpus: Corpus, design: Design, languages: Iterable[str] | None, size: int, seed: str, predictor: Predictor
+    corpus: Corpus,
+    design: Design,
+    languages: Iterable[str] | None,
+    size: int | None,
+    seed: str,
+    predictor: Predictor,
+    unread: Mapping[str, str] | None = None,
 ) -> list[Sample]:
     check_asked(size, seed)
     manifest = manifest_of(corpus.name)
@@ -147,12 +187,16 @@ def _samples(
     check_complete(corpus.name, Predictor(DETECTOR_NAMES[0]), manifest)
     predictions = check_complete(corpus.name, predictor, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
+        if unread is not None:
+            said, given = zip(*_alike(predictor, unread.values()), strict=True) if unread else ((), ())
+            store.rows("unread", _text(id=unread.keys(), label=unread.values()))
+            store.rows("alike", _text(said=said, given=given))
         samples = [
             Sample(
                 corpus=corpus,
                 design=design.name,
                 seed=seed,
-                asked=size,
+                asked=taken.frame_size if size is None else size,
                 size=len(taken.rows),
                 parts=len(manifest.parts),
                 frame_size=taken.frame_size,
@@ -163,7 +207,7 @@ def _samples(
                 predictor=str(predictor),
                 parameters=taken.parameters,
             )
-            for taken in take_by_language(store, corpus.name, design, languages, size, seed, predictor)
+            for taken in take_by_language(store, corpus.name, design, languages, size or manifest.rows, seed, predictor)
         ]
     return samples
 
@@ -189,6 +233,10 @@ def within_reach(
         raise CorpusError(f"Corpus {corpus_name} is no longer the one from which the draw was made.")
     with full_disk_explained("the authors were not looked up"), predicting(corpus_name, predictor, manifest) as store:
         return reached(store, design, languages, ids)
+
+
+def _text(**columns: Iterable[str]) -> pa.Table:
+    return pa.table({name: pa.array(list(values), pa.string()) for name, values in columns.items()})
 
 
 def sample_records(

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-DESIGNS = ("uniform", "recall", "precision", "records")
+DESIGNS = ("uniform", "recall", "precision", "triggers", "records")
 
 
 class Corpus(models.Model):

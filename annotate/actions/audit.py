@@ -1,5 +1,5 @@
-"""audit: what people found of machines' agreement, or answered to decoys, and of people who decide alone; how to contest
-agreement that failed, and how to have more of it read.
+"""audit: what people found of machines' agreement, or answered to decoys, and of people who decide alone; how to
+contest agreement that failed, and how to have more of it read.
 """
 
 from django.db import transaction

@@ -6,9 +6,8 @@ from typing import Any
 from annotate.actions.action import Action, Outcome
 from annotate.actions.options import FILE, MAX_REJECTS
 from annotate.core.option import Option
-from annotate.goldsets.importing import REJECTS, TWO_LABELS, import_gold, unlisted
+from annotate.goldsets.importing import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
 from annotate.goldsets.manifest import GoldSetError
-from annotate.goldsets.reading import BY_ROW
 from annotate.kinds.labels import is_negative
 from corpora.core.languages import UND
 
@@ -18,7 +17,7 @@ CARD = "What the card says"
 OPTIONS = (
     FILE,
     Option("out", Path, required=True, shown="FOLDER", help="the folder to write; an earlier import is replaced"),
-    Option("design", choices=tuple(BY_ROW), required=True, help="how the posts were sampled"),
+    Option("design", choices=tuple(IMPORTED), required=True, help="how the posts were sampled"),
     Option("name", required=True, help="the name of the gold set, for reports"),
     Option("source", default="", help="where the file comes from, for the card", group=CARD),
     Option("licence", default="", help="the licence of the file, for example CC0-1.0", group=CARD),

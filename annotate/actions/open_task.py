@@ -29,6 +29,7 @@ from corpora.readers import named_columns
 
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
 SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values() if design.size)
+SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.sizeless)
 
 
 def drawn_by(option: Option) -> Option:
@@ -62,14 +63,15 @@ OPTIONS = (
     Option(
         "design",
         choices=tuple(DESIGNS),
-        help="how to draw; by default uniform, for: which language is it? recall, precision: is it in this one?",
+        help="how to draw; by default uniform, for: which language is it? recall, precision, triggers: is it in "
+        "this one?",
         group=DRAW,
     ),
     Option(
         "size",
         whole_number,
         least=1,
-        help=f"how many to draw, in all or a language; without it {SIZES}, and of records all",
+        help=f"how many to draw, in all or a language; without it {SIZES}, and of {SIZELESS} all",
         group=DRAW,
     ),
     Option("seed", help="any word or number; the same seed draws the same units", group=DRAW),
@@ -111,7 +113,13 @@ OPTIONS = (
         group=KNOWN,
     ),
     column(GOLD_FIELDS, name="gold_column", group=KNOWN),
-    Option("reuse", flag, False, help="recall, precision: take labels that people gave in other tasks", group=KNOWN),
+    Option(
+        "reuse",
+        flag,
+        False,
+        help="recall, precision, triggers: take labels that people gave in other tasks",
+        group=KNOWN,
+    ),
     *map(drawn_by, DRAW_OPTIONS.values()),
     *map(of_task, TASK_OPTIONS.values()),
 )

@@ -105,7 +105,7 @@ def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:
 
 def _short(opened: Opened) -> list[str]:
     """Notes on languages for which there is less than was asked for."""
-    short = [sample for sample in opened.samples if len(sample.rows) < sample.asked]
+    short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
     notes = []
     if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
         notes.append(f"Note: the design finds fewer than {short[0].asked:,} posts for: {some}.")

@@ -94,7 +94,7 @@ def _check_measures(designs: Collection[Design], measures: Collection[str], bala
     for measure in measures:
         if any(measure in design.measures for design in designs) or (measure == "precision" and balanced):
             continue
-        takes = " or a ".join(design.spelled for design in sources(measure))
+        takes = " or a ".join(design.spelled for design in sources(measure) if not design.of_uniform)
         refusal = f"{measure.capitalize()} takes a {takes} set, and none is given."
         if measure == "precision" and authors:
             refusal += (

@@ -147,6 +147,8 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
                 "all the same."
             )
         sets.append(gold)
+    for gold in sets:
+        _check_uniform_of(gold, sets)
     return sets
 
 
@@ -162,6 +164,14 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
         raise EvaluationError(
             f"{other.folder} is from corpus {other.corpus} and {gold.folder} from corpus {gold.corpus}; evaluate on "
             "each corpus by itself."
+        )
+
+
+def _check_uniform_of(gold: GoldSet, sets: Collection[GoldSet]) -> None:
+    if gold.of and not any(DESIGNS[other.design].of_stream and other.name == gold.of for other in sets):
+        raise EvaluationError(
+            f"{gold.folder} holds the posts of the uniform set {gold.of} that a predictor labels otherwise than the "
+            "detectors, and by themselves they tell nothing of any stream; give that set too, with --gold."
         )
 
 
@@ -186,8 +196,9 @@ class Joined:
     """Gold sets of all designs with what one predictor says, and what is to be told of how they were joined.
 
     labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None if there
-    is none. recall, precision, reach: see metrics.py. undecided: classes whose precision the sets cannot tell. asked:
-    coarse codes that people used, with the labels that are right on those posts; no other post is touched by them.
+    is none. recall, precision, reach, verified: see metrics.py. undecided: classes whose precision the sets cannot
+    tell. asked: coarse codes that people used, with the labels that are right on those posts; no other post is touched
+    by them.
     """
 
     fold: dict[str, str]
@@ -200,6 +211,7 @@ class Joined:
     reach: dict[str, set[str]] = field(default_factory=dict)
     # Language -> the share of false Yes at most among the posts of its recall- or precision-oriented set.
     false_yes: dict[str, float] = field(default_factory=dict)
+    verified: dict[str, dict[str, str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
     drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
     undecided: dict[str, set[str]] = field(default_factory=dict)
@@ -210,7 +222,19 @@ class Joined:
         """Whether there are posts of a set with this design."""
         if design.of_stream:
             return self.uniform is not None
+        if design.of_uniform:
+            return bool(self.verified)
         return bool(self.recall if design.by_author else self.precision)
+
+    def about(self, label: str) -> Uniform | None:
+        """The uniform set for a measure about one label: posts of which people verified that label count as read."""
+        found = self.verified.get(label)
+        return self.uniform.with_verified({label: found}) if self.uniform and found else self.uniform
+
+    @property
+    def confirmed(self) -> set[str]:
+        """The labels that people confirmed on posts that they verified."""
+        return {label for label, found in self.verified.items() if label in found.values()}
 
     def within(self, said: str, code: str) -> str:
         """What the predictor says, where people used a code: the code, if that is a coarse one that has it."""
@@ -250,17 +274,20 @@ def join(
         raise EvaluationError(str(error)) from error
     ids = list(dict.fromkeys(row.id for row in every))
     joined = Joined(fold, {key: fold.get(label, label) for key, label in subject.labels(ids).items()}, asked)
-    precise = [gold for gold, _ in left if DESIGNS[gold.design].by_trigger]
+    precise = [gold for gold, _ in left if DESIGNS[gold.design].by_trigger and not gold.of]
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
         _joining(DESIGNS[gold.design])(joined, gold, rows, subject)
     for gold, _ in left:
-        for language, counts in gold.decoys.items():
+        for language, counts in ({} if DESIGNS[gold.design].of_uniform else gold.decoys).items():
             label = fold.get(language, language)
             joined.false_yes[label] = max(joined.false_yes.get(label, 0.0), false_among(*counts))
     if joined.labelled:
         for gold, _ in left:
             joined.reach |= _reach(gold, joined.labelled.posts)
+    if joined.verified and joined.uniform is not joined.labelled:
+        joined.warnings.append("So the unread triggers that people verified do not count either.")
+        joined.verified = {}
     return joined
 
 
@@ -283,6 +310,8 @@ def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
 def _joining(design: Design) -> Callable[[Joined, GoldSet, list[GoldRow], Subject], None]:
     if design.of_stream:
         return _join_uniform
+    if design.of_uniform:
+        return _join_triggers
     return _join_recall if design.by_author else _join_precision
 
 
@@ -425,6 +454,18 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
             f"The posts of {', '.join(sorted(others))} in the precision-oriented set {gold.name} were drawn by another "
             f"predictor, and {subject.spelled} has its own set: they are left out of its precision."
         )
+
+
+def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
+    by = set(gold.predictors.values())
+    if not all(map(subject.drew, by)):
+        joined.warnings.append(
+            f"The gold set {gold.name} holds unread triggers of {', '.join(sorted(by))}; they tell nothing of "
+            f"{subject.spelled} and are left out."
+        )
+        return
+    for row in rows:
+        joined.verified.setdefault(row.asked, {})[row.id] = row.label
 
 
 def _queue(joined: Joined, said: str, queues: Collection[str]) -> str:

@@ -40,17 +40,17 @@ def described(subject: Subject, voted: bool) -> dict[str, Any]:
 def accuracy(joined: Joined) -> dict[str, Any]:
     assert joined.uniform is not None
     assert joined.labelled is not None
-    found = {}
+    found, uniform = {}, joined.uniform.with_verified(joined.verified)
     for key, with_und in (("with_und", True), ("without_und", False)):
-        found[key] = metrics.accuracy(joined.uniform, with_und=with_und).as_dict()
+        found[key] = metrics.accuracy(uniform, with_und=with_und).as_dict()
         found[f"naive_{key}"] = metrics.naive_accuracy(joined.labelled, with_und=with_und).as_dict()
     return found
 
 
 def recall(joined: Joined) -> dict[str, Any] | None:
     found = {
-        label: metrics.recall(label, joined.uniform, joined.recall, joined.reach, joined.false_yes.get(label, 0.0))
-        for label in metrics.recall_labels(joined.uniform, joined.recall)
+        label: metrics.recall(label, joined.about(label), joined.recall, joined.reach, joined.false_yes.get(label, 0.0))
+        for label in metrics.recall_labels(joined.uniform, {*joined.recall, *joined.confirmed})
     }
     if not found:
         return None
@@ -77,10 +77,10 @@ def recall(joined: Joined) -> dict[str, Any] | None:
 
 def _frames(label: str, joined: Joined) -> frames.TwoFrames | None:
     """Both kinds of sets together; None where one has no posts of the language, or the reach is not known."""
-    found = joined.recall.get(label)
-    if not (found and joined.uniform and label in joined.reach):
+    found, uniform = joined.recall.get(label), joined.about(label)
+    if not (found and uniform and label in joined.reach):
         return None
-    return frames.two_frames(label, joined.uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
+    return frames.two_frames(label, uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
 
 
 def _reach(label: str, joined: Joined) -> dict[str, float | None] | None:
@@ -145,16 +145,17 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
     found = {
         label: [
             metrics.precision(
-                label, joined.uniform, joined.precision, with_und=und, false_yes=joined.false_yes.get(label, 0.0)
+                label, joined.about(label), joined.precision, with_und=und, false_yes=joined.false_yes.get(label, 0.0)
             )
             for und in (True, False)
         ]
-        for label in metrics.precision_labels(joined.uniform, joined.precision)
+        for label in metrics.precision_labels(joined.uniform, {*joined.precision, *joined.verified})
     }
     if not found:
         return None
     # Otherwise the mean would include every code that a predictor ever says by mistake.
-    there = {UND, *joined.precision, *({cell.truth for cell in joined.labelled.cells} if joined.labelled else ())}
+    truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
+    there = {UND, *joined.precision, *joined.confirmed, *truths}
     absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
     averaged = [label for label in found if label in there and not _twice(label, found, joined)]
     well = [label for label in averaged if found[label][0].posts >= WELL_MEASURED]
@@ -192,9 +193,10 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
 
 def _lone(label: str, joined: Joined) -> dict[str, Any] | None:
     """The bounds of the precision on a uniform set alone; None where another set tells of the label too."""
-    if joined.uniform is None or joined.precision.get(label):
+    uniform = joined.about(label)
+    if uniform is None or joined.precision.get(label):
         return None
-    found = lone_triggers(joined.uniform, label)
+    found = lone_triggers(uniform, label)
     return found and {"posts": found.posts, "if_wrong": found.bounds[0], "if_right": found.bounds[1]}
 
 
@@ -209,7 +211,9 @@ def recall_check(joined: Joined) -> list[dict[str, Any]] | None:
     for label, found in sorted(joined.recall.items()):
         both = _frames(label, joined)
         # Without the posts of the recall set, since the test needs independent samples.
-        on_uniform = both.inside if both else metrics.recall_on(joined.uniform, label, found)
+        uniform = joined.about(label)
+        assert uniform is not None
+        on_uniform = both.inside if both else metrics.recall_on(uniform, label, found)
         if on_uniform.posts and found:
             pairs[label] = frames.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
     estimates = [(first.estimate, second.estimate) for first, second in pairs.values()]

@@ -89,12 +89,12 @@ def precision(
     return together(*parts)
 
 
-def recall_labels(uniform: Uniform | None, sets: RecallSets) -> list[str]:
-    """The labels whose recall these sets tell something about; und comes last."""
+def recall_labels(uniform: Uniform | None, sets: Collection[str]) -> list[str]:
+    """The labels whose recall these tell something about; und comes last. sets: the labels that other sets tell of."""
     return _und_last({*sets, *({cell.truth for cell in uniform.cells if cell.read} if uniform else ())})
 
 
-def precision_labels(uniform: Uniform | None, sets: PrecisionSets) -> list[str]:
+def precision_labels(uniform: Uniform | None, sets: Collection[str]) -> list[str]:
     return _und_last({*sets, *({cell.said for cell in uniform.cells if cell.read} if uniform else ())})
 
 

@@ -14,6 +14,10 @@ from annotate.core.estimation import Estimate, Guess, Stratum, Turn, pooled, pro
 from annotate.evaluation.alone import Errors, errors, turns
 from annotate.evaluation.cells import Cell
 
+# Language -> id -> the label, X, not-X or und, of posts that the predictor labels X and the detectors otherwise, and
+# that nobody had read there.
+VerifiedSets = Mapping[str, Mapping[str, str]]
+
 
 @dataclass(frozen=True)
 class Uniform:
@@ -62,6 +66,22 @@ class Uniform:
     def errors(self) -> dict[str, Errors]:
         """How often labels that one reader gave are wrong, by the checks."""
         return errors(self.cells, self.slips)
+
+    def with_verified(self, verified: VerifiedSets) -> "Uniform":
+        """The same set in which posts count as read that people verified. Of X's triggers on which the detectors agree
+        otherwise, those that the audit had read stand for themselves alone; of the others, which are a stratum of their
+        own, those that were verified were taken by chance.
+        """
+
+        def of(key: str, cell: Cell) -> Cell:
+            if not (cell.stratum and verified.get(cell.said) and cell.said != cell.agreed):
+                return cell
+            if cell.read:
+                return cell._replace(stratum="")
+            label = verified[cell.said].get(key)
+            return cell._replace(stratum=f"said {cell.said}", read=label is not None, truth=label or cell.truth)
+
+        return replace(self, posts={key: of(key, cell) for key, cell in self.posts.items()})
 
     def as_labelled(self) -> "Uniform":
         """The same set as if all of its labels came from people."""

@@ -20,7 +20,6 @@ from annotate.goldsets.card import CARD_LICENCES, cache_version
 from annotate.goldsets.edits import write_digests
 from annotate.goldsets.formats import twitter2015
 from annotate.goldsets.manifest import FORMAT, GoldSetError, write_with_card
-from annotate.goldsets.reading import BY_ROW
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
 from corpora.core.errors import CorpusError
@@ -33,6 +32,8 @@ from corpora.rejecting import TooManyRejected, encoding_hint, too_many
 from corpora.version import VERSION
 
 REJECTS = "rejects.jsonl"
+# The designs whose sets are published as such files and tell something by themselves.
+IMPORTED = [name for name, design in DESIGNS.items() if design.by_row and not design.of_uniform]
 DIGESTS = "gold.digests.txt"
 # A file with more of these, if its design has no negative labels, is a precision file imported under a wrong design.
 MOST_NEGATIVE = 0.01  # of its rows
@@ -120,9 +121,9 @@ def import_gold(
 
 
 def _design(name: str) -> Design:
-    if name not in BY_ROW:
+    if name not in IMPORTED:
         raise GoldSetError(
-            f"Sets of the design {name!r} have no such files; the design must be one of {', '.join(BY_ROW)}."
+            f"Sets of the design {name!r} have no such files; the design must be one of {', '.join(IMPORTED)}."
         )
     return DESIGNS[name]
 

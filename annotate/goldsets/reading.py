@@ -44,6 +44,7 @@ class GoldSet:
     name: str
     design: str
     finished: bool
+    of: str  # the uniform task whose posts these are, which nobody had read; "" in sets of other designs
     predictors: dict[str, str]  # language -> the predictor its posts were drawn by; empty in uniform and imported sets
     frames: dict[str, dict[str, Any]]  # language -> its draw's parameters and frame digest; likewise
     voted: frozenset[str]  # the detectors whose agreement is a label here, and their majority
@@ -94,6 +95,7 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
             for draw in draws
             if design.by_author
         },
+        of=_of(place, draws) if design.of_uniform else "",
         voted=_voted(place, get(place, manifest, "detectors", list)),
         corpus=get(place, corpus, "name", str) if corpus is not None else "",
         frame_size=get(place, draws[0], "frame_size", int) if design.of_stream and len(draws) == 1 else None,
@@ -125,6 +127,11 @@ def _checked(jsonl: Path, files: dict[str, Any], allow_erased: bool) -> tuple[li
     rows = list(_rows(jsonl))
     check_others(jsonl, changed, missing, Counter((row.label, row.id) for row in rows), gone)
     return rows, gone
+
+
+def _of(place: Path, draws: list[Any]) -> str:
+    first = draws[0] if draws else {}
+    return get(place, get(place, first, "parameters", dict), "of", str)
 
 
 def _voted(place: Path, detectors: list[Any]) -> frozenset[str]:

@@ -5,11 +5,12 @@ corpora/ makes the draws; this module has what a task and a gold set need to kno
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from annotate.core.option import Option, codes, days, fraction, whole_number, written
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
-from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_uniform
+from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
 from corpora.models import Corpus
 from corpora.predictors import find_predictor
 
@@ -19,7 +20,8 @@ ALL = ["all"]
 @dataclass(frozen=True)
 class Wanted:
     """What to draw. languages: None for all; chosen: the design's own options that were given. together: the field
-    whose equal values are drawn together; leave_out: ids that are in no frame.
+    whose equal values are drawn together; leave_out: ids that are in no frame. unread: id -> the
+    detectors' label, of the uniform task's posts that nobody has read.
     """
 
     corpus: Corpus
@@ -29,6 +31,7 @@ class Wanted:
     chosen: Mapping[str, Any] = field(default_factory=dict)
     together: str = ""
     leave_out: Collection[str] = frozenset()
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 DRAW = "The draw"
@@ -38,6 +41,7 @@ DRAW_OPTIONS: Mapping[str, Option] = {
     for option in (
         Option("languages", codes, help="codes of the languages to draw for, or `all`", group=DRAW),
         Option("predictor", help="langid, cld2, fasttext, majority, or an imported NAME@VERSION", group=DRAW),
+        Option("of", shown="TASK", help="the uniform task of whose posts those nobody has read are drawn", group=DRAW),
         Option("history", days, HISTORY, help="the days by whose posts authors are chosen", group=DRAW),
         Option(
             "window",
@@ -67,9 +71,11 @@ class Design:
     each language; None if a size must be given, unless sizeless: then all is drawn. asks_each: each language has its
     own question and its own draw. published: stem of the file of labels and ids. in_set: whether a labelled row
     belongs to the set. has_negatives: its labels include such as not-de.
-    not_extended: why its draws cannot be enlarged, and what to do; empty if they can. of_stream: its sets are samples
-    of all posts; by_author, by_trigger: of what a predictor's authors wrote, of what it labels so. measures: what its
-    sets can measure of a predictor of labels, in the order of reports.
+    not_extended: why its draws cannot be enlarged, and what to do; empty if they can. none_found: what to do if no post
+    fits it. of_stream: its sets are samples of all posts; by_author, by_trigger: of what a predictor's authors wrote,
+    of what it labels so; of_uniform: of a uniform task's posts, so that they tell something only beside that task's
+    set.
+    measures: what its sets can measure of a predictor of labels, in the order of reports.
     """
 
     name: str
@@ -84,9 +90,11 @@ class Design:
     in_set: Callable[[Mapping[str, Any]], bool] = lambda row: True
     has_negatives: bool = False
     not_extended: str = ""
+    none_found: str = ""
     of_stream: bool = False
     by_author: bool = False
     by_trigger: bool = False
+    of_uniform: bool = False
     measures: tuple[str, ...] = ()
 
     @property
@@ -111,6 +119,10 @@ def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], l
     return draw
 
 
+def _triggers(wanted: Wanted) -> list[Sample]:
+    return _with_predictor(partial(sample_triggers, unread=wanted.unread))(wanted)
+
+
 def _records(wanted: Wanted) -> list[Sample]:
     return sample_records(
         wanted.corpus,
@@ -124,6 +136,7 @@ def _records(wanted: Wanted) -> list[Sample]:
 
 # Larger draws of these would ask other people other questions.
 _LARGER = "open another task with a larger --size and --reuse, which keeps what people have labelled."
+_OTHERS = "choose another predictor, other languages, or wider windows."
 
 DESIGNS: Mapping[str, Design] = {
     design.name: design
@@ -148,6 +161,7 @@ DESIGNS: Mapping[str, Design] = {
             # The readers' No says that the post is outside the set's population.
             in_set=lambda row: row["label"] == row["asked"],
             not_extended=_LARGER,
+            none_found=_OTHERS,
             by_author=True,
             measures=("recall",),
         ),
@@ -162,8 +176,26 @@ DESIGNS: Mapping[str, Design] = {
             published="precision_oriented",
             has_negatives=True,
             not_extended=_LARGER,
+            none_found=_OTHERS,
             by_trigger=True,
             measures=("precision",),
+        ),
+        Design(
+            "triggers",
+            "unread-triggers",
+            _triggers,
+            options=("languages", "predictor", "of"),
+            needs=("predictor", "of", "languages"),
+            sizeless=True,
+            asks_each=True,
+            published="unread_triggers",
+            has_negatives=True,
+            not_extended=_LARGER,
+            none_found="there is nothing to ask: where the predictor says so, people have read the post or the "
+            "detectors agree with it.",
+            by_trigger=True,
+            of_uniform=True,
+            measures=("accuracy", "recall", "precision"),
         ),
         Design(
             "records",

@@ -46,7 +46,7 @@ KIND = languages.about_languages(
     options=(*ASKED, "overlap_share", "decoy_share", *OF_CHECKS),
     # One language is asked about, so there is one queue: a second reader of it is asked, not a second language.
     defaults={"rounds": 1, "skip_limit": 2},
-    designs=("recall", "precision"),
+    designs=("recall", "precision", "triggers"),
     protections=frozenset({"decoys", "checks"}),
     language_paths=("asked",),
     card="annotate/card_verify.md",

@@ -15,6 +15,7 @@ from annotate.kinds import Kind
 from annotate.kinds.designs import DESIGNS, Design, Wanted
 from annotate.kinds.labels import negative
 from annotate.models import Task, Unit
+from annotate.quality.audits import unread
 from annotate.quality.decoys import decoys, known_units, mixed, reusable
 from annotate.quality.gold_answers import GoldRow, check_pool, store, without_twins
 from annotate.quality.guidelines import add_first
@@ -79,7 +80,7 @@ def open_task(
     corpus, instead of asking again. TaskError, GoldAnswerError or CorpusError if it is refused; then nothing was
     changed.
     """
-    how = DESIGNS[design or kind.designs[0]]
+    how, chosen = DESIGNS[design or kind.designs[0]], chosen or {}
     listed = languages if how.asks_each and languages else labels
     task = new_task(name, kind, title, listed, options or {})
     _check_fields(kind, corpus)
@@ -88,9 +89,10 @@ def open_task(
         size=how.size if size is None else size,
         seed=seed,
         languages=languages,
-        chosen=chosen or {},
+        chosen=chosen,
         together=kind.together,
         leave_out=frozenset(row.id for row in gold),
+        unread=_unread(chosen["of"], corpus) if how.of_uniform else {},
     )
     # The files are read before the transaction, during which nobody else may write.
     opened = Opened(task, Counter(), how.draw(wanted))
@@ -110,6 +112,22 @@ def open_task(
     return opened
 
 
+def _unread(name: str, corpus: Corpus) -> dict[str, str]:
+    """Id -> the label on which the detectors agree, of the posts of a uniform task that nobody has read."""
+    task = Task.objects.filter(name=name).first()
+    if task is None:
+        raise TaskError(f"There is no task {name!r} whose posts could be drawn; name a uniform task of {corpus}.")
+    drawn = task.draw
+    if not DESIGNS[drawn.design].of_stream:
+        raise TaskError(
+            f"{name} is drawn by the {DESIGNS[drawn.design].spelled} design, and people read all of its posts; name a "
+            "uniform task."
+        )
+    if drawn.corpus_id != corpus.pk:
+        raise TaskError(f"{name} is drawn from corpus {drawn.corpus}, not {corpus}; name a uniform task of {corpus}.")
+    return dict(unread(task).order_by().values_list("item__key", "agreed_label"))
+
+
 def _take_languages(task: Task, how: Design, samples: list[Sample], *, titled: bool) -> None:
     """Give the task the languages for which something was found."""
     found = [sample.language for sample in samples if sample.rows]
@@ -117,7 +135,7 @@ def _take_languages(task: Task, how: Design, samples: list[Sample], *, titled: b
         if not found:
             raise TaskError(
                 f"No post of corpus {samples[0].corpus.name} fits the {how.spelled} design for any of the languages; "
-                "choose another predictor, other languages, or wider windows."
+                f"{how.none_found}"
             )
         task.labels = found
         if not titled and len(found) <= FEW:

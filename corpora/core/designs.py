@@ -1,8 +1,8 @@
 """The designs of draws: what each is told and what it refuses, before any corpus is asked.
 
-`uniform` takes posts, each with the same chance; `recall` and `precision` look for one language; `records` takes some
-of each language. Recall and precision follow "Evaluating language identification performance" (Twitter, 2015), sections
-Recall and Precision.
+`uniform` takes posts, each with the same chance; `recall` and `precision` look for one language, and `triggers` does so
+among the posts of a uniform task; `records` takes some of each language. Recall and precision follow "Evaluating
+language identification performance" (Twitter, 2015), sections Recall and Precision.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,8 @@ _MAX_TERM = 10**6  # of the share as a fraction, so that its products with count
 
 @dataclass(frozen=True)
 class Design:
-    """name: recall or precision; values: for the view `design` of the queries; parameters: for the record, as JSON."""
+    """name: that of the frame's query; values: for the view `design` of the queries; parameters: for the record, as
+    JSON."""
 
     name: str
     values: dict[str, Any]
@@ -89,6 +90,11 @@ def precision_design(window: Window | None) -> Design:
         values={"window_start": window[0], "window_end": window[1]},
         parameters={"window": [moment.isoformat() for moment in window]},
     )
+
+
+def triggers_design(of: str) -> Design:
+    """Posts of a uniform task that nobody has read and the predictor labels with the language. of: the task's name."""
+    return Design("triggers", {}, {"of": of})
 
 
 def _check_window(name: str, window: Window) -> None:

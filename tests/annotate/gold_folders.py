@@ -39,12 +39,14 @@ class World:
                 Transition.objects.create(unit=unit, event="contested", **fields)
         return self.export(task), keys
 
-    def verify(self, design, asked, table, *, shared=(), predictor="cld2", name=None):
-        """table: rows of (posts, label, what the predictor says); shared: (id, label) of posts of other sets."""
+    def verify(self, design, asked, table, *, shared=(), predictor="cld2", name=None, of=""):
+        """table: rows of (posts, label, what the predictor says); shared: (id, label) of posts of other sets; of: the
+        uniform task whose posts they are.
+        """
         name = name or f"{design}-{asked}"
         keys, entries, labels = self._entries(name, [(posts, said, label) for posts, label, said in table])
         task = self.make_task(entries, asked=asked, name=name)
-        task.draws.update(design=design, predictor=predictor)
+        task.draws.update(design=design, predictor=predictor, parameters={"of": of} if of else {})
         add_units(task, list(Item.objects.filter(key__in=[key for key, _ in shared])), asked=asked)
         labels = dict(zip(keys, labels, strict=True)) | dict(shared)
         for unit in task.units.select_related("item"):

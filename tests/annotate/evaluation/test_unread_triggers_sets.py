@@ -1,0 +1,172 @@
+"""A predictor measured on a uniform set together with those of its triggers there that people read afterwards."""
+
+import pytest
+
+from annotate.core.estimation import proportion
+from annotate.evaluation.matching import EvaluationError
+from tests.annotate.evaluation.figures import by_language, close, interval, run, values
+
+# Of 100 posts on which the detectors agree on English, 20 were audited; ten that the predictor calls German were not.
+STREAM = (
+    (20, "en", "audited", "en", "en"),
+    (70, "en", "agreed", "", "en"),
+    (10, "en", "agreed", "", "de"),
+    (30, "de", "audited", "de", "de"),
+    (30, "de", "agreed", "", "de"),
+)
+TRIGGERS = slice(90, 100)
+
+
+@pytest.fixture
+def verified(world):
+    """verified(["de", "not-de"]) exports the stream, and a set of its unread triggers that got these labels."""
+
+    def make(labels, table=STREAM, triggers=TRIGGERS, asked="de", predictor="mine@1"):
+        stream, keys = world.uniform(table)
+        shared = list(zip(keys[triggers], labels, strict=False))
+        told, _ = world.verify("triggers", asked, [], shared=shared, predictor=predictor, of="stream")
+        return stream, told
+
+    return make
+
+
+def width(estimate):
+    return estimate["high"] - estimate["low"]
+
+
+def test_what_was_verified_counts_in_the_precision_and_recall_of_its_label_and_in_accuracy(world, verified):
+    stream, told = verified(["de"] * 4 + ["not-de"] * 6)
+    alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
+    assert values(alone["precision"], "with_und")["de"] == close("60/70")
+    assert values(both["precision"], "with_und")["de"] == close("64/70")
+    assert both["accuracy"]["with_und"]["value"] == close("154/160")
+    assert values(both["recall"], "estimate")["de"] == 1
+    for before, after in (
+        (alone["accuracy"]["with_und"], both["accuracy"]["with_und"]),
+        *((by_language(each["precision"])["de"]["with_und"] for each in (alone, both)),),
+        *((by_language(each["recall"])["de"]["estimate"] for each in (alone, both)),),
+    ):
+        assert width(after) < width(before)
+        assert after["posts"] > before["posts"]
+    assert both["precision"]["source"] == both["recall"]["source"] == "triggers and uniform"
+    assert both["warnings"] == []
+
+
+def test_measures_of_other_labels_do_not_use_it_since_a_no_does_not_say_what_a_post_is(world, verified):
+    stream, told = verified(["de"] * 4 + ["not-de"] * 6)
+    alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
+    assert by_language(both["recall"])["en"] == by_language(alone["recall"])["en"]
+    assert by_language(both["precision"])["en"] == by_language(alone["precision"])["en"]
+    assert both["confusion"] == alone["confusion"]
+    assert by_language(both["precision"]).keys() == {"de", "en"}
+
+
+def test_undefined_posts_are_wrong_with_und_and_left_out_without(world, verified):
+    stream, told = verified(["de"] * 4 + ["und"] * 6)
+    report = run(world.subject(), stream, told)
+    assert values(report["precision"], "with_und")["de"] == close("64/70")
+    assert values(report["precision"], "without_und")["de"] == close("64/64")
+    assert report["accuracy"]["without_und"]["value"] == close("154/154")
+
+
+def test_some_that_were_drawn_by_lot_stand_for_all_of_them(world, verified):
+    stream, some = verified(["de"] * 2 + ["not-de"] * 3)
+    report = run(world.subject(), stream, some)
+    assert values(report["precision"], "with_und")["de"] == close("64/70")
+    assert report["accuracy"]["with_und"]["value"] == close("154/160")
+
+
+def test_the_more_of_them_are_read_the_narrower_is_precision(world):
+    stream, keys = world.uniform(STREAM)
+    widths = []
+    for number in (0, 2, 4, 6, 8, 10):
+        labels = ["de", "not-de"] * (number // 2)
+        shared = list(zip(keys[TRIGGERS], labels, strict=False))
+        told, _ = world.verify(
+            "triggers", "de", [], shared=shared, predictor="mine@1", of="stream", name=f"read-{number}"
+        )
+        sets = [stream, told] if number else [stream]
+        widths.append(width(by_language(run(world.subject(), *sets)["precision"])["de"]["with_und"]))
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < widths[0] / 2
+
+
+def test_the_bounds_meet_where_all_triggers_were_read(world, verified):
+    """The detectors never agree on Dutch, so that precision of Dutch rests on verified and disputed posts alone."""
+    table = (
+        (30, "en", "audited", "en", "en"),
+        (22, "en", "agreed", "", "en"),
+        (8, "en", "agreed", "", "nl"),
+        (12, "", "disputed", "nl", "nl"),
+    )
+    stream, told = verified(["nl"] * 3 + ["not-nl"] * 5, table, slice(52, 60), "nl")
+    wide = by_language(run(world.subject(), stream)["precision"])["nl"]["with_und"]
+    full = by_language(run(world.subject(), stream, told)["precision"])["nl"]["with_und"]
+    assert wide["value"] == close("12/20")
+    assert wide["high"] > 0.9
+    drawn = 2  # times as many posts are in the frame of a made task
+    plain = proportion(15 * drawn, 20 * drawn)
+    assert (full["value"], full["posts"], interval(full)) == (close("15/20"), 20, (plain.low, plain.high))
+
+
+def test_audited_triggers_stand_for_themselves_and_those_that_were_verified_for_the_others(world, verified):
+    """Each of ten audited posts stands for ten; that both audited triggers are German says nothing of the others."""
+    table = (
+        (28, "en", "audited", "en", "en"),
+        (2, "en", "audited", "de", "de"),
+        (250, "en", "agreed", "", "en"),
+        (20, "en", "agreed", "", "de"),
+        (30, "de", "audited", "de", "de"),
+    )
+    stream, told = verified(["de"] + ["not-de"] * 9, table, slice(280, 290))
+    report = run(world.subject(), stream, told)
+    # 30 of the agreed, two audited, and two of twenty.
+    assert values(report["precision"], "with_und")["de"] == close("34/52")
+
+
+def test_a_post_that_was_audited_since_counts_as_the_audit_found_it(world):
+    stream, keys = world.uniform([(30, "en", "audited", "en", "en"), (5, "en", "audited", "de", "de")])
+    shared = [(key, "not-de") for key in keys[30:]]
+    told, _ = world.verify("triggers", "de", [], shared=shared, predictor="mine@1", of="stream")
+    assert values(run(world.subject(), stream, told)["precision"], "with_und")["de"] == 1
+
+
+# --- what is refused, or ignored
+
+
+def test_the_set_alone_is_refused_and_so_is_it_beside_another_uniform_set(world, verified):
+    _, told = verified(["de"] * 10)
+    why = r"triggers-de holds the posts of the uniform set stream that a predictor labels otherwise .*; give that"
+    with pytest.raises(EvaluationError, match=why):
+        run(world.subject(), told)
+    other, _ = world.uniform(STREAM, "other")
+    with pytest.raises(EvaluationError, match=why):
+        run(world.subject(), other, told)
+
+
+@pytest.mark.parametrize("predictor", ["mine@2", "other@1"])
+def test_triggers_of_another_predictor_are_told_and_left_out(world, verified, predictor):
+    stream, told = verified(["de"] * 10, predictor=predictor)
+    alone, both = run(world.subject(), stream), run(world.subject(), stream, told)
+    [warning] = both["warnings"]
+    assert warning == (
+        f"The gold set triggers-de holds unread triggers of {predictor}; they tell nothing of mine@1 and are left out."
+    )
+    assert {key: both[key] for key in ("accuracy", "recall", "precision")} == {
+        key: alone[key] for key in ("accuracy", "recall", "precision")
+    }
+
+
+def test_they_do_not_count_where_the_uniform_set_is_naive(world, verified):
+    table = ((4, "en", "audited", "en", "en"), (40, "en", "agreed", "", "de"))
+    stream, told = verified(["de"] * 40, table, slice(4, 44))
+    report = run(world.subject(), stream, told)
+    assert report["warnings"][-1] == "So the unread triggers that people verified do not count either."
+    assert values(report["precision"], "with_und") == values(run(world.subject(), stream)["precision"], "with_und")
+
+
+def test_two_are_compared_without_them(world, verified):
+    stream, told = verified(["de"] * 10)
+    subjects = world.subject(), world.subject("cld2", built_in=True)
+    alone = run(subjects[0], stream, against=subjects[1])["comparison"]
+    assert run(subjects[0], stream, told, against=subjects[1])["comparison"] == alone
