@@ -58,6 +58,7 @@ def recall(joined: Joined) -> dict[str, Any] | None:
     well = {label: value for label, value in values.items() if found[label].posts >= WELL_MEASURED}
     return {
         "source": _source("recall", joined),
+        "hiding": _hiding(joined),
         # Und is a row like the others; without it there is no mean with und.
         "macro": _macros(*((part if UND in part else {}, part) for part in (values, well))),
         "languages": [
@@ -73,6 +74,17 @@ def recall(joined: Joined) -> dict[str, Any] | None:
             for label, measured in found.items()
         ],
     }
+
+
+def _hiding(joined: Joined) -> list[str]:
+    """The labels on which the detectors agree where posts in other languages may hide most, as each that was read there
+    stands for many others; at most three, and none where all was read."""
+    uniform = joined.uniform
+    if uniform is None:
+        return []
+    unread = {label: posts for label, posts in uniform.drawn.items() if label and uniform.read[label] < posts}
+    by_spread = sorted(unread, key=lambda label: (-(unread[label] ** 2) / max(1, uniform.read[label]), label))
+    return by_spread[:3]
 
 
 def _frames(label: str, joined: Joined) -> frames.TwoFrames | None:

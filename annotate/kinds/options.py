@@ -188,7 +188,7 @@ _EVERY = (
     Option(
         "check_least",
         whole_number,
-        default=10,
+        default=5,
         off=0,
         help="the least number of units so checked in each language, if there are so many",
         group=CHECKS,

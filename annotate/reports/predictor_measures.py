@@ -59,12 +59,36 @@ def recall(report: dict) -> Section:
     words = (
         "The share of the posts in a language that the predictor finds.",
         _measured_on(found["source"], report),
+        _hiding(report),
         _mean(found.get("macro")),
     )
     plots = partial(pictures, rows_of(found["languages"], "estimate"), "Recall by language")
     measured = Section("recall", "Recall by language", words, plots=plots)
     columns = (*estimate_columns("estimate", "recall"), REACH, REMARK)
     return _by_language(measured, columns, found["languages"], "estimate")
+
+
+def _hiding(report: dict) -> str:
+    """Where more audits would narrow recall most; empty where nothing hides, or every interval is narrow."""
+    found = report["recall"]
+    wide = [row for row in found["languages"] if _is_wide(row["estimate"])]
+    if not (wide and found.get("hiding")):
+        return ""
+    return (
+        f"Of {many(len(wide), 'language')} the recall has no interval, or one of {100 * WIDE:.0f} points and more. "
+        "Posts may hide where the detectors agree on another language and few were read, most of all on "
+        f"{', '.join(found['hiding'])}: “assay audit TASK --add N” has more of these read, and “assay plan CORPUS” "
+        "says how many it takes."
+    )
+
+
+WIDE = 0.2
+
+
+def _is_wide(estimate: dict | None) -> bool:
+    if estimate is None or estimate["value"] is None:
+        return False
+    return estimate["low"] is None or estimate["high"] - estimate["low"] >= WIDE
 
 
 def precision(report: dict) -> Section:

@@ -91,15 +91,15 @@ def _headline(name: str, macro: dict) -> list[tuple[str, str, str]]:
 
 
 HOW_TO_READ = (
-    "A number with two in brackets, x% [a, b], is an estimate with its 95% interval. On a uniform set, estimates are "
-    "made by stratum: posts that people labelled count as they are, but for what checks found of labels that one person "
-    "gave; posts on which the detectors merely agreed count through the ones among them that people audited, and the "
-    "interval holds what may be there although nobody has seen it. Where less than five posts’ worth is known, there is "
-    "no interval.",
-    "“Counts as” is the number of posts of a plain random sample, drawn from endlessly many, whose interval is as wide, "
-    "and it need not be whole (≈). It may be far lower than the number of posts, where few audited ones stand for many. "
-    "It may be far higher, where the set holds most of the posts from which it was drawn: little is then left to chance, "
-    "but only for these posts.",
+    "A number with two in brackets, x% [a, b], is an estimate with its 95% interval. On a uniform set, estimates "
+    "are made by stratum: posts that people labelled count as they are, but for what checks found of labels that "
+    "one person gave; posts on which the detectors merely agreed count through the ones among them that people "
+    "audited, and the interval holds what may be there although nobody has seen it. Where less than five posts’ "
+    "worth is known, there is no interval.",
+    "“Counts as” is the number of posts of a plain random sample, drawn from endlessly many, whose interval is as "
+    "wide, and it need not be whole (≈). It may be far lower than the number of posts, where few audited ones stand "
+    "for many. It may be far higher, where the set holds most of the posts from which it was drawn: little is then "
+    "left to chance, but only for these posts.",
     "With und: posts that people called undefined count too, and a predictor is right on them only where it says und. "
     "Without und: these posts are left out.",
 )

@@ -276,7 +276,7 @@ def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, person):
     foretold, real = (json.loads(opened(json=True, dry_run=dry))["checks"] for dry in (True, False))
     assert foretold == real
     task = Task.objects.get()
-    assert (task.check_share, task.check_least, task.second_share) == (0.02, 10, 0.1)
+    assert (task.check_share, task.check_least, task.second_share) == (0.02, 5, 0.1)
     chosen = task.units.filter(recheck=True).exclude(transitions__event="audited")
     assert real["chosen"] == chosen.count() > 0
     for queue, of in real["languages"].items():

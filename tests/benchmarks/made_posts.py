@@ -15,7 +15,7 @@ from annotate.evaluation.uniform import Uniform
 
 # As tasks have them by default.
 AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.02, 30, 0.2, 0.1
-CHECK_SHARE, LEAST_CHECKS = 0.02, 10
+CHECK_SHARE, LEAST_CHECKS = 0.02, 5
 MISTAKEN_FOR_LARGEST = 0.45  # of the posts in the two rarest labels, where they hide
 
 

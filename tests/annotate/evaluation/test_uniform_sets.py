@@ -277,4 +277,15 @@ def test_a_recall_of_which_too_much_may_hide_elsewhere_has_no_interval(world):
     folder, _ = world.uniform([*table, (6, "", "disputed", "nl", "nl")])
     dutch = by_language(run(world.subject(), folder)["recall"])["nl"]["estimate"]
     assert (dutch["value"], dutch["low"], dutch["high"]) == (1, None, None)
-    assert "100.0%, no interval" in as_markdown(run(world.subject(), folder))
+    report = run(world.subject(), folder)
+    assert report["recall"]["hiding"] == ["de"]  # all of the English was read
+    assert "100.0%, no interval" in as_markdown(report)
+    assert "few were read, most of all on de: “assay audit TASK --add N” has more of these read" in as_markdown(report)
+
+
+def test_a_predictor_that_names_nothing_has_a_recall_of_nought_and_no_precision(world, stream):
+    nothing = world.subject(said=dict.fromkeys(world.said, "und"))
+    report = run(nothing, stream)
+    assert values(report["recall"], "estimate") == {"de": 0, "en": 0, "und": 1}
+    assert values(report["precision"], "with_und").keys() == {"und"}
+    assert 0 <= report["accuracy"]["with_und"]["low"] < 0.1
