@@ -5,7 +5,7 @@ The reports come from quality/audits.py and decoys.py, or from a manifest. Nothi
 
 from django.utils.safestring import SafeString
 
-from annotate.reports.numbers import NOT_MEASURED, count, estimate, span
+from annotate.reports.numbers import NOT_MEASURED, count, estimate
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, beside, many, numbered, share, table
 
@@ -28,7 +28,8 @@ def audit_words(audit: dict) -> list[str]:
             f"Of all on which they agree, the detectors are wrong in {estimate(audit['overall'])}, "
             f"each language weighted by its posts{_slips(audit)}."
         )
-        if assumed := audit.get("assumed"):
+        assumed = audit.get("assumed")
+        if assumed and assumed["low"] is not None:
             words.append(
                 "How often the adjudicators slip is not known, since no two have decided the same. If they did in 1%, "
                 f"the detectors would be wrong in {estimate(assumed)}."
@@ -51,7 +52,6 @@ def audit_table(audit: dict) -> Table:
         numbered("posts", "agreed on"),
         Column("audited", "read", NUMBER, _read),
         Column("error", "wrong, 95% interval", NUMBER, lambda row: share(row["error"])),
-        Column("bounds", "if the unread were right, or wrong", NUMBER, _bounds),
         Column("note", "", NOTE, lambda row: _audit_note(row, audit["limit"])),
     )
     return table(many(len(audit["languages"]), "language"), columns, _in_order(audit))
@@ -64,10 +64,6 @@ def _marked(row: dict) -> Cell:
 
 def _read(row: dict) -> str:
     return f"{count(row['audited'])} of {count(row['audited'] + row['unresolved'])}"
-
-
-def _bounds(row: dict) -> str:
-    return span(*row["bounds"]) if row["unresolved"] else ""
 
 
 def _in_order(audit: dict) -> list[dict]:

@@ -280,7 +280,7 @@ def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, person):
     chosen = task.units.filter(recheck=True).exclude(transitions__event="audited")
     assert real["chosen"] == chosen.count() > 0
     for queue, of in real["languages"].items():
-        assert of["chosen"] == chosen.filter(language=queue).count() == min(10, of["units"])
+        assert of["chosen"] == chosen.filter(language=queue).count() == min(5, of["units"])
     again = [checks.is_seconded(task, unit.item.key) for unit in task.units.filter(recheck=True)]
     assert real["seconds"] == sum(again) > 0
 
