@@ -7,7 +7,7 @@ from annotate.actions.action import Action, Outcome
 from annotate.actions.options import FORMAT, MAP, column
 from annotate.core.option import Option, flag
 from annotate.evaluation.evaluate import MEASURES, evaluate, write_report
-from annotate.evaluation.matching import EvaluationError, check_for_files, corpus_of, of_corpus, of_file, read_sets
+from annotate.evaluation.given import EvaluationError, check_for_files, corpus_of, of_corpus, of_file, read_sets
 from annotate.evaluation.xglue_grading import check_of_records, grade
 from annotate.evaluation.xglue_predictions import read_record_sets
 from annotate.goldsets.manifest import GoldSetError

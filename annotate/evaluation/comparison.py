@@ -14,7 +14,8 @@ from annotate.core.comparing import Difference, mcnemar, paired
 from annotate.core.estimation import Estimate
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell
-from annotate.evaluation.matching import Joined, Subject, join
+from annotate.evaluation.given import Subject
+from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import described
 from annotate.evaluation.uniform import Measured, Uniform, counted, share
 from annotate.goldsets.reading import GoldRow, GoldSet

@@ -12,7 +12,8 @@ from typing import Any
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
-from annotate.evaluation.matching import EvaluationError, Subject, erased, gone, join, rows_of
+from annotate.evaluation.given import EvaluationError, Subject, erased, gone, rows_of
+from annotate.evaluation.matching import join
 from annotate.evaluation.measures import sources
 from annotate.goldsets import folders
 from annotate.goldsets.reading import GoldRow, GoldSet

@@ -1,194 +1,29 @@
-"""Gold sets taken together and joined with what a predictor says; and which sets and predictors do not go together.
+"""Gold sets taken together and joined with what a predictor says.
 
-What is computed of them is in measures.py.
+What is given is read in given.py; what is computed of it is in measures.py.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from annotate.evaluation.alone import ADJUDICATED, ASSUMED, AUDITED, READ, unchecked
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.classes import ClassError, asked_together, folding
 from annotate.evaluation.frames import false_among
+from annotate.evaluation.given import NAMED, EvaluationError, Subject
 from annotate.evaluation.uniform import Uniform
-from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
+from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
 from corpora.core.errors import CorpusError
-from corpora.core.languages import LANGUAGES, UND
-from corpora.core.predictions import Mapped, classes
+from corpora.core.languages import UND
 from corpora.draw import within_reach
-from corpora.prediction_files import read_predictions
-from corpora.predictors import Predictor, find_predictor, predicted_labels
 
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
 # all where there are fewer: of each label that the detectors agreed on, and in all.
 LEAST_READ, LEAST_READ_IN_ALL = 5, 30
-NAMED = 5  # ids or labels that a sentence names
-
-
-class EvaluationError(Exception):
-    """The evaluation is refused, and nothing was written; one sentence says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A predictor that is measured. corpus: that of its labels; "" if they come only from a file. file, warnings: that
-    file, and what is to be told of it.
-    """
-
-    name: str
-    version: str
-    mapping: Mapped
-    labels: Callable[[Collection[str]], dict[str, str]]
-    predictor: Predictor | None = None
-    corpus: str = ""
-    file: Path | None = None
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def spelled(self) -> str:
-        return f"{self.name}@{self.version}" if self.version else self.name
-
-    def is_same(self, other: "Subject") -> bool:
-        """Whether it is the very predictor that the other one is."""
-        return bool(self.predictor or self.file) and (self.predictor, self.file) == (other.predictor, other.file)
-
-    def voted_in(self, gold: GoldSet) -> bool:
-        """Whether its own answers are among the set's labels, as they are where detectors agreed; sets that ask about
-        one language have none but people's. A file may bear the name of a detector, and be another one's."""
-        return self.predictor is not None and DESIGNS[gold.design].of_stream and self.name in gold.voted
-
-    def drew(self, spelled: str) -> bool:
-        """Whether a gold set names it as the predictor by which its posts were drawn."""
-        return self.predictor is not None and self.spelled == spelled
-
-
-def of_corpus(corpus: str, spelled: str) -> Subject:
-    """CorpusError if the corpus has no such predictor."""
-    found = find_predictor(corpus, spelled)
-
-    def labels(ids: Collection[str]) -> dict[str, str]:
-        return predicted_labels(corpus, found, ids)
-
-    return Subject(found.name, found.version, found.mapping, labels, found, corpus)
-
-
-def of_file(
-    path: Path,
-    declared: Mapped,
-    columns: dict[str, str] | None = None,
-    format: str | None = None,
-    sets: Collection[GoldSet] = (),
-) -> Subject:
-    """The labels of a file, among which those of the gold sets are right too, known as languages or not; ar_LATN is
-    ar-Latn there. CorpusError if the file has no right predictions."""
-    own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
-    own = {label for label in own if label not in LANGUAGES}
-    spelled = {way: label for label in own for way in (label, _with_underscores(label))}
-    ids = {row.id for gold in sets for row in gold.rows}
-    found, told = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=ids)
-    found = {key: spelled.get(label, label) for key, label in found.items()}
-
-    def labels(ids: Collection[str]) -> dict[str, str]:
-        if missing := [key for key in ids if key not in found]:
-            raise EvaluationError(
-                f"{path} has no label for {len(missing):,} of {len(ids):,} posts of the gold sets{_first(missing)}. "
-                "Add them, und where the predictor names no language, or list those that have vanished from their "
-                "source with --vanished."
-            )
-        return {key: found[key] for key in ids}
-
-    warnings = [f"{path.name}: {sentence}" for sentence in told.sentences()]
-    if told.outside:
-        rows = "1 row is about a post" if told.outside == 1 else f"{told.outside:,} rows are about posts"
-        warnings.append(f"{path.name}: {rows} outside the gold sets, without effect on any figure.")
-    return Subject(path.name, "", classes(declared), labels, file=path.resolve(), warnings=tuple(warnings))
-
-
-def check_for_files(given: Collection[str], *, files: bool) -> None:
-    """given: the options that say how files are read, as they are spelled; files: whether there are any.
-    EvaluationError if there is none that they could be for."""
-    if given and not files:
-        raise EvaluationError(
-            f"{' and '.join(given)}: for files of predictions, and none is given; what an imported predictor's labels "
-            "mean was said with import_predictions."
-        )
-
-
-def _with_underscores(label: str) -> str:
-    """ar_LATN for ar-Latn, as published sets spell it."""
-    language, _, rest = label.partition("-")
-    return f"{language}_{rest.upper().replace('-', '_')}" if rest else label
-
-
-def _first(ids: list[str]) -> str:
-    return f": {', '.join(ids)}" if len(ids) <= NAMED else f", the first: {', '.join(ids[:NAMED])}"
-
-
-# --- sets
-
-
-def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool) -> list[GoldSet]:
-    """The gold sets in these folders, if they may be used together. GoldSetError if a folder is not one."""
-    sets: list[GoldSet] = []
-    for folder in folders:
-        gold = read_gold_set(folder, allow_erased=allow_erased)
-        for other in sets:
-            _check_pair(other, gold)
-        if not (gold.finished or unfinished):
-            raise EvaluationError(
-                f"The gold set {gold.name} in {folder} is unfinished: posts that still wait for people have no label, "
-                "and they are the hard ones. Export it again when it is done, or pass --unfinished to measure on it "
-                "all the same."
-            )
-        sets.append(gold)
-    for gold in sets:
-        _check_uniform_of(gold, sets)
-    return sets
-
-
-def _check_pair(other: GoldSet, gold: GoldSet) -> None:
-    if other.folder.resolve() == gold.folder.resolve() or (other.digest, other.design) == (gold.digest, gold.design):
-        raise EvaluationError(f"{other.folder} and {gold.folder} are the same gold set; name it once.")
-    if DESIGNS[other.design].of_stream and DESIGNS[gold.design].of_stream:
-        raise EvaluationError(
-            f"{other.folder} and {gold.folder} are both uniform sets, and an evaluation takes one; extend the task "
-            "instead (open_task --extend), so that one draw has all the posts."
-        )
-    if other.corpus and gold.corpus and other.corpus != gold.corpus:
-        raise EvaluationError(
-            f"{other.folder} is from corpus {other.corpus} and {gold.folder} from corpus {gold.corpus}; evaluate on "
-            "each corpus by itself."
-        )
-
-
-def _check_uniform_of(gold: GoldSet, sets: Collection[GoldSet]) -> None:
-    if gold.of and not any(DESIGNS[other.design].of_stream and other.name == gold.of for other in sets):
-        raise EvaluationError(
-            f"{gold.folder} holds the posts of the uniform set {gold.of} that a predictor labels otherwise than the "
-            "detectors, and by themselves they tell nothing of any stream; give that set too, with --gold."
-        )
-
-
-def corpus_of(sets: Collection[GoldSet], named: str) -> str:
-    """The corpus whose predictors are meant. EvaluationError if there is none, or if the sets are from another."""
-    found = next((gold.corpus for gold in sets if gold.corpus), "")
-    if named and found and named != found:
-        raise EvaluationError(f"The gold sets are from corpus {found}, not {named}; leave --corpus out, or correct it.")
-    if not (named or found):
-        raise EvaluationError(
-            "The gold sets were imported and name no corpus; say with --corpus whose predictor is meant, or give its "
-            "labels with --file."
-        )
-    return found or named
-
-
-# --- sets and labels
 
 
 @dataclass
@@ -239,26 +74,6 @@ class Joined:
     def within(self, said: str, code: str) -> str:
         """What the predictor says, where people used a code: the code, if that is a coarse one that has it."""
         return code if said in self.asked.get(code, ()) else said
-
-
-def rows_of(sets: Collection[GoldSet], vanished: Collection[str]) -> list[tuple[GoldSet, list[GoldRow]]]:
-    """The remaining rows of each set."""
-    return [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
-
-
-def gone(sets: Collection[GoldSet], vanished: Collection[str]) -> dict[str, Any]:
-    """Posts of the sets on a list, counted once, and by label; a post may bear `de` in one set and `not-en` in one."""
-    rows = {(row.id, row.label) for gold in sets for row in gold.rows if row.id in vanished}
-    return {"posts": len({key for key, _ in rows}), "by_label": _sorted(Counter(label for _, label in rows))}
-
-
-def erased(sets: Collection[GoldSet]) -> dict[str, Any]:
-    total = sum((gold.erased for gold in sets), Counter[str]())
-    return {"posts": total.total(), "by_label": _sorted(total)}
-
-
-def _sorted(counter: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counter.items()))
 
 
 def join(

@@ -1,6 +1,6 @@
 """The measures of a predictor on joined gold sets: the parts of a report, as dicts that JSON can hold.
 
-matching.py joins sets and labels; metrics.py estimates the numbers.
+given.py reads what is given, matching.py joins it; metrics.py estimates the numbers.
 """
 
 from collections.abc import Collection
@@ -8,7 +8,8 @@ from typing import Any
 
 from annotate.core.comparing import difference, holm, visible
 from annotate.evaluation import frames, metrics, unread_triggers
-from annotate.evaluation.matching import Joined, Subject
+from annotate.evaluation.given import Subject
+from annotate.evaluation.matching import Joined
 from annotate.evaluation.uniform import lone_triggers
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import label_name

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from annotate.evaluation.matching import Joined, Subject, of_corpus
+from annotate.evaluation.given import Subject, of_corpus
+from annotate.evaluation.matching import Joined
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name

@@ -12,7 +12,7 @@ from typing import Any
 from annotate.core.bleu import corpus_bleu
 from annotate.core.estimation import proportion
 from annotate.core.ranking import mean_ndcg
-from annotate.evaluation.matching import EvaluationError
+from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.metrics import mean
 from annotate.evaluation.xglue_predictions import Graded, Measured, RecordSet, read_predictions
 from annotate.kinds.labels import label_name

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core.splits import TEST
-from annotate.evaluation.matching import EvaluationError
+from annotate.evaluation.given import EvaluationError
 from annotate.goldsets.edits import differing
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import GoldSetError, manifest_of

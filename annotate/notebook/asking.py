@@ -13,7 +13,7 @@ from django.db import Error as DatabaseError
 from annotate.actions.action import ActionError
 from annotate.core.refusals import Refusal
 from annotate.endings import OURS
-from annotate.evaluation.matching import EvaluationError
+from annotate.evaluation.given import EvaluationError
 from annotate.goldsets.manifest import GoldSetError
 from annotate.notebook.installation import AssayError, check_installed
 from corpora.core.errors import CorpusError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 from django.template.loader import render_to_string
 
 from annotate.evaluation import evaluate as evaluating
-from annotate.evaluation.matching import (
+from annotate.evaluation.given import (
     EvaluationError,
     Subject,
     check_for_files,

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from annotate.evaluation.evaluate import evaluate
-from annotate.evaluation.matching import read_sets
+from annotate.evaluation.given import read_sets
 
 # 60 posts on which the detectors agree on German, half of them audited, 20 on English, half likewise, 20 disputed.
 VOTER = (

@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.core.intervals import jeffreys
-from annotate.evaluation.matching import EvaluationError
+from annotate.evaluation.given import EvaluationError
 from annotate.reports.writing import as_text
 from tests.annotate.evaluation.figures import by_language, close, interval, run, values
 

@@ -12,7 +12,7 @@ from annotate.core.estimation import UNKNOWN, Guess, Stratum, Turn, proportion, 
 from annotate.core.intervals import jeffreys
 from annotate.evaluation import frames, metrics, unread_triggers
 from annotate.evaluation.cells import Cell
-from annotate.evaluation.matching import EvaluationError
+from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.uniform import Uniform
 from annotate.models import Annotator, Judgment, Lease, Task
 from tests.annotate.evaluation.figures import FRAME, by_language, close, interval, means, run, values

@@ -9,7 +9,7 @@ from annotate.core import stages
 from annotate.core.estimation import Guess, Stratum, Turn, stratified
 from annotate.core.intervals import jeffreys
 from annotate.evaluation.evaluate import evaluate
-from annotate.evaluation.matching import EvaluationError, read_sets
+from annotate.evaluation.given import EvaluationError, read_sets
 from annotate.models import Unit
 from annotate.reports.writing import as_html, as_markdown, as_text
 from tests.annotate.evaluation.figures import FRAME, VOTER, by_language, close, interval, means, run, values

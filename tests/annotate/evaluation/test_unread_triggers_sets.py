@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.core.estimation import proportion
-from annotate.evaluation.matching import EvaluationError
+from annotate.evaluation.given import EvaluationError
 from tests.annotate.evaluation.figures import by_language, close, interval, run, values
 
 # Of 100 posts on which the detectors agree on English, 20 were audited; ten that the predictor calls German were not.
