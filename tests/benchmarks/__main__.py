@@ -17,6 +17,7 @@ from tests.benchmarks import (
     planning,
     population,
     prelabel_speed,
+    stream,
     whole_run,
 )
 from tests.benchmarks.material import MissingData
@@ -27,6 +28,7 @@ from tests.benchmarks.place import BenchmarkFailed
 BENCHMARKS = {
     "whole_run": whole_run,
     "audits": audits,
+    "stream": stream,
     "comparing": comparing,
     "measuring": measuring,
     "agreeing": agreeing,

@@ -7,16 +7,12 @@ A reader who slips names their queue's language where the post is in another one
 not. Everything of a seed is rolled back before the next. One process a core, each with a frame of its own.
 """
 
-import json
-import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.benchmarks.material import resample, write_jsonl
-from tests.benchmarks.place import new_place
+from tests.benchmarks.resampled import on_frames
 from tests.benchmarks.tables import share, show
-from tests.benchmarks.whole_run import LICENCE, NAME, PIDGIN_SHARE
+from tests.benchmarks.whole_run import PIDGIN_SHARE
 
 # Languages with fewer audits are reported apart.
 LEAST_AUDITS = 30
@@ -34,34 +30,17 @@ def add_options(parser) -> None:
 
 def run(folder: Path, options) -> None:
     seeds = [f"{options.seed}-{number}" for number in range(options.audit_seeds)]
-    workers = max(1, min(os.cpu_count() or 1, len(seeds)))
-    with ThreadPoolExecutor(workers) as pool:
-        shares = [seeds[number::workers] for number in range(workers)]
-        found = [run for part in pool.map(lambda own: _one_frame(folder, options, own), shares) for run in part]
+    arguments = (options.audit_size, options.slip, options.adjudicator_slip, options.audit_limit)
+    frames = on_frames(folder, options.audit_frame, seeds, "tests.benchmarks.audits_work", *arguments)
+    found = [run for frame in frames for run in frame]
     print(
-        f"{len(found)} draws of {options.audit_size:,} from {workers} frames of {options.audit_frame:,} posts, "
+        f"{len(found)} draws of {options.audit_size:,} from {len(frames)} frames of {options.audit_frame:,} posts, "
         f"{PIDGIN_SHARE:.0%} Nigerian Pidgin; readers slip on {options.slip:.1%} of answers, adjudicators on "
         f"{options.adjudicator_slip:.1%}.\n"
         f"On average {_mean(run['judgments'] for run in found):,.0f} judgments, of which "
         f"{_mean(run['audited'] for run in found):,.0f} posts audited.\n"
     )
     report(found)
-
-
-def _one_frame(folder: Path, options, seeds: list[str]) -> list[dict]:
-    posts, _ = resample(folder, options.audit_frame, PIDGIN_SHARE, seeds[0])
-    with new_place(sqlite=True) as place:
-        write_jsonl(posts, place.folder / "posts.jsonl")
-        (place.folder / "truth.json").write_text(json.dumps({post.id: post.language for post in posts}))
-        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
-        place.manage("django", "migrate", "--verbosity=0")
-        place.manage("import_corpus", NAME, place.folder / "posts.jsonl", "--licence", LICENCE)
-        place.manage("prelabel", NAME, "--processes", "1")
-        told = place.run(
-            *("-m", "tests.benchmarks.audits_work", place.folder / "truth.json", str(options.audit_size)),
-            *(str(options.slip), str(options.adjudicator_slip), str(options.audit_limit), *seeds),
-        )
-    return [json.loads(line) for line in told.splitlines()]
 
 
 def report(found: list[dict]) -> None:

@@ -7,6 +7,7 @@ import json
 import random
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import django
@@ -33,6 +34,8 @@ from tests.benchmarks.whole_run import NAME  # noqa: E402
 from tests.benchmarks.world import Reader, label_of, people  # noqa: E402
 
 READERS = 60
+# The first of them makes all first decisions, and the others those that are asked for besides.
+ADJUDICATORS = ("adjudicator", "second adjudicator", "third adjudicator")
 
 
 class RolledBack(Exception):
@@ -60,22 +63,22 @@ class Crew:
             return Answer(own[0])
         return Answer(UND, "unlisted", language) if language in reader.recognises else None
 
-    def decides(self, unit: Unit) -> str:
-        chance = random.Random(f"{self.seed} adjudicator {unit.item.key}")
+    def decides(self, name: str, unit: Unit) -> str:
+        chance = random.Random(f"{self.seed} {name} {unit.item.key}")
         label = label_of(self.truth[unit.item.key])
         if chance.random() < self.adjudicator_slip:
-            return chance.choice(
-                [code for code in [*unit.candidates, UND] if code != label and code in self.listed(unit)]
-            )
+            listed = [*unit.task.labels, UND]
+            likely = [code for code in [*unit.candidates, UND] if code != label and code in listed]
+            return chance.choice(likely or unit.task.labels)
         return label
 
-    def listed(self, unit: Unit) -> list[str]:
-        return [*unit.task.labels, UND]
 
-
-def work(task: Task, crew: Crew) -> None:
-    """Readers and one adjudicator do all there is, and again what a language's audit sends to people."""
-    adjudicator = Annotator.objects.create(user=User.objects.create(username="adjudicator"), adjudicates=True)
+def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1]) -> None:
+    """Readers and adjudicators do all there is, and again what a language's audit sends to people."""
+    deciding = {
+        name: Annotator.objects.create(user=User.objects.create(username=name), adjudicates=True)
+        for name in adjudicators
+    }
     annotators = {}
     for reader in crew.readers:
         annotators[reader] = Annotator.objects.create(user=User.objects.create(username=reader.name))
@@ -91,8 +94,9 @@ def work(task: Task, crew: Crew) -> None:
                 else:
                     judging.skip(annotator, lease.pk)
         if not task.units.filter(stage=stages.QUEUED).exists():
-            for unit in adjudication.to_adjudicate(task, adjudicator):
-                adjudication.settle(adjudicator, unit.pk, Answer(crew.decides(unit), "Dictionary"))
+            for name, adjudicator in deciding.items():
+                for unit in adjudication.to_adjudicate(task, adjudicator):
+                    adjudication.settle(adjudicator, unit.pk, Answer(crew.decides(name, unit), "Dictionary"))
         else:
             routing.reroute(task)
 

@@ -1,0 +1,113 @@
+"""All that a uniform set tells of a real stream, over some seeds: whether the intervals cover the truth.
+
+A stream of posts is resampled as for the whole run, imported and prelabelled. Then, for each seed, a uniform task with
+the default options is drawn from it, with checks, second opinions and audits. Simulated readers and three adjudicators
+do all of it through the operations that page and API call (no HTTP), the set is exported, and a detector that voted and
+an imported predictor that did not are evaluated on it. Every interval of the two reports and of the audit is held
+against the whole stream, whose truth is known. Everything of a seed is rolled back before the next. One process a core,
+each with a stream of its own.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.benchmarks.resampled import on_frames
+from tests.benchmarks.tables import share, show
+from tests.benchmarks.whole_run import PIDGIN_SHARE
+
+# Figures that rest on fewer posts that people have read are told apart.
+LEAST_READ = 30
+
+
+class Figure(NamedTuple):
+    """A figure that was printed. kind: what is told of whom; label: "" where it is of all; read: how many posts that
+    people have read it rests on; low, high: None where it has no interval; truth: that of the stream, None where no
+    post of the stream is in its domain. All but `read` are fractions.
+    """
+
+    seed: str
+    kind: str
+    label: str
+    read: int
+    value: float
+    low: float | None
+    high: float | None
+    truth: float | None
+
+    @property
+    def covers(self) -> bool:
+        assert self.low is not None
+        assert self.high is not None
+        assert self.truth is not None
+        return self.low - 1e-9 <= self.truth <= self.high + 1e-9
+
+
+def add_options(parser) -> None:
+    parser.add_argument("--stream-seeds", type=int, default=3, help="draws, each with new slips (default %(default)s)")
+    parser.add_argument("--stream-posts", type=int, default=30_000, help="posts in a stream (default %(default)s)")
+    parser.add_argument("--stream-size", type=int, default=10_000, help="posts drawn for a task (default %(default)s)")
+
+
+def run(folder: Path, options) -> None:
+    seeds = [f"{options.seed}-{number}" for number in range(options.stream_seeds)]
+    arguments = (options.stream_size, options.slip, options.adjudicator_slip)
+    frames = on_frames(folder, options.stream_posts, seeds, "tests.benchmarks.stream_work", *arguments)
+    found = [run for frame in frames for run in frame]
+    print(
+        f"{len(found)} draws of {options.stream_size:,} from {len(frames)} streams of {options.stream_posts:,} posts, "
+        f"{PIDGIN_SHARE:.0%} Nigerian Pidgin;\n"
+        f"readers slip on {options.slip:.1%} of answers, adjudicators on {options.adjudicator_slip:.1%}.\n"
+    )
+    counted = ("languages", "read", "judgments", "seconded")
+    head = ["", "languages", "posts read", "judgments", "second opinions"]
+    show("Work", head, [[run["seed"], *(run[name] for name in counted)] for run in found])
+    report([Figure(*row) for run in found for row in run["figures"]])
+
+
+def report(figures: list[Figure]) -> None:
+    many = [figure for figure in figures if figure.read >= LEAST_READ]
+    few = [figure for figure in figures if figure.read < LEAST_READ]
+    for title, part in ((f"{LEAST_READ} posts read or more", many), ("Fewer posts read", few)):
+        kinds = dict.fromkeys(figure.kind for figure in part)
+        rows = [_row(kind, [figure for figure in part if figure.kind == kind]) for kind in kinds]
+        head = ["", "figures", "no interval", "no such post", "held", "cover", "width in points", "off by"]
+        show(title, head, [*rows, _row("all", part)])
+    show(
+        "Intervals that do not cover the truth (%)",
+        ["", "seed", "label", "read", "value", "low", "high", "truth"],
+        [
+            [figure.kind, figure.seed, figure.label, figure.read, *_percents(figure)]
+            for figure in held(figures)
+            if not figure.covers
+        ],
+    )
+
+
+def held(figures: Iterable[Figure]) -> list[Figure]:
+    """Those that have an interval, and a truth to hold it against."""
+    return [figure for figure in figures if figure.low is not None and figure.truth is not None]
+
+
+def _row(title: str, figures: list[Figure]) -> list[object]:
+    intervals = held(figures)
+    known = [(figure.value, figure.truth) for figure in figures if figure.truth is not None]
+    return [
+        title,
+        len(figures),
+        sum(figure.low is None for figure in figures),
+        sum(figure.truth is None for figure in figures),
+        len(intervals),
+        share(sum(figure.covers for figure in intervals), len(intervals)),
+        _mean(100 * ((figure.high or 0.0) - (figure.low or 0.0)) for figure in intervals),
+        _mean(100 * (value - truth) for value, truth in known),
+    ]
+
+
+def _percents(figure: Figure) -> list[str]:
+    return [f"{100 * (part or 0.0):.2f}" for part in (figure.value, figure.low, figure.high, figure.truth)]
+
+
+def _mean(values: Iterable[float]) -> str:
+    listed = list(values)
+    return f"{sum(listed) / len(listed):.2f}" if listed else "-"

@@ -1,0 +1,166 @@
+"""Draws of some seeds from one stream, done, exported and evaluated; prints JSON, a line a seed.
+
+Arguments: TRUTH SIZE SLIP ADJUDICATOR_SLIP SEEDS...
+"""
+
+import json
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.db import transaction  # noqa: E402
+
+from annotate.core import stages  # noqa: E402
+from annotate.evaluation.classes import folding  # noqa: E402
+from annotate.evaluation.evaluate import evaluate  # noqa: E402
+from annotate.evaluation.matching import Subject, of_corpus, read_sets  # noqa: E402
+from annotate.goldsets.writing import export  # noqa: E402
+from annotate.kinds import KINDS  # noqa: E402
+from annotate.models import Judgment, Task  # noqa: E402
+from annotate.work import opening  # noqa: E402
+from corpora.core.languages import ARTICLE_LABELS, UND, confusable_with  # noqa: E402
+from corpora.import_predictions import import_predictions  # noqa: E402
+from corpora.models import Corpus  # noqa: E402
+from tests.benchmarks import audits_work  # noqa: E402
+from tests.benchmarks.audits_work import ADJUDICATORS, Crew, Frame, RolledBack  # noqa: E402
+from tests.benchmarks.place import BenchmarkFailed  # noqa: E402
+from tests.benchmarks.stream import Figure  # noqa: E402
+from tests.benchmarks.world import label_of  # noqa: E402
+
+VOTER, OTHER = "fasttext", "other"
+OTHER_RIGHT = 0.96  # the share of posts in which the one that did not vote is right
+
+
+def predictions(truth: Mapping[str, str], seed: str) -> dict[str, str]:
+    """What a predictor says that did not vote: mostly the truth. Else, by halves, a language that is easily confused
+    with it, where one is known, and any other by its share of the stream."""
+    chance = random.Random(f"{seed} predictions")
+    labels = {key: label_of(language) for key, language in truth.items()}
+    common = Counter(labels.values())
+    said = {}
+    for key, label in labels.items():
+        others = Counter({label: 1})
+        if chance.random() >= OTHER_RIGHT:
+            near = Counter(sorted(confusable_with(label) & set(ARTICLE_LABELS)))
+            others = near if near and chance.random() < 0.5 else common - Counter({label: common[label]})
+        said[key] = chance.choices(list(others), list(others.values()))[0]
+    return said
+
+
+def import_other(corpus: Corpus, truth: Mapping[str, str], seed: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "other.jsonl"
+        rows = predictions(truth, seed).items()
+        path.write_text("".join(json.dumps({"id": key, "label": label}) + "\n" for key, label in rows))
+        import_predictions(corpus.name, path, name=OTHER, version="1", declared={})
+
+
+class Truth:
+    """What is true of the posts of a stream, and of what one predictor says of them."""
+
+    def __init__(self, subject: Subject, truth: Mapping[str, str]) -> None:
+        fold = folding([subject.mapping])
+        said = subject.labels(list(truth))
+        labels = {key: label_of(language) for key, language in truth.items()}
+        self.pairs = Counter((fold.get(labels[key], labels[key]), fold.get(said[key], said[key])) for key in truth)
+
+    def accuracy(self, *, with_und: bool) -> float | None:
+        return self._right({pair: n for pair, n in self.pairs.items() if with_und or pair[0] != UND})
+
+    def recall(self, label: str) -> float | None:
+        return self._right({pair: n for pair, n in self.pairs.items() if pair[0] == label})
+
+    def precision(self, label: str, *, with_und: bool) -> float | None:
+        return self._right(
+            {pair: n for pair, n in self.pairs.items() if pair[1] == label and (with_und or pair[0] != UND)}
+        )
+
+    @staticmethod
+    def _right(pairs: Mapping[tuple[str, str], int]) -> float | None:
+        total = sum(pairs.values())
+        return sum(n for (true, said), n in pairs.items() if true == said) / total if total else None
+
+
+# Kind, label, posts read, estimate, truth.
+Told = tuple[str, str, int, Mapping[str, Any], float | None]
+
+
+def of_report(report: Mapping[str, Any], truth: Truth, who: str, read: int) -> Iterator[Told]:
+    """read: how many posts of the set people have read."""
+    for key, with_und in (("with_und", True), ("without_und", False)):
+        words = key.replace("_", " ")
+        yield f"{who}, accuracy {words}", "", read, report["accuracy"][key], truth.accuracy(with_und=with_und)
+    for row in report["recall"]["languages"]:
+        label, estimate = row["language"], row["estimate"]
+        yield f"{who}, recall", label, estimate["posts"], estimate, truth.recall(label)
+    for key, with_und in (("with_und", True), ("without_und", False)):
+        for row in report["precision"]["languages"]:
+            label, estimate = row["language"], row[key]
+            if estimate:
+                true = truth.precision(label, with_und=with_und)
+                yield f"{who}, precision {key.replace('_', ' ')}", label, estimate["posts"], estimate, true
+
+
+def of_audit(audit: Mapping[str, Any], frame: Frame) -> Iterator[Told]:
+    rows = audit["languages"]
+    true = frame.wrong.total() / frame.posts.total()
+    yield "error of agreement, in all", "", sum(row["audited"] for row in rows), audit["overall"], true
+    for row in rows:
+        label = row["language"]
+        true = frame.wrong[label] / frame.posts[label]
+        yield "error of agreement, by language", label, row["audited"], row["error"], true
+
+
+def measured(task: Task, truth: Mapping[str, str], frame: Frame, seed: str, folder: Path) -> dict[str, Any]:
+    """All figures of a task that is done, which is exported to the folder. BenchmarkFailed if it is not done."""
+    if waiting := task.units.exclude(stage__in=stages.FINISHED).count():
+        raise BenchmarkFailed(f"{waiting:,} units still wait for people.")
+    manifest = export(task, folder)
+    sets = read_sets([folder], allow_erased=False, unfinished=False)
+    read = sum(row.stratum != "agreed" for row in sets[0].rows)
+    told = list(of_audit(manifest["audit"], frame))
+    for who, spelled in (("voted", VOTER), ("did not vote", f"{OTHER}@1")):
+        subject = of_corpus(sets[0].corpus, spelled)
+        told += of_report(evaluate(subject, sets), Truth(subject, truth), who, read)
+    return {
+        "seed": seed,
+        "languages": len(set(truth.values())),
+        "read": read,
+        "judgments": Judgment.objects.filter(unit__task=task).count(),
+        "seconded": manifest["checks"]["adjudicators"]["seconded"],
+        "figures": [
+            Figure(seed, kind, label, posts, estimate["value"], estimate["low"], estimate["high"], true)
+            for kind, label, posts, estimate, true in told
+            if estimate["value"] is not None
+        ],
+    }
+
+
+def main(arguments: list[str]) -> None:
+    path, size, slip, adjudicator_slip, *seeds = arguments
+    truth = json.loads(Path(path).read_text())
+    corpus = Corpus.objects.get(name=audits_work.NAME)
+    import_other(corpus, truth, seeds[0])
+    frame = None
+    for seed in seeds:
+        try:
+            with transaction.atomic(), tempfile.TemporaryDirectory() as folder:
+                task = opening.open_task("stream", corpus, KINDS["language"], size=int(size), seed=seed).task
+                frame = frame or Frame(task, truth)
+                audits_work.work(task, Crew(truth, float(slip), float(adjudicator_slip), seed), ADJUDICATORS)
+                print(json.dumps(measured(task, truth, frame, seed, Path(folder) / "gold")), flush=True)
+                raise RolledBack
+        except RolledBack:
+            continue
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

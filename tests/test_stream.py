@@ -1,0 +1,89 @@
+"""All figures of a uniform set against known truth, small: the benchmark `stream` does this on real streams."""
+
+import json
+
+import pytest
+from django.conf import settings as django_settings
+
+from annotate.evaluation.matching import Subject
+from annotate.models import Annotator, Judgment, Task
+from corpora.core.languages import UND, confusable_with
+from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
+from tests.benchmarks import audits_work, stream_work
+from tests.benchmarks.stream import Figure, held, report
+from tests.benchmarks.stream_work import OTHER_RIGHT, Truth, predictions
+
+ABOUT = {
+    "accuracy with und",
+    "accuracy without und",
+    "recall",
+    "precision with und",
+    "precision without und",
+}
+
+
+@pytest.fixture
+def found(demo_corpus, tmp_path, monkeypatch, capsys):  # noqa: F811
+    """What the work of one seed prints on the demo's posts."""
+    monkeypatch.setattr(audits_work, "NAME", demo_corpus.name)
+    lines = (django_settings.BASE_DIR / "fixtures" / "demo_truth.tsv").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "truth.json").write_text(json.dumps(dict(line.split("\t") for line in lines)))
+    stream_work.main([str(tmp_path / "truth.json"), "300", "0.015", "0.02", "1"])
+    (line,) = capsys.readouterr().out.splitlines()
+    return json.loads(line)
+
+
+def test_the_intervals_of_two_reports_and_of_the_audit_cover_the_truth_and_nothing_of_a_seed_is_left(found):
+    figures = [Figure(*row) for row in found["figures"]]
+    assert {figure.kind for figure in figures} == {
+        "error of agreement, in all",
+        "error of agreement, by language",
+        *(f"{who}, {figure}" for who in ("voted", "did not vote") for figure in ABOUT),
+    }
+    assert found["judgments"] > found["seconded"] > 0
+    assert not any(model.objects.exists() for model in (Task, Annotator, Judgment))
+    intervals = held(figures)
+    assert len(intervals) > 100
+    assert sum(figure.covers for figure in intervals) / len(intervals) >= 0.93
+    # And an interval can fail: against a stream that is otherwise, fewer cover.
+    others = [figure._replace(truth=figure.truth - 0.25) for figure in intervals]
+    assert sum(figure.covers for figure in others) / len(others) < 0.75
+
+
+def test_the_predictor_that_did_not_vote_errs_as_often_as_said_and_half_of_the_time_nearby():
+    truth = {str(number): "no" if number % 2 else "en" for number in range(20_000)}
+    said = predictions(truth, "5")
+    assert said == predictions(truth, "5")
+    assert sum(said[key] == truth[key] for key in truth) / len(truth) == pytest.approx(OTHER_RIGHT, abs=0.01)
+    of_norwegian = [said[key] for key in truth if truth[key] == "no" != said[key]]
+    assert set(of_norwegian) == {"en", "da", "is", "sv"} < {"en", *confusable_with("no")}
+    assert of_norwegian.count("en") / len(of_norwegian) == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_truth_of_a_figure_counts_what_is_off_the_list_as_und_and_a_class_as_one_label():
+    truth = {"a": "en", "b": "en", "c": "pcm", "d": "zh-CN", "e": "zh-TW", "f": "de"}
+    said = {"a": "en", "b": UND, "c": "en", "d": "zh", "e": "zh-TW", "f": "nl"}
+    subject = Subject("mine", "1", {"zh": ("zh-CN", "zh-TW")}, labels=lambda ids: {key: said[key] for key in ids})
+    known = Truth(subject, truth)
+    assert known.accuracy(with_und=True) == 3 / 6
+    assert known.accuracy(with_und=False) == 3 / 5
+    assert [known.recall(label) for label in ("en", "zh", UND, "fr")] == [1 / 2, 1, 0, None]
+    assert known.precision("en", with_und=True) == 1 / 2
+    assert known.precision("en", with_und=False) == 1
+    assert known.precision("fr", with_und=True) is None
+
+
+def test_the_table_counts_figures_without_an_interval_or_a_truth_apart(capsys):
+    report(
+        [
+            Figure("1", "recall", "en", 30, 0.9, 0.8, 1.0, 0.85),
+            Figure("1", "recall", "de", 40, 0.9, 0.8, 1.0, 0.75),
+            Figure("1", "recall", "nl", 29, 0.5, None, None, 0.6),
+            Figure("1", "recall", "cy", 1, 0.5, 0.1, 0.9, None),
+        ]
+    )
+    many, few, missed = (part.splitlines() for part in capsys.readouterr().out.strip().split("\n\n"))
+    assert many[0] == "30 posts read or more"
+    assert many[3].split() == ["recall", "2", "0", "0", "2", "50.00%", "20.00", "10.00"]
+    assert few[3].split() == ["recall", "2", "1", "1", "0", "-", "-", "-10.00"]
+    assert [line.split() for line in missed[3:]] == [["recall", "1", "de", "40", "90.00", "80.00", "100.00", "75.00"]]
