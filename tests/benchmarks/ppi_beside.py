@@ -4,7 +4,7 @@ It needs ppi-python, which nothing else here does, so it is no part of `python -
 of one's own, in the folder of the source:
 
     pip install . ppi-python
-    DJANGO_SETTINGS_MODULE=deploy.settings python -m tests.benchmarks.ppi_beside [DRAWS [SEED]]
+    DJANGO_SETTINGS_MODULE=deploy.settings python -m tests.benchmarks.ppi_beside [DRAWS [SEED [NAMES...]]]
 
 The draws are those of `measuring`, by the same seed. Theirs predicts that what the detectors agree on is the truth
 (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382), with the weight of the prediction at 1 or tuned
@@ -35,6 +35,9 @@ NAMES = (
     "agreement wrong in 5%",
     "two rare labels hide in the largest",
     "60 labels",
+    "2%, unevenly",
+    "5,000 posts of 20 labels, .5%",
+    "nearly a voter",
 )
 # Name -> whether it goes by stratum, and the weight of the prediction, None where it is tuned.
 THEIRS = {
@@ -172,10 +175,11 @@ def report(name: str, rows: list[Row]) -> None:
     show(name, heads, table)
 
 
-def main(draws: str = "300", seed: str = "2015") -> None:
+def main(draws: str = "300", seed: str = "2015", *names: str) -> None:
+    names = names or NAMES
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(compare, NAMES, [int(draws)] * len(NAMES), [seed] * len(NAMES))
-        for name, rows in zip(NAMES, found, strict=True):
+        found = pool.map(compare, names, [int(draws)] * len(names), [seed] * len(names))
+        for name, rows in zip(names, found, strict=True):
             report(name, rows)
 
 
