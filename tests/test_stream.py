@@ -5,7 +5,7 @@ import json
 import pytest
 from django.conf import settings as django_settings
 
-from annotate.evaluation.matching import Subject
+from annotate.evaluation.given import Subject
 from annotate.models import Annotator, Judgment, Task
 from corpora.core.languages import UND, confusable_with
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures

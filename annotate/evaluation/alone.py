@@ -3,12 +3,12 @@
 A share of what one reader alone decided was decided again, and a share of what an adjudicator did by another one
 (quality/checks.py). Where a label is wrong, a predictor that says the same is not right, and one that says otherwise
 may be. How often each happens is counted over all languages together, since the checks of one language are few; so
-readers of one language who err more than others do are not seen here. Adjudicators who slip are taken to do so without
-regard to what a predictor says.
+readers of one language who err more than others do are not seen here. Adjudicators are taken to slip without regard to
+what a predictor says.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from annotate.core.audits import without_slips
@@ -36,17 +36,12 @@ class Errors(NamedTuple):
 def errors(cells: Cells, slips: Estimate | None) -> dict[str, Errors]:
     """Pool -> how often its labels are wrong; without pools of which nothing was checked. slips: how often adjudicators
     slip; what they found in checks by mistake is no error of readers."""
-    alone, checked = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for cell, posts in cells.items():
-        if cell.word in OF_READERS:
-            (checked if cell.first else alone)[cell.word, cell.first or cell.truth] += posts
     groups = {pool: (Unread(), Unread(), Unread()) for pool in OF_READERS}
     for cell, posts in cells.items():
         if not cell.first:
             continue
-        key = cell.word, cell.first
-        # Each stands for those that one reader labelled likewise, itself among them.
-        weight = 1 + (alone[key] + checked[key]) / checked[key]
+        # Each stands for as many as its chance says, itself among them: one more than Unread counts.
+        weight = 1 + 1 / cell.chance
         agrees, wrong = cell.said == cell.first, cell.truth != cell.first
         lost, gained, gone = groups[cell.word]
         lost.add(weight, 0, posts * agrees, posts * (agrees and wrong))
@@ -57,7 +52,11 @@ def errors(cells: Cells, slips: Estimate | None) -> dict[str, Errors]:
         for pool, found in groups.items()
         if found[1].seen
     }
-    return known if slips is None else known | {ADJUDICATED: Errors(_NEVER, slips, slips)}
+    if slips is None:
+        return known
+    # Nobody knows which of their labels are wrong, so the value stays, and the interval allows for it.
+    perhaps = replace(slips, value=0.0, low=0.0)
+    return known | {ADJUDICATED: Errors(_NEVER, perhaps, perhaps)}
 
 
 _NEVER = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)

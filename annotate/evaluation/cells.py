@@ -10,6 +10,7 @@ class Cell(NamedTuple):
 
     word: whose word the truth is, if one person's: `adjudicated`, or a reader's, at least at first: `audited` of posts
     of the audit, `read` of others. first: what the reader had said, where an adjudicator checked it by lot; else "".
+    chance: with which that was checked.
     """
 
     stratum: str
@@ -20,3 +21,4 @@ class Cell(NamedTuple):
     other: str = ""
     word: str = ""
     first: str = ""
+    chance: float = 1.0

@@ -140,7 +140,8 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             truth=fold.get(row.label, row.label),
             said=joined.within(joined.said[row.id], row.label),
             word=_word(row),
-            first=fold.get(row.first_label, row.first_label),
+            first=fold.get(row.first_label, row.first_label) if row.stratum != "agreed" else "",
+            chance=row.check_chance,
         )
         for row in rows
     }
@@ -200,7 +201,10 @@ def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
 
 
 def _word(row: GoldRow) -> str:
-    """Whose word the label is, or was before it was checked: of which pool (alone.py)."""
+    """Whose word the label is, or was before it was checked: of which pool (alone.py). None of a post on which the
+    detectors agree, although one with the same text was audited."""
+    if row.stratum == "agreed":
+        return ""
     if row.decided_by == "one" or row.checked:
         return AUDITED if row.stratum == "audited" else READ
     return ADJUDICATED if row.decided_by == "adjudicator" else ""

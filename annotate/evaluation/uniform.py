@@ -217,9 +217,11 @@ class Lone(NamedTuple):
 def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
     """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None if
     there is none, or nothing is known of the label."""
-    strata = strata_of(uniform, lambda cell: cell.said == label, lambda cell: cell.truth == label)
+    is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
+    strata = strata_of(uniform, is_said, is_right)
+    further = turns(uniform.cells, uniform.weight, uniform.errors, is_said, is_right, leaves=False)
     settled = [[_settled(stratum, right) for stratum in strata] for right in (False, True)]
-    low, high = (stratified(part, frame=uniform.frame).value for part in settled)
+    low, high = (stratified(part, frame=uniform.frame, further=further).value for part in settled)
     unread = sum(turn.posts - turn.read for stratum in strata for turn in _misses(stratum))
     return None if low is None or high is None or not unread else Lone(int(unread), (low, high))
 

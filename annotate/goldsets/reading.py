@@ -24,8 +24,9 @@ BY_ROW = [name for name, design in DESIGNS.items() if design.by_row]
 class GoldRow:
     """A post and its true label. asked: the X of "Is this X?"; "" if there is none, as for stratum and agreed.
 
-    decided_by: detectors, one, several or adjudicator. checked: an adjudicator gave the label, by lot, after one reader
-    had said first_label. Sets that were imported, or written before there were checks, have none of these.
+    decided_by: detectors, one, several or adjudicator. checked: an adjudicator gave the label, by lot with the chance
+    check_chance, after one reader had said first_label. Sets that were imported, or written before there were checks,
+    have none of these.
     """
 
     id: str
@@ -36,6 +37,7 @@ class GoldRow:
     decided_by: str = ""
     checked: bool = False
     first_label: str = ""
+    check_chance: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -217,9 +219,16 @@ def _row(place: str, raw: Any) -> GoldRow:
             f"{place} says that it was {'' if checked else 'not '}checked, with the first label {first_label!r}, which "
             f"do not fit together. {RESTORE}"
         )
+    chance = raw.get("check_chance")
+    if checked and not (isinstance(chance, (int, float)) and 0 < chance <= 1):
+        raise GoldSetError(
+            f"{place} was checked with the chance {chance!r}, which is not above 0 and at most 1. {RESTORE}"
+        )
     words = map(sys.intern, (label, asked, stratum, agreed, decided_by, first_label))
     label, asked, stratum, agreed, decided_by, first_label = words
-    return GoldRow(key, label, asked, stratum, agreed, decided_by, checked, first_label)
+    return GoldRow(
+        key, label, asked, stratum, agreed, decided_by, checked, first_label, float(chance) if checked else 1.0
+    )
 
 
 def read_ids(path: Path) -> set[str]:

@@ -11,7 +11,8 @@ from annotate.core.audits import Audit, error
 from annotate.core.estimation import proportion
 from annotate.core.planning import Draw, Expected, Stream, alone, cheapest, least_audit, planned, reading, width
 from annotate.evaluation import metrics
-from annotate.evaluation.metrics import Cell, Uniform
+from annotate.evaluation.cells import Cell
+from annotate.evaluation.uniform import Uniform
 
 LABELS = ("a", "b", "c")
 EVEN = Stream(dict.fromkeys(LABELS, 4_000), dict.fromkeys(LABELS, 2_000))

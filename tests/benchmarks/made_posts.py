@@ -111,6 +111,7 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
     truth, agreed, first, second = (part[places] for part in population)
     is_read, is_lost = np.full(world.drawn, world.all_read) | (agreed < 0), np.zeros(world.drawn, bool)
     label = np.where(chance.random(world.drawn) < world.slips, (truth + 2) % world.labels, truth)
+    chances = np.ones(world.drawn)
     word, said_first = np.where(is_read, "read", "").astype(object), np.full(world.drawn, "", dtype=object)
     audits: dict[int, Audit] = {}
     decisions = [0, 0]
@@ -118,7 +119,7 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         own = np.flatnonzero(is_read & (label == reader))
         number = min(len(own), max(LEAST_CHECKS, round(CHECK_SHARE * len(own))))
         checked = chance.choice(own, number, replace=False)
-        said_first[checked] = str(reader)
+        said_first[checked], chances[checked] = str(reader), number / len(own)
         once = _decided(world, chance, truth[checked], (truth[checked] + 1) % world.labels)
         again = _decided(world, chance, truth[checked], (truth[checked] + 1) % world.labels)
         _second(chance, np.full(number, True), once, again, decisions)
@@ -134,13 +135,15 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         found = _audited(world, chance, truth[chosen], stratum, len(own), lost, decisions)
         audits[int(stratum)], label[chosen], doubted, checked = found
         word[chosen] = np.where(doubted, "adjudicated", "audited")
-        said_first[chosen[checked]] = str(stratum)
+        said_first[chosen[checked]], chances[chosen[checked]] = str(stratum), RECHECK
     cells = {}
     for number in np.flatnonzero(~is_lost):
         name = "" if agreed[number] < 0 else str(agreed[number])
         known = str(label[number]) if is_read[number] else name
         said = str(first[number]), str(second[number])
-        own_word = (str(word[number]), said_first[number]) if world.slips or world.confirmed else ("", "")
+        own_word = (
+            (str(word[number]), said_first[number], float(chances[number])) if world.slips or world.confirmed else ()
+        )
         cells[str(number)] = Cell(name, name, bool(is_read[number]), known, *said, *own_word)
     missing = {str(stratum): audit.unresolved for stratum, audit in audits.items() if audit.unresolved}
     slips = slips_of(*decisions) if world.adjudicators else None

@@ -21,7 +21,7 @@ from django.db import transaction  # noqa: E402
 from annotate.core import stages  # noqa: E402
 from annotate.evaluation.classes import folding  # noqa: E402
 from annotate.evaluation.evaluate import evaluate  # noqa: E402
-from annotate.evaluation.matching import Subject, of_corpus, read_sets  # noqa: E402
+from annotate.evaluation.given import Subject, of_corpus, read_sets  # noqa: E402
 from annotate.goldsets.writing import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Judgment, Task  # noqa: E402

@@ -219,4 +219,10 @@ IMPORT_PREDICTIONS = [
     ("import_predictions demo FILE.tsv --name ../x --version 1", predicted("en"), 1, "cannot be a predictor's name"),
     ("import_predictions demo FILE.tsv --name mine", predicted("en"), 2, "Something is missing: --version"),
 ]
-TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS]
+PLAN = [
+    ("plan none", None, 1, "There is no corpus 'none'; make one with"),
+    ("plan demo --width 0", None, 1, "--width is 0; it must be 0.1 to 100"),
+    ("plan demo --measure nothing", None, 1, "--measure is 'nothing'; it is one of recall"),
+    ("plan", None, 2, "Something is missing: CORPUS"),
+]
+TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS, *PLAN]

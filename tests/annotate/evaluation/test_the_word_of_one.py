@@ -18,11 +18,11 @@ from tests.annotate.evaluation.figures import run
 EXACTLY = Estimate(0.01, 0.01, 0.01, 1.0, 100.0)
 
 
-def read_by_one(*table):
+def read_by_one(*table, chance=0.2):
     """table: rows of (posts, label, what the predictor says, what the reader had said if that was checked)."""
     posts = {}
     for number, truth, said, first in table:
-        cell = Cell("", "", True, truth, said, word="read", first=first)
+        cell = Cell("", "", True, truth, said, word="read", first=first, chance=chance)
         posts |= {f"{len(posts) + n}": cell for n in range(number)}
     return posts
 
@@ -33,10 +33,11 @@ def checked(*, wrong, word="read"):
     return {key: cell._replace(word=word) for key, cell in read_by_one(*table).items()}
 
 
-def test_a_label_that_a_check_found_wrong_stands_for_others_like_it():
+def test_a_label_that_a_check_found_wrong_stands_for_as_many_as_its_chance_says():
     found = errors(Uniform(checked(wrong=4), None).cells, None)["read"]
-    # All four are of those that the reader called Dutch, and none of the unread is.
-    assert found.gained.value == pytest.approx(4 / 1000)
+    assert found.gained.value == pytest.approx(4 / 200)
+    rare = {key: cell._replace(chance=1.0 if cell.first == "nl" else 0.2) for key, cell in checked(wrong=4).items()}
+    assert errors(Uniform(rare, None).cells, None)["read"].gained.value == pytest.approx(4 / (4 + 5 * 196))
     assert found.lost.value == 0
     assert errors(Uniform(read_by_one((10, "de", "de", "")), None).cells, None) == {}
 
@@ -78,12 +79,15 @@ def test_what_adjudicators_found_by_mistake_is_no_error_of_readers():
     assert unsure.value == 1
 
 
-def test_adjudicators_labels_are_taken_to_be_wrong_as_often_as_they_slip():
+def test_adjudicators_labels_may_be_wrong_as_often_as_they_slip():
     posts = {key: cell._replace(word="adjudicated", first="") for key, cell in checked(wrong=0).items()}
     missed = posts | {f"missed {n}": Cell("", "", True, "nl", "de", word="adjudicated") for n in range(50)}
-    plain, known = (accuracy(Uniform(missed, None, slips=slips), with_und=True).value for slips in (None, EXACTLY))
-    assert plain == pytest.approx(1000 / 1050)
-    assert known == pytest.approx(plain + 0.01)
+    plain, known = (accuracy(Uniform(missed, None, slips=slips), with_und=True).estimate for slips in (None, EXACTLY))
+    assert known.value == plain.value == pytest.approx(1000 / 1050)
+    assert (known.low, known.high) == (
+        pytest.approx(plain.low, abs=1e-4),
+        pytest.approx(plain.high + 0.0034, abs=0.002),
+    )
 
 
 def test_labels_of_one_reader_that_nobody_checked_are_counted():
