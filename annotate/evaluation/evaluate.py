@@ -142,8 +142,8 @@ def _gold(gold: GoldSet, rows: list[GoldRow]) -> dict[str, Any]:
 
 def _of_sets(sets: Iterable[GoldSet]) -> list[str]:
     return [
-        f"The gold set {gold.name} is unfinished: posts that still wait for people are missing from it, and they are "
-        "the hard ones."
+        f"The gold set {gold.name} is unfinished: posts that still wait for people are missing from it, and disputed "
+        "ones are harder than the others."
         for gold in sets
         if not gold.finished
     ]

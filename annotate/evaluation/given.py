@@ -129,8 +129,8 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
         if not (gold.finished or unfinished):
             raise EvaluationError(
                 f"The gold set {gold.name} in {folder} is unfinished: posts that still wait for people have no label, "
-                "and they are the hard ones. Export it again when it is done, or pass --unfinished to measure on it "
-                "all the same."
+                "and disputed ones are harder than the others. Export it again when it is done, or pass --unfinished "
+                "to measure on it all the same."
             )
         sets.append(gold)
     for gold in sets:

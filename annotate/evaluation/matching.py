@@ -153,7 +153,7 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
     missing = {label: posts for label, posts in gold.unresolved.items() if _is_audited(label, cells)}
     if missing:
         joined.warnings.append(
-            f"Of the audited posts of the gold set {gold.name} nobody could label {sum(missing.values()):,} "
+            f"Of the posts chosen for the audit of the gold set {gold.name} {sum(missing.values()):,} have no label "
             f"({', '.join(sorted(missing)[:NAMED])}{' and others' if len(missing) > NAMED else ''}). The detectors may "
             "be right or wrong there, and the intervals allow for both."
         )

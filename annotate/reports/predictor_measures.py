@@ -75,7 +75,7 @@ def _hiding(report: dict) -> str:
     if not (wide and found.get("hiding")):
         return ""
     return (
-        f"Of {many(len(wide), 'language')} the recall has no interval, or one of {100 * WIDE:.0f} points and more. "
+        f"Of {many(len(wide), 'label')} the recall has no interval, or one of {100 * WIDE:.0f} points and more. "
         "Posts may hide where the detectors agree on another language and few were read, most of all on "
         f"{', '.join(found['hiding'])}: “assay audit TASK --add N” has more of these read, and “assay plan CORPUS” "
         "says how many it takes."

@@ -269,7 +269,7 @@ def test_audited_posts_that_nobody_could_label_widen_the_figures_and_are_told(wo
     assert report["accuracy"]["with_und"]["value"] == whole["accuracy"]["with_und"]["value"] == 1
     assert report["accuracy"]["with_und"]["low"] < whole["accuracy"]["with_und"]["low"] - 0.05
     [warning] = report["warnings"]
-    assert warning.startswith("Of the audited posts of the gold set lost nobody could label 8 (de).")
+    assert warning.startswith("Of the posts chosen for the audit of the gold set lost 8 have no label (de).")
 
 
 def test_a_recall_of_which_too_much_may_hide_elsewhere_has_no_interval(world):
