@@ -264,8 +264,8 @@ def combined(domain: float, hits: float, turned: Sequence[tuple[Way, Turned]], l
     value = share(values)
     ends = [jeffreys(value * most, most)] if left else []
     for place, (_, (_, fewest, highest)) in enumerate(turned):
-        others = (share([*values[:place], number, *values[place + 1 :]]) for number in (fewest, highest))
-        ends.append((min(reached := [*others]), max(reached)))
+        reached = [share([*values[:place], number, *values[place + 1 :]]) for number in (fewest, highest)]
+        ends.append((min(reached), max(reached)))
     low, high = moved(value, ends)
     return with_interval(value, low, high, most) if turned else Estimate(value, low, high, hits, most)
 

@@ -35,6 +35,10 @@ class Uniform:
     def cells(self) -> Counter[Cell]:
         return Counter(self.posts.values())
 
+    def without(self, apart: Collection[str]) -> Counter[Cell]:
+        """The cells of the posts that are not counted elsewhere. apart: ids, of posts of this set or of others."""
+        return self.cells - Counter(self.posts[key] for key in apart if key in self.posts) if apart else self.cells
+
     @cached_property
     def drawn(self) -> Counter[str]:
         """Stratum -> its posts."""
@@ -143,7 +147,7 @@ def share(
     is wrong leaves the domain. What one reader alone decided is wrong as often as the checks say (alone.py).
     """
     strata = strata_of(uniform, domain, right, apart, truths)
-    further = turns(uniform.cells, uniform.weight, uniform.errors, domain, right, leaves=leaves)
+    further = turns(uniform.without(apart), uniform.weight, uniform.errors, domain, right, leaves=leaves)
     estimate = stratified(strata, frame=uniform.frame, further=further)
     return Measured(estimate, sum(int(stratum.domain) for stratum in strata))
 
@@ -161,7 +165,6 @@ def strata_of(
     For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
     labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
     """
-    without = Counter(uniform.posts[key] for key in apart if key in uniform.posts)
     tallies = {name: _Tally() for name in uniform.drawn}
     # Asked many times of each, since cells differ in their strata too.
     known: dict[tuple[str, str, str], tuple[int, int]] = {}
@@ -174,8 +177,8 @@ def strata_of(
             known[key] = int(inside), int(inside and right(cell))
         return known[key]
 
-    for cell, all_posts in uniform.cells.items():
-        posts, tally = all_posts - without[cell] if without else all_posts, tallies[cell.stratum]
+    for cell, posts in uniform.without(apart).items():
+        tally = tallies[cell.stratum]
         true = counted_as(cell, cell.truth)
         if cell.read:
             tally.add(tally.read, posts, true)

@@ -1,9 +1,10 @@
 """The operations of annotators as tests call them: with the person and the task, each under its own permit."""
 
-from annotate.kinds import KINDS
+from annotate.kinds import KINDS, Answer
 from annotate.kinds.options import OPTIONS
+from annotate.models import Unit
 from annotate.quality import qualification
-from annotate.work import opening, queue
+from annotate.work import adjudication, judging, opening, queue
 from annotate.work import progress as progressing
 from annotate.work.permit import acting, permit_of
 
@@ -70,3 +71,17 @@ def open_verification(name, corpus, design, languages, *, size, seed, options, r
     chosen = options | {"predictor": str(options["predictor"])}
     drawn = {"design": design, "languages": languages, "size": size, "seed": seed, "chosen": chosen, "reuse": reuse}
     return opening.open_task(name, corpus, KINDS["verify"], **drawn, **_sorted_out(NO_CHECKS | fields))
+
+
+def say(annotator, task, label):
+    """The annotator takes the next unit and answers it; the unit as it is then."""
+    lease = queue.take(annotator, task)
+    judging.judge(annotator, lease.pk, Answer(label))
+    return Unit.objects.get(pk=lease.unit_id)
+
+
+def settle(adjudicator, unit, label):
+    """The adjudicator decides a unit, which is read again."""
+    adjudication.settle(adjudicator, unit.pk, Answer(label, reason="I read the language"))
+    unit.refresh_from_db()
+    return unit

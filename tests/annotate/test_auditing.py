@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer
-from annotate.models import Unit
 from annotate.quality import audits
 from annotate.work import adjudication
 from annotate.work.contesting import contest, contest_all
@@ -21,6 +20,7 @@ from annotate.work.permit import permit_of
 from annotate.work.queue import lease_locked, take
 from annotate.work.standing import standing
 from corpora.models import Item
+from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 from tests.annotate.test_export import with_manifest
 
@@ -51,18 +51,6 @@ def extended(monkeypatch):
 
 def unit_of(task):
     return task.units.get()
-
-
-def say(annotator, task, label):
-    lease = take(annotator, task)
-    judge(annotator, lease.pk, Answer(label))
-    return Unit.objects.get(pk=lease.unit_id)
-
-
-def settle(ada, unit, label):
-    adjudication.settle(ada, unit.pk, Answer(label, reason="I read the language"))
-    unit.refresh_from_db()
-    return unit
 
 
 def test_each_language_has_its_share_audited_and_its_least_number(make_task):

@@ -9,17 +9,16 @@ from hypothesis import strategies as st
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
 from annotate.core.refusals import TooLateToUndo
-from annotate.kinds import Answer
-from annotate.models import Unit
 from annotate.quality import checks
 from annotate.work import adjudication
 from annotate.work.contesting import contest
 from annotate.work.entering import add_units
-from annotate.work.judging import judge, skip, undo
+from annotate.work.judging import skip, undo
 from annotate.work.opening import extend_task
 from annotate.work.pausing import void
 from annotate.work.queue import take
 from corpora.models import Item
+from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 
 FRENCH = ("fr en", "en fr", "fr")
@@ -34,18 +33,6 @@ def ann(person):
 @pytest.fixture
 def ada(person):
     return person("ada", adjudicates=True)
-
-
-def say(annotator, task, label):
-    lease = take(annotator, task)
-    judge(annotator, lease.pk, Answer(label))
-    return Unit.objects.get(pk=lease.unit_id)
-
-
-def settle(ada, unit, label):
-    adjudication.settle(ada, unit.pk, Answer(label, reason="I read the language"))
-    unit.refresh_from_db()
-    return unit
 
 
 def chosen(task):
@@ -64,7 +51,7 @@ def test_each_queue_has_its_share_checked_and_its_least_number(make_task):
     assert chosen(task) == {"de": 5, "fr": 3}
 
 
-def test_a_new_task_has_2_percent_checked_and_10_at_least(make_task):
+def test_a_queue_with_fewer_units_than_the_least_number_is_checked_whole(make_task):
     task = make_task([DISPUTED] * 12 + [FRENCH] * 3, check_share=0.02, check_least=10)
     assert chosen(task) == {"de": 10, "fr": 3}
 

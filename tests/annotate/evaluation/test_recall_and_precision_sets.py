@@ -4,8 +4,6 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from django.contrib.auth.models import User
-from django.utils import timezone
 
 from annotate.core.comparing import difference, mcnemar, visible
 from annotate.core.estimation import UNKNOWN, Guess, Stratum, Turn, proportion, stratified
@@ -14,7 +12,7 @@ from annotate.evaluation import frames, metrics, unread_triggers
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.uniform import Uniform
-from annotate.models import Annotator, Judgment, Lease, Task
+from annotate.models import Task
 from tests.annotate.evaluation.figures import FRAME, by_language, close, interval, means, run, values
 
 # --- recall sets
@@ -128,30 +126,17 @@ def test_false_yes_moves_the_ends_of_recall_and_of_precision():
     assert unsure.low < 0.81 < surer.low
 
 
-def test_the_decoys_of_an_exported_set_reach_its_figures(world):
+def test_the_decoys_of_an_exported_set_reach_its_figures(world, person, judged):
     table = [(60, "de", "de"), (10, "de", "nl"), (30, "not-de", "de")]
     folder, _ = world.verify("recall", "de", table)
     plain = by_language(run(world.subject(), folder)["recall"])["de"]
     folder, keys = world.verify("recall", "de", table, name="tempted")
     task = Task.objects.get(name="tempted")
-    reader = Annotator.objects.create(user=User.objects.create(username="reader"))
+    reader = person("reader", "de")
     for unit in task.units.filter(label="not-de")[:10]:
         unit.known_answer = "not-de"
         unit.save()
-        moment = timezone.now()
-        lease = Lease.objects.create(
-            unit=unit,
-            annotator=reader,
-            place=1,
-            round=1,
-            queue="de",
-            opened_at=moment,
-            expires_at=moment,
-            closed_at=moment,
-            outcome="answered",
-        )
-        said = {"label": "de" if unit.item.key == keys[-1] else "not-de", "kind": "answer", "answered_at": moment}
-        Judgment.objects.create(unit=unit, annotator=reader, lease=lease, **said)
+        judged(reader, unit, "de" if unit.item.key == keys[-1] else "not-de")
     shutil.rmtree(folder)
     found = by_language(run(world.subject(), world.export(task))["recall"])["de"]
     assert found["estimate"]["value"] == plain["estimate"]["value"]

@@ -7,7 +7,7 @@ from annotate.core.estimation import Estimate
 from annotate.evaluation.alone import errors, unchecked
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.metrics import accuracy, precision, recall
-from annotate.evaluation.uniform import Uniform
+from annotate.evaluation.uniform import Uniform, share
 from annotate.kinds import Answer
 from annotate.work.adjudication import settle, to_adjudicate
 from annotate.work.judging import judge
@@ -88,6 +88,17 @@ def test_adjudicators_labels_may_be_wrong_as_often_as_they_slip():
         pytest.approx(plain.low, abs=1e-4),
         pytest.approx(plain.high + 0.0034, abs=0.002),
     )
+
+
+def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
+    posts = read_by_one((300, "de", "de", ""), (60, "de", "de", "de"), (300, "de", "de", ""))
+    elsewhere = list(posts)[:300]
+    rest = {key: cell for key, cell in posts.items() if key not in elsewhere}
+
+    def of_german(uniform, apart=()):
+        return share(uniform, lambda cell: cell.said == "de", lambda cell: cell.truth == "de", apart)
+
+    assert of_german(Uniform(posts, None), elsewhere) == of_german(Uniform(rest, None))
 
 
 def test_labels_of_one_reader_that_nobody_checked_are_counted():
