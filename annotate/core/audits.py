@@ -160,7 +160,7 @@ def _deviation(audit: Audit) -> float:
     return sqrt(share * (1 - share))
 
 
-def slips_of(decisions: int, differing: int) -> Estimate:
+def slips_of(decisions: float, differing: float) -> Estimate:
     """How often an adjudicator slips, from decisions that two of them made without knowing the other's. Each is as
     likely to have slipped where they differ, so it is half of that."""
     differ = proportion(differing, decisions)

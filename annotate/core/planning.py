@@ -13,7 +13,21 @@ from itertools import product
 from math import fsum
 from typing import NamedTuple
 
-from annotate.core.estimation import LEAST_COUNT, UNKNOWN, Estimate, Guess, Stratum, Turn, Way, proportion, stratified
+from annotate.core.audits import slips_of
+from annotate.core.estimation import (
+    LEAST_COUNT,
+    UNKNOWN,
+    Estimate,
+    Guess,
+    Stratum,
+    Turn,
+    Turned,
+    Unread,
+    Way,
+    proportion,
+    stratified,
+)
+from annotate.core.word_of_one import Errors, of_adjudicators, turned
 
 # The rules of audit that are tried: shares of what is agreed, and the least posts in each language.
 SHARES, LEASTS = (0.02, 0.05, 0.1, 0.2, 0.5), (30, 60, 120, 250)
@@ -53,13 +67,32 @@ class Stream:
         return [*(size for size in rounded if size < self.posts), self.posts]
 
 
+class Checks(NamedTuple):
+    """What an adjudicator decides again, of what one reader has: a share of what the detectors dispute, and so many
+    posts of each language at least; a share of what readers confirm in the audit. second: the share of the decisions of
+    adjudicators that another one makes too."""
+
+    share: float = 0.0
+    least: int = 0
+    recheck: float = 0.0
+    second: float = 0.0
+
+    def disputed(self, posts: float) -> float:
+        """How many of so many disputed posts of a language are checked; on average."""
+        return max(self.share * posts, min(self.least, posts))
+
+
+NO_CHECKS = Checks()
+
+
 class Draw(NamedTuple):
     """A uniform draw of so many posts, of which an audit reads a share of what is agreed, and so many posts of each
-    language at least."""
+    language at least; and how those who read are checked."""
 
     size: int
     share: float
     least: int
+    checks: Checks = NO_CHECKS
 
     def audits(self, agreed: float) -> float:
         """How many of so many posts of a language are audited; not rounded up, as it is on average."""
@@ -133,7 +166,9 @@ def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expe
     if measure == ERROR:
         audits = draw.audits(stream.agreed.get(label, 0) * draw.size / stream.posts)
         return proportion(expected.wrong * audits, audits)
-    return stratified(strata(measure, label, stream, draw, expected), frame=stream.posts)
+    found = strata(measure, label, stream, draw, expected)
+    further = _unsure(found, stream, draw, expected, leaves=measure == "recall")
+    return stratified(found, frame=stream.posts, further=further)
 
 
 def width(estimate: Estimate) -> float:
@@ -202,37 +237,82 @@ def _agreed(
     return Stratum(drawn, read, domain, min(domain, max(0.0, true[1])), guess)
 
 
+def _unsure(
+    found: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, *, leaves: bool
+) -> list[tuple[Way, Turned]]:
+    """What the checks leave open where they find no error: labels of disputed posts, of audited ones, and those that an
+    adjudicator decided. The same follows from alone.turns, of real posts; but what readers doubt in the audit, which an
+    adjudicator decides, counts as theirs here. Where nothing is checked nothing is told.
+    """
+    (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
+    part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
+    posts = [part * of_language for of_language in stream.disputed.values()]
+    checked = [(1 + each / number, number) for each in posts if (number := checks.disputed(each))]
+    rechecked = [
+        (1 + 1 / checks.recheck, checks.recheck * each.read) for each in agreed if checks.recheck and each.read
+    ]
+    share = sum(number for _, number in checked) / disputed.drawn if disputed.drawn else 0.0
+    inside = fsum(each.drawn / each.read * each.domain for each in agreed if each.read)
+    hits = fsum(each.drawn / each.read * each.hits for each in agreed if each.read)
+    pools = [
+        (_errors(checked, chances.disputed), (1 - share) * disputed.domain, (1 - share) * disputed.hits),
+        (_errors(rechecked, agreeing), (1 - checks.recheck) * inside, (1 - checks.recheck) * hits),
+    ]
+    if seconds := reading(stream, draw).seconds:
+        decided = share * disputed.domain + checks.recheck * inside, share * disputed.hits + checks.recheck * hits
+        pools.append((of_adjudicators(slips_of(seconds, 0)), *decided))
+    return [each for errors, *of in pools if errors for each in turned(errors, *of, leaves=leaves)]
+
+
+def _errors(checked: Sequence[tuple[float, float]], said: float) -> Errors | None:
+    """Of checks that find nothing; None where there are none. checked: (weight, how many); said: of the labels checked,
+    the share that the predictor says too."""
+    of_said, of_all = Unread(), Unread()
+    for weight, number in checked:
+        of_said.add(weight, 0, said * number, 0)
+        of_all.add(weight, 0, number, 0)
+    return Errors(of_said.rate(), of_all.rate(), of_all.rate()) if of_all.seen else None
+
+
 # --- what is read, and what is enough
 
 
 class Reading(NamedTuple):
-    """How many posts people read: those on which the detectors do not agree, and the audits."""
+    """How many posts people read: those on which the detectors do not agree, and the audits; how many of these an
+    adjudicator decides again; and how many of those decisions another adjudicator makes too."""
 
     disputed: float
     audits: float
+    checks: float
+    seconds: float
 
     @property
     def all(self) -> float:
+        """Of what readers read."""
         return self.disputed + self.audits
 
 
 def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda label: True) -> Reading:
     """labels: in which languages; all by default."""
     part = draw.size / stream.posts
-    disputed = sum(posts for label, posts in stream.disputed.items() if labels(label))
+    disputed = [part * posts for label, posts in stream.disputed.items() if labels(label)]
     audits = sum(draw.audits(part * posts) for label, posts in stream.agreed.items() if labels(label))
-    return Reading(part * disputed, audits)
+    checks = sum(map(draw.checks.disputed, disputed)) + draw.checks.recheck * audits
+    return Reading(sum(disputed), audits, checks, draw.checks.second * checks)
 
 
 def cheapest(
-    stream: Stream, is_enough: Callable[[Draw], bool], rules: Sequence[tuple[float, int]] = RULES
+    stream: Stream,
+    is_enough: Callable[[Draw], bool],
+    checks: Checks = NO_CHECKS,
+    rules: Sequence[tuple[float, int]] = RULES,
 ) -> Draw | None:
     """The draw with the least reading that is enough, of the sizes of the stream and the rules of audit; None if none
     is. is_enough: grows with the size.
     """
     best: Draw | None = None
     for share, least in rules:
-        draws = [Draw(size, share, least) for size in stream.sizes]
+        draws = [Draw(size, share, least, checks) for size in stream.sizes]
         if best:
             draws = draws[: bisect_left(draws, reading(stream, best).all, key=lambda draw: reading(stream, draw).all)]
         if draws and is_enough(draws[-1]):

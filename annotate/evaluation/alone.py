@@ -8,11 +8,10 @@ what a predictor says.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import NamedTuple
 
 from annotate.core.audits import without_slips
 from annotate.core.estimation import Estimate, Turned, Unread, Way
+from annotate.core.word_of_one import Errors, of_adjudicators, turned
 from annotate.evaluation.cells import Cell
 
 Cells = Mapping[Cell, int]
@@ -21,16 +20,6 @@ Of = Callable[[Cell], bool]
 OF_READERS = AUDITED, READ = ("audited", "read")
 ADJUDICATED = "adjudicated"
 ASSUMED = 0.01  # what a report says would follow if so many of the labels were wrong, where nothing was checked
-
-
-class Errors(NamedTuple):
-    """Of labels that one person gave. lost: of those that the predictor says too, the share that are wrong. gained: of
-    all, the share that are wrong and where the predictor is right. gone: of all, the share that are wrong and where the
-    predictor says otherwise."""
-
-    lost: Estimate
-    gained: Estimate
-    gone: Estimate
 
 
 def errors(cells: Cells, slips: Estimate | None) -> dict[str, Errors]:
@@ -54,12 +43,7 @@ def errors(cells: Cells, slips: Estimate | None) -> dict[str, Errors]:
     }
     if slips is None:
         return known
-    # Nobody knows which of their labels are wrong, so the value stays, and the interval allows for it.
-    perhaps = replace(slips, value=0.0, low=0.0)
-    return known | {ADJUDICATED: Errors(_NEVER, perhaps, perhaps)}
-
-
-_NEVER = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
+    return known | {ADJUDICATED: of_adjudicators(slips)}
 
 
 def _pool(cell: Cell) -> str:
@@ -70,21 +54,15 @@ def _pool(cell: Cell) -> str:
 def turns(
     cells: Cells, weight: Callable[[Cell], float], found: Mapping[str, Errors], domain: Of, right: Of, *, leaves: bool
 ) -> list[tuple[Way, Turned]]:
-    """What the errors of one person make of a share: how many hits turn to misses, and misses to hits; or, with
-    `leaves`, leave the domain, as for recall. weight: how many posts one of a cell stands for."""
-    turned: list[tuple[Way, Turned]] = []
+    """What the errors of one person make of a share, as core/word_of_one.py says it. weight: how many posts one of a
+    cell stands for."""
+    all_turned: list[tuple[Way, Turned]] = []
     for pool, rates in found.items():
         own = [cell for cell in cells if _pool(cell) == pool and domain(cell)]
         inside = sum(cells[cell] * weight(cell) for cell in own)
         hits = sum(cells[cell] * weight(cell) for cell in own if right(cell))
-        ways = (
-            ((-1, -1) if leaves else (0, -1), rates.lost, hits, hits),
-            ((-1, 0) if leaves else (0, 1), rates.gone if leaves else rates.gained, inside, inside - hits),
-        )
-        for way, rate, of, most in ways:
-            low, value, high = (min(most, of * share) for share in (rate.low, rate.value or 0.0, rate.high))
-            turned.append((way, (value, low, high)))
-    return turned
+        all_turned += turned(rates, inside, hits, leaves=leaves)
+    return all_turned
 
 
 def unchecked(cells: Cells) -> int:

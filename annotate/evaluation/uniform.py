@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from annotate.core.estimation import Estimate, Guess, Stratum, Turn, pooled, proportion, stratified
-from annotate.evaluation.alone import Errors, errors, turns
+from annotate.core.word_of_one import Errors
+from annotate.evaluation.alone import errors, turns
 from annotate.evaluation.cells import Cell
 
 # Language -> id -> the label, X, not-X or und, of posts that the predictor labels X and the detectors otherwise, and

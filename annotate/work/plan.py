@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from annotate.core import planning
 from annotate.core.audit_cost import contested
-from annotate.core.planning import Draw, Expected, Stream, planned, reading, width
+from annotate.core.planning import Checks, Draw, Expected, Stream, planned, reading, width
 from annotate.kinds import KINDS
 from annotate.models import Task, Unit
 from annotate.work.new_task import imagined_task
@@ -84,6 +84,8 @@ def plan(
     as wished; None if never.
     """
 
+    checks = Checks(task.check_share, task.check_least, task.audit_recheck, task.second_share)
+
     @cache
     def suits(measure: str, label: str, draw: Draw) -> bool:
         return width(planned(measure, label, stream, draw, expected)) <= wished
@@ -91,7 +93,7 @@ def plan(
     rows = []
     for measure in measures:
         for label in [""] if measure == "accuracy" else languages:
-            draw = planning.cheapest(stream, lambda draw, of=(measure, label): suits(*of, draw))
+            draw = planning.cheapest(stream, lambda draw, of=(measure, label): suits(*of, draw), checks)
             rows.append(_row(stream, task, measure, label, draw, expected, wished, pace))
             done(1)
     possible = [(row["measure"], row["language"]) for row in rows if row["needs"]]
@@ -99,7 +101,7 @@ def plan(
     def suited(draw: Draw) -> int:
         return sum(suits(*of, draw) for of in possible)
 
-    best = planning.cheapest(stream, lambda draw: 2 * suited(draw) > len(possible)) if possible else None
+    best = planning.cheapest(stream, lambda draw: 2 * suited(draw) > len(possible), checks) if possible else None
     short = [row["language"] for row in rows if row["measure"] == "recall"] if best else []
     return {
         "posts": stream.posts,
@@ -146,7 +148,7 @@ def _as_options(draw: Draw) -> dict[str, Any]:
 
 
 def _read(task: Task, of: planning.Reading, pace: Pace) -> dict[str, float]:
-    return {"disputed": of.disputed, "audits": of.audits, "checks": task.audit_recheck * of.audits, **pace.of(of.all)}
+    return {"disputed": of.disputed, "audits": of.audits, "checks": of.checks + of.seconds, **pace.of(of.all)}
 
 
 def _draw(stream: Stream, task: Task, draw: Draw, expected: Expected, pace: Pace) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotate.core.planning import Draw, Expected, Stream, planned, width
+from annotate.core.planning import Checks, Draw, Expected, Stream, planned, width
 from annotate.models import LanguageRoute, Task
 from annotate.reports import plans
 from annotate.work.plan import Pace, languages_of, plan, stream_of, usual_task
@@ -17,6 +17,7 @@ from corpora.models import Corpus
 from tests.annotate.corpus import NAME, import_posts
 from tests.annotate.test_dry_run import contents
 
+CHECKS = Checks(share=0.02, least=5, recheck=0.2, second=0.1)  # of a task without any option
 WIDE = {"width": "40", "languages": "de en nl"}  # points: the demo's corpus is small
 
 
@@ -61,7 +62,7 @@ def test_each_language_has_the_draw_that_gives_it_the_wished_width(demo_corpus):
     assert {row["measure"] for row in rows} == {"precision", "recall"}
     for row in rows:
         needs = row["needs"]
-        draw = Draw(needs["size"], needs["audit_share"], needs["audit_least"])
+        draw = Draw(needs["size"], needs["audit_share"], needs["audit_least"], CHECKS)
         assert width(planned(row["measure"], row["language"], stream, draw, Expected())) <= 0.4
         assert needs["posts"] == pytest.approx(stream.share(row["language"]) * needs["size"])
         assert needs["disputed"] + needs["audits"] <= needs["reading"] + 1e-9

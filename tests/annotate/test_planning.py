@@ -1,5 +1,6 @@
 """What a draw is expected to tell of a predictor: the planned widths are those of the estimator of reports."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -7,9 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core import planning
-from annotate.core.audits import Audit, error
+from annotate.core.audits import Audit, error, slips_of
 from annotate.core.estimation import proportion
-from annotate.core.planning import Draw, Expected, Stream, alone, cheapest, least_audit, planned, reading, width
+from annotate.core.planning import (
+    NO_CHECKS,
+    Checks,
+    Draw,
+    Expected,
+    Stream,
+    alone,
+    cheapest,
+    least_audit,
+    planned,
+    reading,
+    width,
+)
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.uniform import Uniform
@@ -17,6 +30,7 @@ from annotate.evaluation.uniform import Uniform
 LABELS = ("a", "b", "c")
 EVEN = Stream(dict.fromkeys(LABELS, 4_000), dict.fromkeys(LABELS, 2_000))
 HALF = Draw(9_000, share=0.5, least=0)
+FIFTHS = Checks(share=0.2, least=5, recheck=0.2, second=0.5)
 # How common languages are on Twitter, roughly.
 UNEVEN = Stream(
     {"en": 240_000, "ja": 200_000, "es": 70_000, "de": 3_000, "sv": 400},
@@ -33,13 +47,18 @@ FIGURES = st.sampled_from(
 )
 
 
-def expected_set(voted):
+def expected_set(voted, checks):
     """A uniform set just as it is expected by HALF, with whole numbers of posts; agreement is wrong in 10%, and the
-    predictor right in 90%."""
+    predictor right in 90%. Of what readers decided an adjudicator decides a fifth again, and says the same."""
     posts = {}
 
     def add(number, *cell):
-        posts.update({f"{len(posts) + n}": Cell(*cell) for n in range(number)})
+        cell = Cell(*cell)
+        for n in range(number):
+            word = "audited" if cell.stratum else "read"
+            checked = {"first": cell.truth, "chance": 0.2} if n % 5 == 0 else {}
+            told = {"word": word, **checked} if checks and cell.read else {}
+            posts[f"{len(posts)}"] = cell._replace(**told)
 
     for own in LABELS:
         others = [label for label in LABELS if label != own]
@@ -62,16 +81,20 @@ def expected_set(voted):
     return Uniform(read, EVEN.posts)
 
 
+@pytest.mark.parametrize("checks", [NO_CHECKS, FIFTHS], ids=["no checks", "checks"])
 @pytest.mark.parametrize("voted", [True, False], ids=["voted", "did not vote"])
-def test_the_planned_interval_is_that_of_a_report_on_the_set_that_is_expected(voted):
-    uniform, expected = expected_set(voted), Expected(0.9, 0.1, voted)
+def test_the_planned_interval_is_that_of_a_report_on_the_set_that_is_expected(voted, checks):
+    uniform, expected = expected_set(voted, checks != NO_CHECKS), Expected(0.9, 0.1, voted)
+    draw = HALF._replace(checks=checks)
+    if checks.second:
+        uniform = replace(uniform, slips=slips_of(reading(EVEN, draw).seconds, 0))
     measured = {
         ("accuracy", ""): metrics.accuracy(uniform, with_und=True),
         ("recall", "a"): metrics.recall("a", uniform, {}),
         ("precision", "b"): metrics.precision("b", uniform, {}, with_und=True),
     }
     for (measure, label), found in measured.items():
-        ahead = planned(measure, label, EVEN, HALF, expected)
+        ahead = planned(measure, label, EVEN, draw, expected)
         assert ahead.as_dict() == pytest.approx(found.estimate.as_dict(), rel=1e-6), measure
         assert ahead.value == pytest.approx(0.9, abs=0.01)
 
@@ -135,7 +158,22 @@ def test_what_is_read_is_the_disputed_posts_and_the_audits():
     read = reading(UNEVEN, Draw(UNEVEN.posts // 10, 0.1, 30))
     assert read.disputed == pytest.approx(UNEVEN.all_disputed / 10, abs=1)
     assert read.audits == pytest.approx(2_400 + 2_000 + 700 + 30 + 30, abs=1)
-    assert reading(UNEVEN, Draw(UNEVEN.posts, 0.1, 30), lambda label: label == "sv") == (200, 40)
+    assert reading(UNEVEN, Draw(UNEVEN.posts, 0.1, 30), lambda label: label == "sv")[:2] == (200, 40)
+
+
+def test_an_adjudicator_reads_a_share_of_what_one_reader_decided_and_another_one_a_share_of_that():
+    read = reading(UNEVEN, Draw(UNEVEN.posts, 0.1, 0, Checks(share=0.01, least=500, recheck=0.2, second=0.1)))
+    assert read.checks == pytest.approx(600 + 500 + 500 + 500 + 200 + 500 + 0.2 * read.audits)
+    assert read.seconds == pytest.approx(0.1 * read.checks)
+
+
+@given(FIGURES, POSSIBLE, st.floats(0.01, 0.5), st.floats(0.01, 0.5))
+def test_more_checks_never_widen_an_interval(figure, expected, share, other):
+    few, many = (
+        width(planned(*figure, UNEVEN, Draw(20_000, 0.1, 30, Checks(each, 5, each, each)), expected))
+        for each in sorted((share, other))
+    )
+    assert many <= few + 1e-4
 
 
 def test_a_set_of_its_own_needs_as_many_posts_as_a_plain_sample():
