@@ -16,6 +16,7 @@ from annotate.core.intervals import jeffreys
 
 # An estimate that knows as little as fewer plain posts has no interval: any would say more than is known.
 LEAST_COUNT = 5
+Z = 1.959964  # the 97.5% quantile of the normal distribution
 
 
 @dataclass(frozen=True)
@@ -122,9 +123,9 @@ class Unread:
         self.spread += weight * (weight - 1) * seen
         self.spread_off += weight * (weight - 1) * off
 
-    def turned(self) -> "Turned":
-        """How many of them turn."""
-        low, high = self._ends()
+    def turned(self, *, normal: bool = False) -> "Turned":
+        """How many of them turn. normal: with the ends of the normal distribution."""
+        low, high = self._normal_ends() if normal else self._ends()
         rate = min(high, max(low, self._rate()))
         return (self.posts + self.blind) * rate, self.posts * low, self.posts * high + self.blind
 
@@ -159,12 +160,39 @@ class Unread:
         _, high = jeffreys(min(count, (self.off + self.missing) / heaviest), count)
         return low, high
 
+    def _normal_ends(self) -> tuple[float, float]:
+        """Of a weighted share, with half a post of the mean weight that turned, so that none that was read is not taken
+        for none at all. Of what is missing: as in `_ends`."""
+        if not self.seen:
+            return 0.0, 1.0
+        all_seen, mean = self.seen + self.missing, self.spread / self.seen
+        spread = mean * all_seen
+
+        def deviation(off: float, spread_off: float) -> float:
+            rate = off / all_seen
+            squares = spread_off * (1 - rate) ** 2 + (spread - spread_off) * rate**2
+            return Z * sqrt(max(0.0, squares) + mean**2 / 2) / all_seen
+
+        low, high = self.off, self.off + self.missing
+        return (
+            max(0.0, low / all_seen - deviation(low, self.spread_off)),
+            min(1.0, high / all_seen + deviation(high, self.spread_off + mean * self.missing)),
+        )
+
 
 Way = tuple[int, int]  # what a post that turns adds to the domain, and to the hits
+HIT_TO_MISS: Way = (0, -1)
+MISS_TO_HIT: Way = (0, 1)
 Turned = tuple[float, float, float]  # how many posts: the value, and the ends of its interval
 
 
-def stratified(strata: Iterable[Stratum], *, frame: int | None, further: Sequence[tuple[Way, Turned]] = ()) -> Estimate:
+def stratified(
+    strata: Iterable[Stratum],
+    *,
+    frame: int | None,
+    further: Sequence[tuple[Way, Turned]] = (),
+    normal: bool = False,
+) -> Estimate:
     """The share of hits in the domain, from a uniform draw of which some strata were read in part.
 
     strata: of the whole draw, in any order; those known to lie outside the domain may stay away. frame: the number
@@ -182,7 +210,9 @@ def stratified(strata: Iterable[Stratum], *, frame: int | None, further: Sequenc
     there although nobody has seen it: nothing in 30 posts read of 900 leaves room for 70. Nobody having read
     posts that may turn, they turn all or none; where they are like others that were read, the value takes these for a
     guide. The share of hits has the plain interval of the draw, and these intervals move its ends by their
-    distances, squared and added up (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10)).
+    distances, squared and added up (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10)). With `normal` this is
+    close to what prediction-powered inference gives (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science
+    382).
 
     Where it covers, and how widely, is in docs/explanation/measuring.md, from tests/benchmarks/measuring.py.
     """
@@ -204,20 +234,23 @@ def stratified(strata: Iterable[Stratum], *, frame: int | None, further: Sequenc
         for turn in guess.turns:
             if turn.posts > turn.read:
                 _add(unread.setdefault((turn.domain, turn.hits), Unread(turn.usual)), stratum, turn)
-    turned = [*((way, group.turned()) for way, group in unread.items()), *further]
+    cancels = normal and unread.keys() >= {HIT_TO_MISS, MISS_TO_HIT}
+    turned = [*((way, group.turned(normal=cancels)) for way, group in unread.items()), *further]
     return combined(domain, hits, turned, 1 - drawn / frame if frame else 1.0)
 
 
 def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
     """The guess of a stratum, with the ways in which it may turn. Where it has none, that all its posts are what most
     are of those read of the `plain` strata, which have none either. Of these the domain is known of the unread where in
-    each all of the read are in it, or none.
+    each all of the read are in it, or none; a stratum of which nothing was read is in it where all others are.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
     if guess := stratum.guess:
         wrong = Turn(0, -1, guess.hits, hits, 0), Turn(0, 1, guess.domain - guess.hits, domain - hits, 0)
         return guess if guess.turns else guess._replace(turns=wrong)
-    if all(each.domain in (0, each.read) for each in plain):
+    some_read = [each for each in plain if each.read]
+    all_in = all(each.domain == each.read for each in some_read)
+    if all_in or (len(some_read) == len(plain) and all(each.domain in (0, each.read) for each in plain)):
         inside = drawn if domain or not read else 0
         return Guess(inside, 0, (Turn(0, 1, inside, domain, hits),))
     inside, right = most = _most(plain)

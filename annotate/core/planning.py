@@ -168,7 +168,7 @@ def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expe
         return proportion(expected.wrong * audits, audits)
     found = strata(measure, label, stream, draw, expected)
     further = _unsure(found, stream, draw, expected, leaves=measure == "recall")
-    return stratified(found, frame=stream.posts, further=further)
+    return stratified(found, frame=stream.posts, further=further, normal=measure == "accuracy")
 
 
 def width(estimate: Estimate) -> float:

@@ -23,7 +23,11 @@ PrecisionSets = Mapping[str, Mapping[str, str]]
 
 def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
     return share(
-        uniform, lambda cell: with_und or cell.truth != UND, lambda cell: cell.said == cell.truth, truths=(UND,)
+        uniform,
+        lambda cell: with_und or cell.truth != UND,
+        lambda cell: cell.said == cell.truth,
+        truths=(UND,),
+        normal=True,
     )
 
 

@@ -143,13 +143,15 @@ def share(
     truths: Collection[str] = (),
     *,
     leaves: bool = False,
+    normal: bool = False,
 ) -> Measured:
     """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. leaves: a post whose label
-    is wrong leaves the domain. What one reader alone decided is wrong as often as the checks say (alone.py).
+    is wrong leaves the domain. normal: see `stratified`. What one reader alone decided is wrong as often as the checks
+    say (alone.py).
     """
     strata = strata_of(uniform, domain, right, apart, truths)
     further = turns(uniform.without(apart), uniform.weight, uniform.errors, domain, right, leaves=leaves)
-    estimate = stratified(strata, frame=uniform.frame, further=further)
+    estimate = stratified(strata, frame=uniform.frame, further=further, normal=normal)
     return Measured(estimate, sum(int(stratum.domain) for stratum in strata))
 
 

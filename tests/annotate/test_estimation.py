@@ -12,6 +12,7 @@ from annotate.core.estimation import (
     Guess,
     Stratum,
     Turn,
+    Z,
     pooled,
     proportion,
     reweighted_precision,
@@ -169,6 +170,24 @@ def test_the_value_takes_posts_like_those_read_elsewhere_for_a_guide_and_the_int
     assert stratified(strata, frame=None).value == pytest.approx(40 / 45)
     unguided = stratified([replace(strata[0], guess=Guess(5, 0, ())), strata[1]], frame=None)
     assert stratified(strata, frame=None).high == pytest.approx(unguided.high, abs=0.02)
+
+
+def test_where_hits_and_misses_turn_what_both_come_to_may_be_normal():
+    """Worked by hand, for weights of ten: of the posts that nobody has read each way has the deviation
+    sqrt(p(1 - p) x 10 x 9 x n + 10 x 10 / 2) x 1.96 / 9n."""
+    ways = (Turn(0, -1, 900, 90, 9), Turn(0, 1, 100, 10, 2))
+    stratum = Stratum(1000, 100, 100, 83, Guess(1000, 900, ways))
+    found = stratified([stratum], frame=1000, normal=True)
+    assert found.value == pytest.approx((900 - 90 + 20) / 1000)
+    lost = 810 * Z * (0.1 * 0.9 * 10 * 9 * 90 + 50) ** 0.5 / (9 * 90)
+    gained = 90 * Z * (0.2 * 0.8 * 10 * 9 * 10 + 50) ** 0.5 / (9 * 10)
+    assert found.value - found.low == pytest.approx((lost**2 + min(gained, 18) ** 2) ** 0.5 / 1000, rel=1e-6)
+    assert found.high - found.value == pytest.approx((min(lost, 81) ** 2 + gained**2) ** 0.5 / 1000, rel=1e-6)
+
+
+def test_where_only_hits_turn_the_interval_is_the_same_however_many_were_read():
+    stratum = Stratum(1000, 100, 100, 91, Guess(1000, 1000, (Turn(0, -1, 1000, 100, 9),)))
+    assert stratified([stratum], frame=None, normal=True) == stratified([stratum], frame=None)
 
 
 def test_what_may_hide_in_a_large_stratum_counts_however_wide_that_makes_the_interval():
