@@ -62,6 +62,8 @@ def _known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str,
     if not known:
         return []
     told = [f"Updated, as the file has them now (names, languages): {_names(known)}."]
+    if deciding := [each for each in known if each.adjudicates]:
+        told.append(f"Adjudicators among them: {_names(deciding)}.")
     if without := [each for each in waiting if each.user.username not in links]:
         told.append(f"No password set yet: {_names(without)}; --again prints new links for them.")
     if others := [each for each in known if each.user.has_usable_password()]:

@@ -19,7 +19,7 @@ from annotate.actions.options import FORMAT, TASK, column
 from annotate.core.option import Option, flag
 from annotate.core.refusals import Paused, Refusal
 from annotate.models import Annotator, Judgment, Task, Unit
-from annotate.reports.tables import Column, many, table
+from annotate.reports.tables import Column, are, many, table
 from annotate.reports.terminal import as_lines
 from annotate.work import adjudication
 from annotate.work.importing import Rejects
@@ -189,7 +189,8 @@ def _told(
     }
     told = (
         f"Task {task.name}: {annotator} settled {counts['settled']:,} and discarded {counts['discarded']:,}; "
-        f"{counts['already']:,} were decided so already, {left:,} have no label yet, {len(rejects):,} were rejected"
+        f"{are(counts['already'], 'was', 'were')} decided so already, {are(left, 'has', 'have')} no label yet, "
+        f"{are(len(rejects), 'was', 'were')} rejected"
     )
     if rejects and not decided:
         rejected = "1 row was" if len(rejects) == 1 else f"{len(rejects):,} rows were"

@@ -11,6 +11,7 @@ from annotate.models import Annotator, Task
 from annotate.quality import agreement
 from annotate.quality.agreement import UnknownLabel, UnorderedLabels
 from annotate.reports import agreement as told
+from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
 from corpora.readers import named_columns
 
@@ -44,6 +45,12 @@ def run(values, progress) -> Outcome:
     report = agreement.report(task, gold=truth, repeats=values["repeats"], ordinal=values["ordinal"])
     if not report["all"]["judgments"]:
         return Outcome([f"Task {task.name}: {_nothing(task)}"], data=report)
+    if truth and not report["all"]["gold"]["units"]:
+        raise JudgmentFileError(
+            f"{gold}: none of its {many(len(truth), 'item')} has an answer in task {task.name}, so nothing can be "
+            f"compared. An item there is called {task.units.earliest('pk').item.key!r}; the file's column task "
+            "must have such names (another column with --column task=NAME)."
+        )
     return Outcome(_written(report), data=report)
 
 

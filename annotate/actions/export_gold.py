@@ -39,7 +39,9 @@ def run(values, progress) -> Outcome:
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
     warned = [sentences.undecidable(progressing.undecidable(task))]
     if not manifest["finished"]:
-        waiting = f"Unfinished: {counts['unfinished']:,} {noun} still wait for people. The files are named accordingly."
+        left = counts["unfinished"]
+        waits = f"{many(left, task.kind.noun)} still {'waits' if left == 1 else 'wait'}"
+        waiting = f"Unfinished: {waits} for people. The files are named accordingly."
         contested = sentences.contested(contested_waiting().get(task.pk, {}))
         warned = [waiting, contested, *lacking(task), *warned]
     if not manifest["corpus"]["text_may_leave"]:

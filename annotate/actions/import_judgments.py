@@ -28,7 +28,8 @@ from annotate.core import stages
 from annotate.core.option import Option, flag, words
 from annotate.models import Task
 from annotate.quality.agreement import values_of
-from annotate.reports.tables import many
+from annotate.reports.agreement import alike, spelled_alike
+from annotate.reports.tables import are, many
 from annotate.work.imported_task import imported_task
 from annotate.work.importing import Imported, Rejects, Row, add_judgments
 from annotate.work.languages import learn_languages
@@ -153,19 +154,14 @@ def run(values, progress) -> Outcome:
 
 def _alike(task: Task) -> list[str]:
     """What to say of labels that differ in capital letters only, and may be meant for one."""
-    groups: dict[str, list[str]] = {}
-    for label in values_of(task):
-        groups.setdefault(label.casefold(), []).append(label)
-    return [
-        f"The labels {' and '.join(group)} differ in capital letters only, and are told apart; if they are one, write "
-        "them alike in the file and import it under another name."
-        for group in groups.values()
-        if len(group) > 1
-    ]
+    return [alike(group) for group in spelled_alike(values_of(task))]
 
 
 def _told(imported: Imported) -> str:
-    rejected = f"{imported.already:,} rows were there already, {len(imported.rejects):,} were rejected"
+    rejected = (
+        f"{many(imported.already, 'row')} {'was' if imported.already == 1 else 'were'} there already, "
+        f"{are(len(imported.rejects), 'was', 'were')} rejected"
+    )
     listed = f", listed in {imported.rejects_file}" if imported.rejects_file else ""
     kept = f"{imported.repeats:,} repeats kept for analysis"
     if not imported.judgments:

@@ -34,7 +34,7 @@ OPTIONS = (
         group=WISHED,
     ),
     Option("languages", codes, default=(), help="codes of the languages to plan for; by default all", group=WISHED),
-    Option("accuracy", share, 0.95, most=1, help="how often the predictor will be right", group=EXPECTED),
+    Option("accuracy", share, 0.95, least=0.01, most=1, help="how often the predictor will be right", group=EXPECTED),
     Option("wrong", share, 0.01, most=1, help="the share of the detectors' agreement that is wrong", group=EXPECTED),
     Option("voted", flag, False, help="the predictor is one of the detectors", group=EXPECTED),
     Option("seconds", whole_number, SECONDS, least=1, help="how long a person takes for a post", group=PEOPLE),

@@ -17,6 +17,7 @@ from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
+from annotate.reports.tables import many
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
 from corpora.draw import within_reach
@@ -103,6 +104,13 @@ def join(
     if joined.verified and joined.uniform is not joined.labelled:
         joined.warnings.append("So the unread triggers that people verified do not count either.")
         joined.verified = {}
+    if joined.labelled and (
+        strange := {key for found in joined.verified.values() for key in found} - joined.labelled.posts.keys()
+    ):
+        joined.warnings.append(
+            f"Of the unread triggers that people verified {many(len(strange), 'post')} cannot be found in the uniform "
+            "set, which was exported before they were drawn; export it again, so that they count."
+        )
     return joined
 
 
@@ -278,9 +286,15 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
 def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
     by = set(gold.predictors.values())
     if not all(map(subject.drew, by)):
+        spelled = ", ".join(sorted(by))
+        registered = (
+            f" If {subject.spelled} is the file that was imported as {spelled}, name {spelled} in place of the file."
+            if subject.file
+            else ""
+        )
         joined.warnings.append(
-            f"The gold set {gold.name} holds unread triggers of {', '.join(sorted(by))}; they tell nothing of "
-            f"{subject.spelled} and are left out."
+            f"The gold set {gold.name} holds unread triggers of {spelled}; they tell nothing of {subject.spelled} and "
+            f"are left out.{registered}"
         )
         return
     for row in rows:

@@ -167,6 +167,7 @@ def report(task: Task) -> dict:
     where that is not known, and then assumed is overall if they slipped in 1%. languages: one row for each label on
     which the detectors agreed; posts: how many such there are; audited: how many
     of them people have read to the end; error: the share in which the detectors are wrong, with its 95% interval;
+    checked: how many that readers confirmed an adjudicator decided too, and overruled: of these, found wrong;
     bounds: if all unresolved (discarded, or not done yet) were right, or all wrong; waiting: some of it is not done;
     over_limit: it is done, too much may be wrong, and some were not read; all_read: the same, but nothing is left that
     people do not read; contested: people label them all.
@@ -186,6 +187,8 @@ def report(task: Task) -> dict:
                 "posts": audit.posts,
                 "audited": audit.resolved,
                 "unresolved": audit.unresolved,
+                "checked": audit.checked,
+                "overruled": audit.checked_wrong,
                 "error": error(audit, slipping).as_dict(),
                 "bounds": list(bounds(audit)),
                 "waiting": label in unfinished,

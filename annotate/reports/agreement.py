@@ -3,7 +3,7 @@
 Nothing is counted here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -196,9 +196,25 @@ def words(report: Section) -> list[str]:
     return told
 
 
+def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
+    """The labels that differ in capital letters only."""
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups.setdefault(label.casefold(), []).append(label)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def alike(group: list[str]) -> str:
+    return (
+        f"The labels {' and '.join(group)} differ in capital letters only, and are told apart; if they are one, write "
+        "them alike in the file and import it under another name."
+    )
+
+
 def doubts(report: Section) -> list[str]:
-    """Where nearly all answers are one label: why alpha says little of how reliable the labels are."""
-    told, part = [], report[ALL]
+    """Labels that may be meant for one; and where nearly all answers are one label: why alpha says little of how
+    reliable the labels are."""
+    told, part = [alike(group) for group in spelled_alike(report["labels"])], report[ALL]
     if few := part["few_others"]:
         others = few["others"]
         rests = f"alpha, which is {coefficient(part['nominal'])}, rests on these few"

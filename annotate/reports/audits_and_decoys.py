@@ -7,7 +7,20 @@ from django.utils.safestring import SafeString
 
 from annotate.reports.numbers import NOT_MEASURED, count, estimate
 from annotate.reports.plots import Mark, Row, forest
-from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, beside, many, numbered, share, table
+from annotate.reports.tables import (
+    LANGUAGE,
+    NOTE,
+    NUMBER,
+    Cell,
+    Column,
+    Table,
+    are,
+    beside,
+    many,
+    numbered,
+    share,
+    table,
+)
 
 NONE = SafeString("")
 
@@ -80,12 +93,21 @@ def _in_order(audit: dict) -> list[dict]:
 
 
 def _audit_note(row: dict, limit: float) -> str:
+    overruled = _overruled(row)
     if row["over_limit"]:
-        return f"more than {whole_percent(limit)} may be wrong"
+        return "; ".join(filter(None, (f"more than {whole_percent(limit)} may be wrong", overruled)))
     if row["waiting"]:
         return "not done yet"
     discarded = f"discarded, and so neither right nor wrong: {count(row['unresolved'])}" if row["unresolved"] else ""
-    return "; ".join(filter(None, ("contested: people label all of it" if row["contested"] else "", discarded)))
+    contested = "contested: people label all of it" if row["contested"] else ""
+    return "; ".join(filter(None, (contested, overruled, discarded)))
+
+
+def _overruled(row: dict) -> str:
+    """Where an adjudicator overruled readers: each time stands for all that nobody checked."""
+    if not (number := row.get("overruled")):
+        return ""
+    return f"of {many(row['checked'], 'confirmation')} that an adjudicator checked {are(number, 'was', 'were')} wrong"
 
 
 def audit_plot(audit: dict) -> SafeString:

@@ -196,3 +196,8 @@ ONE_LANGUAGE = Column("language", "language", SHORT, lambda row: language(row["l
 def many(number: int, noun: str) -> str:
     """60 languages, 1 language."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def are(number: int, one: str, several: str) -> str:
+    """1 was, 2 were."""
+    return f"{number:,} {one if number == 1 else several}"

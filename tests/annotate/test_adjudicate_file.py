@@ -62,7 +62,7 @@ def test_decisions_are_taken_as_the_page_takes_them(skipped, ada, file, capsys):
     path = file('id,label,reason,comment\na,de,I read it,"Bavarian, surely"\nb,discard,Nothing found,\nc,,,\n')
     call_command("adjudicate", "task", str(path), **{"as": "ada"})
     assert capsys.readouterr().out == (
-        "Task task: ada settled 1 and discarded 1; 0 were decided so already, 1 have no label yet, 0 were rejected.\n"
+        "Task task: ada settled 1 and discarded 1; 0 were decided so already, 1 has no label yet, 0 were rejected.\n"
     )
     assert labels(skipped) == {"a": (stages.LABELLED, "de"), "b": (stages.DISCARDED, ""), "c": WAITS}
     settled = Judgment.objects.get(kind=Judgment.SETTLE)

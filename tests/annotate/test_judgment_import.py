@@ -251,6 +251,13 @@ def test_words_are_no_grades_until_somebody_says_their_order(file_of, capsys):
         assert "ordinal" in said(capsys)
 
 
+def test_labels_that_differ_in_capital_letters_are_told_beside_their_agreement_too(file_of, capsys):
+    call_command("import_judgments", "words", str(file_of("a ann Yes", "a bob yes", "b ann no", "b bob no")))
+    capsys.readouterr()
+    call_command("agreement", "words")
+    assert "The labels Yes and yes differ in capital letters only, and are told apart" in said(capsys)
+
+
 def test_words_of_a_task_made_before_their_order_was_noted_are_no_grades_either(file_of):
     task = import_judgments("words", file_of(*WORDS), labels=["good", "fair", "bad"]).task
     draw = task.draw
@@ -302,7 +309,7 @@ def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
     told = said(capsys)
     assert told.startswith(
         "Task crowd is new: 3 judgments of 2 annotators on 2 units imported (2 labelled), 0 repeats kept for analysis; "
-        "0 rows were there already, 1 were rejected, listed in "
+        "0 rows were there already, 1 was rejected, listed in "
     )
     call_command("import_judgments", "crowd", str(file), "--keep-repeats")
     assert said(capsys) == (

@@ -100,6 +100,7 @@ REPORTS = [
     ("agreement none", None, 1, "There is no task 'none'"),
     ("agreement posts", None, 0, "one person reads each unit.* --overlap-share 10%"),
     ("agreement crowd --gold nowhere.tsv", None, 1, "does not exist"),
+    ("agreement crowd --gold FILE.tsv", b"task\tlabel\nnobody\t1\n", 1, "none of its 1 item has .* is called 'CF_amt"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nCF_amt-268\t9\n", 1, "9"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nx\t1\nx\t0\n", 1, "line 3: x is 0 here and 1 before"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nNaN\t1\n", 1, "line 2: The task is NaN"),
