@@ -157,7 +157,7 @@ def difference_table(rows: Sequence[Section], *, address: Address = nowhere, ask
 
     columns = (
         Column("item", "record", says=lambda row: Cell(row["item"], row["item"], address(row["unit"]))),
-        ONE_LANGUAGE,
+        *([ONE_LANGUAGE] if any(row["language"] for row in rows) else []),
         Column("votes", "answers", says=lambda row: Cell(_votes(row))),
         said("majority", "most say"),
         said("dawid_skene", "the model says"),

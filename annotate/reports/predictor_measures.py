@@ -38,8 +38,8 @@ def accuracy(report: dict) -> Section:
         "The share of posts that the predictor labels right, of all from which the set was drawn.",
         of_frame(report),
         "The naive estimate takes the detectors’ agreement for the truth, on all posts of the set; the column of posts "
-        "counts only those that people read. A predictor that voted there, or a relative of one that did, is measured "
-        "against itself: the naive number is here to show the gap, not to be quoted.",
+        "counts only those that people read, where the set tells which. A predictor that voted there, or a relative of "
+        "one that did, is measured against itself: the naive number is here to show the gap, not to be quoted.",
     )
     return Section(
         "accuracy", "Accuracy", words, dense(table("2 rows", columns, rows)), plots=lambda: _accuracies(found)

@@ -28,7 +28,8 @@ class World:
     tens. all_read: people read every post.
 
     slips: how often a reader gives another label than the true one; confirmed: how often one confirms a wrong
-    agreement; adjudicators: how often one of these slips. lost: of the audited posts on which the detectors are (right,
+    agreement; adjudicators: how often one of these slips. checked: whether the set tells of checks and
+    second opinions although nobody slips. lost: of the audited posts on which the detectors are (right,
     wrong), the share of which nobody can tell.
     """
 
@@ -48,7 +49,12 @@ class World:
     lost: tuple[float, float] = (0.0, 0.0)
     audit_share: float = AUDIT_SHARE
     least_audits: int = LEAST_AUDITS
+    checked: bool = False
     posts: int = 1_000_000
+
+    @property
+    def tells_checks(self) -> bool:
+        return bool(self.checked or self.slips or self.confirmed)
 
 
 class Population(NamedTuple):
@@ -141,12 +147,10 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         name = "" if agreed[number] < 0 else str(agreed[number])
         known = str(label[number]) if is_read[number] else name
         said = str(first[number]), str(second[number])
-        own_word = (
-            (str(word[number]), said_first[number], float(chances[number])) if world.slips or world.confirmed else ()
-        )
+        own_word = (str(word[number]), said_first[number], float(chances[number])) if world.tells_checks else ()
         cells[str(number)] = Cell(name, name, bool(is_read[number]), known, *said, *own_word)
     missing = {str(stratum): audit.unresolved for stratum, audit in audits.items() if audit.unresolved}
-    slips = slips_of(*decisions) if world.adjudicators else None
+    slips = slips_of(*decisions) if world.adjudicators or world.checked else None
     return Drawn(Uniform(cells, None, missing, slips), audits, (decisions[0], decisions[1]))
 
 

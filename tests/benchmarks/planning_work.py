@@ -15,13 +15,14 @@ import numpy as np
 
 django.setup()
 
-from annotate.core.planning import Draw, Expected, Stream, cheapest, planned, reading, width  # noqa: E402
+from annotate.core.planning import Checks, Draw, Expected, Stream, cheapest, planned, reading, width  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
-from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
+from tests.benchmarks.made_posts import CHECK_SHARE, LEAST_CHECKS, RECHECK, SECOND, Population, World, draw, populate  # noqa: E402
 from tests.benchmarks.measuring_work import of_second  # noqa: E402
 from tests.benchmarks.planning import PLANNED, WORLDS, Row  # noqa: E402
 
 LABELS = (0, 3, 8)  # the commonest, and two less common
+CHECKS = Checks(CHECK_SHARE, LEAST_CHECKS, RECHECK, SECOND)
 
 
 def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
@@ -40,7 +41,7 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
             def is_enough(each: Draw, of=(measure, label, expected)) -> bool:
                 return width(planned(*of[:2], stream, each, of[2])) <= PLANNED
 
-            plan = cheapest(stream, is_enough)
+            plan = cheapest(stream, is_enough, CHECKS)
             if plan is None:
                 continue
             drawn = replace(world, drawn=plan.size, audit_share=plan.share, least_audits=plan.least)
