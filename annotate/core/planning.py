@@ -252,16 +252,40 @@ def _unsure(
         (1 + 1 / checks.recheck, checks.recheck * each.read) for each in agreed if checks.recheck and each.read
     ]
     share = sum(number for _, number in checked) / disputed.drawn if disputed.drawn else 0.0
-    inside = fsum(each.drawn / each.read * each.domain for each in agreed if each.read)
-    hits = fsum(each.drawn / each.read * each.hits for each in agreed if each.read)
+    audited = [each for each in agreed if each.read]
+    by_reader = _Labels(disputed.drawn, disputed.drawn * (1 - chances.disputed), disputed.domain, disputed.hits)
+    by_audit = _Labels(
+        fsum(each.drawn for each in audited),
+        fsum(each.drawn for each in audited) * (1 - agreeing),
+        fsum(each.drawn / each.read * each.domain for each in audited),
+        fsum(each.drawn / each.read * each.hits for each in audited),
+    )
     pools = [
-        (_errors(checked, chances.disputed), (1 - share) * disputed.domain, (1 - share) * disputed.hits),
-        (_errors(rechecked, agreeing), (1 - checks.recheck) * inside, (1 - checks.recheck) * hits),
+        (_errors(checked, chances.disputed), by_reader.times(1 - share)),
+        (_errors(rechecked, agreeing), by_audit.times(1 - checks.recheck)),
     ]
     if seconds := reading(stream, draw).seconds:
-        decided = share * disputed.domain + checks.recheck * inside, share * disputed.hits + checks.recheck * hits
-        pools.append((of_adjudicators(slips_of(seconds, 0)), *decided))
-    return [each for errors, *of in pools if errors for each in turned(errors, *of, leaves=leaves)]
+        both = zip(by_reader.times(share), by_audit.times(checks.recheck), strict=True)
+        pools.append((of_adjudicators(slips_of(seconds, 0)), _Labels(*map(sum, both))))
+    return [
+        each
+        for errors, of in pools
+        if errors
+        for each in turned(errors, of.inside, of.hits, of.labels / of.missed if of.missed else 0.0, leaves=leaves)
+    ]
+
+
+class _Labels(NamedTuple):
+    """Labels that one person gave, those among them that the predictor does not say, and the posts in a domain and
+    hits; each counts the posts for which it stands."""
+
+    labels: float
+    missed: float
+    inside: float
+    hits: float
+
+    def times(self, share: float) -> "_Labels":
+        return _Labels(*(share * number for number in self))
 
 
 def _errors(checked: Sequence[tuple[float, float]], said: float) -> Errors | None:

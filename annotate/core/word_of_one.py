@@ -26,12 +26,17 @@ def of_adjudicators(slips: Estimate) -> Errors:
     return Errors(_NEVER, perhaps, perhaps)
 
 
-def turned(errors: Errors, inside: float, hits: float, *, leaves: bool) -> list[tuple[Way, Turned]]:
+def turned(errors: Errors, inside: float, hits: float, per_miss: float, *, leaves: bool) -> list[tuple[Way, Turned]]:
     """How many posts turn, in each way, of `inside` posts in a domain of which `hits` are hits: hits to misses, and
-    misses to hits; or, with `leaves`, all that are wrong leave the domain, as for recall."""
+    misses to hits; or, with `leaves`, all that are wrong leave the domain, as for recall.
+
+    per_miss: how many labels there are in all for each that the predictor does not say. Wrong labels are taken to lie
+    among those as they lie among the domain's misses: a label that is given by mistake is mostly a rare one.
+    """
+    misses = inside - hits
     ways = (
         ((-1, -1) if leaves else (0, -1), errors.lost, hits, hits),
-        ((-1, 0) if leaves else (0, 1), errors.gone if leaves else errors.gained, inside, inside - hits),
+        ((-1, 0) if leaves else (0, 1), errors.gone if leaves else errors.gained, misses * per_miss, misses),
     )
     return [
         (way, (min(most, of * (rate.value or 0.0)), min(most, of * rate.low), min(most, of * rate.high)))

@@ -58,10 +58,13 @@ def turns(
     cell stands for."""
     all_turned: list[tuple[Way, Turned]] = []
     for pool, rates in found.items():
-        own = [cell for cell in cells if _pool(cell) == pool and domain(cell)]
+        all_own = [cell for cell in cells if _pool(cell) == pool]
+        labels = sum(cells[cell] * weight(cell) for cell in all_own)
+        missed = sum(cells[cell] * weight(cell) for cell in all_own if cell.said != cell.truth)
+        own = [cell for cell in all_own if domain(cell)]
         inside = sum(cells[cell] * weight(cell) for cell in own)
         hits = sum(cells[cell] * weight(cell) for cell in own if right(cell))
-        all_turned += turned(rates, inside, hits, leaves=leaves)
+        all_turned += turned(rates, inside, hits, labels / missed if missed else 0.0, leaves=leaves)
     return all_turned
 
 
