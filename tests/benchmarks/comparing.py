@@ -4,13 +4,10 @@ No data are needed: the posts are made (made_posts.py). Two predictors are compa
 is held against that of the population.
 """
 
-import json
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from tests.benchmarks.made_posts import World
-from tests.benchmarks.place import new_place
+from tests.benchmarks.place import in_places
 from tests.benchmarks.tables import share, show
 
 WORLDS = {
@@ -42,16 +39,9 @@ def add_options(parser) -> None:
 
 
 def run(folder, options) -> None:
-    with new_place(sqlite=True) as place, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
-
-        def rows(name: str) -> list[Row]:
-            arguments = (name, str(options.comparing_draws), options.seed)
-            told = place.run("-m", "tests.benchmarks.comparing_work", *arguments)
-            return [Row(*json.loads(line)) for line in told.splitlines()]
-
-        for name, found in zip(WORLDS, pool.map(rows, WORLDS), strict=True):
-            report(name, found)
+    program = "tests.benchmarks.comparing_work"
+    for name, found in in_places(program, WORLDS, options.comparing_draws, options.seed):
+        report(name, [Row(*row) for row in found])
 
 
 def report(name: str, rows: list[Row]) -> None:

@@ -5,14 +5,11 @@ says something of its own; every estimate is held against the population. An est
 apart.
 """
 
-import json
-import os
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from tests.benchmarks.made_posts import World
-from tests.benchmarks.place import new_place
+from tests.benchmarks.place import in_places
 from tests.benchmarks.tables import share, show
 
 _TWENTY = {"labels": 20, "drawn": 5_000}
@@ -76,17 +73,9 @@ def add_options(parser) -> None:
 
 
 def run(folder, options) -> None:
-    with new_place(sqlite=True) as place, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
-
-        def rows(name: str) -> list[Row]:
-            arguments = (name, str(options.measuring_draws), options.seed)
-            told = place.run("-m", "tests.benchmarks.measuring_work", *arguments)
-            return [Row(*json.loads(line)) for line in told.splitlines()]
-
-        names = [*WORLDS, *FRAMES]
-        for name, found in zip(names, pool.map(rows, names), strict=True):
-            report(name, found)
+    program = "tests.benchmarks.measuring_work"
+    for name, found in in_places(program, [*WORLDS, *FRAMES], options.measuring_draws, options.seed):
+        report(name, [Row(*row) for row in found])
 
 
 def report(name: str, rows: list[Row]) -> None:

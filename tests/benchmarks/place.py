@@ -4,6 +4,7 @@ The database is SQLite in that folder; where DATABASE_URL names a PostgreSQL ser
 database there. What the caller's environment says of this installation's data is not heeded.
 """
 
+import json
 import os
 import secrets
 import socket
@@ -11,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -115,3 +118,14 @@ def wait_for_server(server: subprocess.Popen, port: int) -> None:
         except OSError:
             time.sleep(0.1)
     raise BenchmarkFailed("The server did not start.")
+
+
+def in_places(program: str, names: Iterable[str], draws: int, seed: str) -> Iterator[tuple[str, list[Any]]]:
+    """(name, what was found), in the order of the names; one process a core. program: a module that is run as
+    `program NAME DRAWS SEED` and prints a line of JSON for each finding."""
+    names = list(names)
+    with new_place(sqlite=True) as place, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
+        told = pool.map(lambda name: place.run("-m", program, name, str(draws), seed), names)
+        for name, lines in zip(names, told, strict=True):
+            yield name, [json.loads(line) for line in lines.splitlines()]

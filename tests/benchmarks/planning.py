@@ -4,13 +4,10 @@ No data are needed: the posts are made (made_posts.py). For a common, a middling
 least reading is planned, and then made; of each draw the interval that was planned for is taken.
 """
 
-import json
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from tests.benchmarks.made_posts import World
-from tests.benchmarks.place import new_place
+from tests.benchmarks.place import in_places
 from tests.benchmarks.tables import share, show
 
 # The second predictor is right as often where detectors agree as where they do not, as is expected by the plan.
@@ -46,16 +43,9 @@ def add_options(parser) -> None:
 
 
 def run(folder, options) -> None:
-    with new_place(sqlite=True) as place, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
-
-        def rows(name: str) -> list[Row]:
-            arguments = (name, str(options.planning_draws), options.seed)
-            told = place.run("-m", "tests.benchmarks.planning_work", *arguments)
-            return [Row(*json.loads(line)) for line in told.splitlines()]
-
-        for name, found in zip(WORLDS, pool.map(rows, WORLDS), strict=True):
-            report(name, found)
+    program = "tests.benchmarks.planning_work"
+    for name, found in in_places(program, WORLDS, options.planning_draws, options.seed):
+        report(name, [Row(*row) for row in found])
 
 
 def report(name: str, rows: list[Row]) -> None:
