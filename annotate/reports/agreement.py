@@ -214,7 +214,7 @@ def alike(group: list[str]) -> str:
 def doubts(report: Section) -> list[str]:
     """Labels that may be meant for one; and where nearly all answers are one label: why alpha says little of how
     reliable the labels are."""
-    told, part = [alike(group) for group in spelled_alike(report["labels"])], report[ALL]
+    told, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
     if few := part["few_others"]:
         others = few["others"]
         rests = f"alpha, which is {coefficient(part['nominal'])}, rests on these few"
