@@ -56,6 +56,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     # A warning stands beside the document, not in it.
     assert asked.err == (
         "Updated, as the file has them now (names, languages): ann, ben.\n"
+        "Adjudicators among them: ben.\n"
         "No password set yet: ann, ben; --again prints new links for them.\n"
     )
 
