@@ -98,14 +98,14 @@ def components(rows: Iterable[Row]) -> list[list[Row]]:
     listed = list(rows)
     for row in listed:
         for field, value in enumerate(row.apart):
-            parents[root((field, _key(value)))] = root(row.id)
+            parents[root((field, equal_key(value)))] = root(row.id)
     found: dict[object, list[Row]] = {}
     for row in listed:
         found.setdefault(root(row.id), []).append(row)
     return list(found.values())
 
 
-def _key(value: str) -> str:
+def equal_key(value: str) -> str:
     """What equal values have in common: NFKC, in one case, with single spaces."""
     folded = unicodedata.normalize("NFKC", value).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded).split())

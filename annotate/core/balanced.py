@@ -1,0 +1,236 @@
+"""Balanced sets for document classification: of each class as many documents, in each set of each language.
+
+The sets are test, dev and train of several sizes, each within the next (Schwenk and Li 2018, A Corpus for Multilingual
+Document Classification in Eight Languages, section 2.2). Unlike in the published lists, where classes are equal on
+average, each has exactly its share here, and neither a document nor two that belong together are in two of test, dev
+and train, in whatever languages. Which texts are one document is said in `one_of_each`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from annotate.core.lottery import lot
+from annotate.core.splits import DEV, TEST, TRAIN, Row, components, equal_key
+
+
+class BalanceError(ValueError):
+    """Sets that cannot be had; the sentence says why, with the numbers, and what to do."""
+
+
+class Document(NamedTuple):
+    """apart: the values that no two of test, dev and train may share, in the order of their fields."""
+
+    id: str
+    language: str
+    label: str
+    text: str = ""
+    apart: Sequence[str] = ()
+
+
+class Sizes(NamedTuple):
+    """How many documents each set has in each language; 0 for none. train: rising, each set within the next."""
+
+    test: int
+    dev: int
+    train: tuple[int, ...]
+
+    def all(self) -> dict[str, int]:
+        """Set -> its size, in the order in which they are filled."""
+        return {TEST: self.test, DEV: self.dev} | {f"{TRAIN}.{size}": size for size in self.train}
+
+    def apart(self) -> dict[str, int]:
+        """Those that share no document: test, dev, and the largest train set; without those that have none."""
+        largest = self.train[-1] if self.train else 0
+        return {name: size for name, size in ((TEST, self.test), (DEV, self.dev), (TRAIN, largest)) if size}
+
+
+class Short(NamedTuple):
+    """A class of which a set has fewer documents than asked for."""
+
+    language: str
+    set: str
+    label: str
+    wanted: int
+    there: int
+
+
+class Balanced(NamedTuple):
+    """sets: language -> set -> ids, in an order by lot. short: what was filled as far as it goes."""
+
+    sets: dict[str, dict[str, list[str]]]
+    short: list[Short]
+
+
+class Merged(NamedTuple):
+    """documents: one of each text; by language, equal: how many more were equal to one of these; differing: how many
+    were left out, since their text is declared to be of several classes."""
+
+    documents: list[Document]
+    equal: Counter[str]
+    differing: Counter[str]
+
+
+def one_of_each(documents: Iterable[Document], *, seed: str) -> Merged:
+    """One document for each text of a language, by lot, where they are of one class, and none where they are of
+    several. Texts that differ by case, width or spaces alone are equal."""
+    by_text: dict[tuple[str, str], list[Document]] = defaultdict(list)
+    for document in documents:
+        by_text[document.language, equal_key(document.text)].append(document)
+    found = Merged([], Counter(), Counter())
+    for (language, _), alike in by_text.items():
+        if len({document.label for document in alike}) > 1:
+            found.differing[language] += len(alike)
+        else:
+            found.equal[language] += len(alike) - 1
+            found.documents.append(min(alike, key=lambda document: _turn(seed, "text", document.id)))
+    return found
+
+
+def check_sizes(sizes: Sizes, classes: Collection[str]) -> None:
+    """BalanceError where the classes cannot be equal in a set, or train sets do not rise."""
+    if len(classes) < 2:
+        raise BalanceError(f"Sets are balanced over two classes or more, and {len(classes)} is given.")
+    if not any(sizes.all().values()):
+        raise BalanceError("No set is asked for; give a size for test, dev or train.")
+    for name, size in sizes.all().items():
+        if size % len(classes):
+            below = size - size % len(classes)
+            offered = " or ".join(f"{number:,}" for number in (below, below + len(classes)) if number)
+            raise BalanceError(
+                f"{size:,} documents in {name} cannot be shared equally by {len(classes)} classes; take {offered}."
+            )
+    if any(first >= second for first, second in pairwise(sizes.train)):
+        raise BalanceError("The sizes of train rise, since each set is within the next; write 1000 2000 5000 10000.")
+
+
+def balanced(
+    documents: Sequence[Document], classes: Sequence[str], sizes: Sizes, *, seed: str, fill: bool = False
+) -> Balanced:
+    """The sets in each language, the same for the same documents in any order.
+
+    documents: each of one of the classes, and no two with an equal text. Those that share a value of `apart` are in
+    one of test, dev and train, in all languages together; the one that lacks most of what they hold takes them, in
+    the order of their lots, and those of them that it does not need are in no set. fill: where there are too few, dev
+    and test stay exact, and train takes what there is. BalanceError with the numbers where a set cannot be filled.
+    """
+    check_sizes(sizes, classes)
+    languages = sorted({document.language for document in documents})
+    there = Counter((document.language, document.label) for document in documents)
+    each = {name: size // len(classes) for name, size in sizes.apart().items()}
+    _check_enough(there, languages, classes, each, fill)
+    taken = _shared_out(documents, {(language, label) for language in languages for label in classes}, each, seed)
+    sets: dict[str, dict[str, list[str]]] = {}
+    short: list[Short] = []
+    for language in languages:
+        sets[language] = {}
+        for name, size in sizes.all().items():
+            if not size:
+                continue
+            part, wanted = name.split(".")[0], size // len(classes)
+            chosen: list[str] = []
+            for label in classes:
+                ids = taken[part][language, label][:wanted]
+                if len(ids) < wanted:
+                    short.append(Short(language, name, label, wanted, len(ids)))
+                chosen += ids
+            sets[language][name] = sorted(chosen, key=lambda key: _turn(seed, f"order {name}", key))
+    lacking = [each for each in short if not (fill and each.set.startswith(TRAIN))]
+    if lacking:
+        raise BalanceError(
+            f"{_listed(lacking)} Documents that belong together stay in one of test, dev and train, so fewer fit than "
+            "there are; take smaller sets."
+        )
+    return Balanced(sets, short)
+
+
+def _check_enough(
+    there: Counter[tuple[str, str]],
+    languages: Sequence[str],
+    classes: Sequence[str],
+    each: Mapping[str, int],
+    fill: bool,
+) -> None:
+    needed = sum(number for name, number in each.items() if not (fill and name == TRAIN))
+    lacking = [
+        Short(language, "all sets", label, needed, there[language, label])
+        for language in languages
+        for label in classes
+        if there[language, label] < needed
+    ]
+    if not lacking:
+        return
+    instead = "take smaller sets" if fill else "take smaller sets, or leave train short where need be (--short fill)"
+    raise BalanceError(f"{_listed(lacking)} So {instead}, or leave the class out.")
+
+
+SHOWN = 5  # classes that a refusal names
+
+
+def _listed(lacking: Sequence[Short]) -> str:
+    named = "; ".join(
+        f"{each.language}, {each.label}: {each.there:,} there, {each.wanted:,} needed" for each in lacking[:SHOWN]
+    )
+    more = f"; and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
+    return f"Too few documents of a class: {named}{more}."
+
+
+Cell = tuple[str, str]  # language, class
+
+
+def _shared_out(
+    documents: Sequence[Document], cells: Collection[Cell], each: Mapping[str, int], seed: str
+) -> dict[str, dict[Cell, list[str]]]:
+    """Part -> cell -> the ids that it takes, in the order of their lots."""
+    by_id = {document.id: document for document in documents}
+    groups = [
+        sorted((by_id[row.id] for row in rows), key=lambda document: _turn(seed, "draw", document.id))
+        for rows in components(Row(document.id, document.language, document.apart) for document in documents)
+    ]
+    lacks = {part: dict.fromkeys(cells, number) for part, number in each.items()}
+    taken: dict[str, dict[Cell, list[str]]] = {part: {cell: [] for cell in cells} for part in each}
+    for group in sorted(groups, key=lambda group: _turn(seed, "draw", group[0].id)):
+        counts = Counter((document.language, document.label) for document in group)
+        useful = {part: sum(min(number, lack[cell]) for cell, number in counts.items()) for part, lack in lacks.items()}
+        # Of equal ones the first, so that test is filled before dev, and dev before train.
+        part = max(useful, key=lambda name: useful[name])
+        for document in group:
+            cell = document.language, document.label
+            if lacks[part][cell]:
+                lacks[part][cell] -= 1
+                taken[part][cell].append(document.id)
+    return taken
+
+
+def _turn(seed: str, purpose: str, key: str) -> tuple[str, str]:
+    return lot(seed, purpose, key), key
+
+
+# --- what a published or exported set of lists holds
+
+
+class Fault(NamedTuple):
+    """Ids that are in two sets which should share nothing; or, where first is second, those that the set has once more
+    than once, as often as it does."""
+
+    first: str
+    second: str
+    ids: list[str]
+
+
+def faults(sets: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
+    """What is wrong with the lists of one language: ids in two of test, dev and train, ids that one list has several
+    times, and ids that a train set has and the next larger one lacks."""
+    trains = sorted((name for name in sets if name.startswith(f"{TRAIN}.")), key=lambda name: int(name.split(".")[1]))
+    parts = [name for name in (trains[-1] if trains else "", DEV, TEST) if name in sets]
+    for place, first in enumerate(parts):
+        for second in parts[place + 1 :]:
+            if shared := sorted(set(sets[first]) & set(sets[second])):
+                yield Fault(first, second, shared)
+    for name in parts:
+        if repeated := sorted((Counter(sets[name]) - Counter(set(sets[name]))).elements()):
+            yield Fault(name, name, repeated)
+    for smaller, larger in pairwise(trains):
+        if lacking := sorted(set(sets[smaller]) - set(sets[larger])):
+            yield Fault(smaller, larger, lacking)
