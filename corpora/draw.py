@@ -7,7 +7,7 @@ puts it into the database.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -31,7 +31,7 @@ from corpora.core.errors import CorpusError
 from corpora.core.languages import finer
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.draw_by_language import reached, take_by_language
-from corpora.draw_records import take_records
+from corpora.draw_records import rows_of, take_records
 from corpora.engines import asking, full_disk_explained
 from corpora.manifest import Manifest, Predictions, check_posts, check_records, manifest_of
 from corpora.models import Corpus, Draw
@@ -279,6 +279,42 @@ def sample_records(
             parameters=taken.parameters,
         )
         for taken in found
+    ]
+
+
+def sample_chosen(
+    corpus: Corpus,
+    design: str,
+    chosen: Mapping[str, Sequence[str]],
+    *,
+    seed: str,
+    frames: Mapping[str, int],
+    parameters: Mapping[str, dict[str, Any]],
+) -> list[Sample]:
+    """For each language the records that were chosen elsewhere, in that order. It only reads files.
+
+    chosen: language -> ids; frames: of how many records they were chosen; parameters: how, for the draw's record.
+    """
+    manifest = manifest_of(corpus.name)
+    parts = len(manifest.parts)
+    with full_disk_explained("no draw was made"), asking(corpus.name, parts, manifest) as store:
+        rows = rows_of(store, corpus.name, (key for ids in chosen.values() for key in ids))
+    return [
+        Sample(
+            corpus=corpus,
+            design=design,
+            seed=seed,
+            asked=len(ids),
+            size=len(ids),
+            parts=parts,
+            frame_size=frames[language],
+            digest=frame_digest(manifest, parts),
+            detectors=[],
+            rows=[rows[key] for key in ids],
+            language=language,
+            parameters=parameters[language],
+        )
+        for language, ids in sorted(chosen.items())
     ]
 
 

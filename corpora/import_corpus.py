@@ -12,7 +12,7 @@ from pathlib import Path
 
 from corpora.core.errors import CorpusError
 from corpora.core.licences import is_free
-from corpora.core.records import FIELD_NAME, RESERVED, RecordError, columns_of, needed_of, read_language
+from corpora.core.records import DECLARED, FIELD_NAME, RESERVED, RecordError, columns_of, needed_of, read_language
 from corpora.engines import full_disk_explained
 from corpora.folders import digest_of, reject_name, sync
 from corpora.locks import changing
@@ -40,14 +40,17 @@ def open_corpus(
     source: str,
     fields: tuple[str, ...] = (),
     language: str = "",
+    declared: bool = False,
 ) -> Manifest:
     """The corpus's manifest, or a new one's. CorpusError if the terms are missing or contradict it.
 
     `text_may_leave` None is no answer: then a free licence answers yes, and any other must be answered for. fields:
-    of records; none given are those of the corpus, or a new one is of posts.
+    of records; none given are those of the corpus, or a new one is of posts. declared: whether a column of labels is
+    named.
     """
     known = read_manifest(name)
     _check_fields(name, known, fields)
+    _check_declared(name, known, declared, known.fields if known else fields)
     _check_language(language, known.fields if known else fields)
     if known is None:
         if not licence.strip():
@@ -58,7 +61,7 @@ def open_corpus(
                 "Answer with --text-may-leave or --text-stays."
             )
         leaves = is_free(licence) if text_may_leave is None else text_may_leave
-        return Manifest(licence=licence.strip(), text_may_leave=leaves, source=source, fields=fields)
+        return Manifest(licence=licence.strip(), text_may_leave=leaves, source=source, fields=fields, declared=declared)
     if licence.strip() != known.licence:
         raise CorpusError(
             f"Corpus {name} is under {known.licence!r}, not {licence!r}; import the files into another corpus."
@@ -92,6 +95,18 @@ def _check_fields(name: str, known: Manifest | None, fields: tuple[str, ...]) ->
         )
 
 
+def _check_declared(name: str, known: Manifest | None, declared: bool, fields: tuple[str, ...]) -> None:
+    if declared and not fields:
+        raise CorpusError(
+            "Labels come with records alone. Leave --labels out, or name the records' fields with --fields; what a "
+            "classifier says of posts is imported with import_predictions."
+        )
+    if known and declared != known.declared:
+        have = "labels that came with its records" if known.declared else "no labels that came with its records"
+        do = "name their column with --labels" if known.declared else "leave --labels out"
+        raise CorpusError(f"Corpus {name} has {have}; {do}, or import the files into another corpus.")
+
+
 def _check_language(language: str, fields: tuple[str, ...]) -> None:
     if not language:
         return
@@ -120,21 +135,24 @@ def import_files(
     progress: Progress = lambda count: None,
     fields: tuple[str, ...] = (),
     language: str = "",
+    declared: str = "",
 ) -> Iterator[Outcome]:
     """Import each file into the corpus, committing after each; yields what became of the file.
 
     fields: of records, in order; none of posts, or as the corpus has them. language: of all records in the files.
+    declared: the column of the labels that came with the records, one or several each; empty if none did.
     max_rejects: the share of a file's rows that may be rejected; with more, nothing of it is taken. `progress` hears of
     bytes read. CorpusError for a file that cannot be imported: the files before it stay.
     """
     for path in paths:
         check_file(path, format)
     terms = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
-    opened = partial(open_corpus, name, **terms, fields=fields, language=language)
+    opened = partial(open_corpus, name, **terms, fields=fields, language=language, declared=bool(declared))
     opened()  # refuses before anything is made on disk
     with changing(name) as directory:
         manifest = opened()
-        mapping = {column: column for column in columns_of(manifest.fields)} | (columns or {})
+        known = columns_of(manifest.fields, manifest.declared)
+        mapping = {column: column for column in known} | (columns or {}) | ({DECLARED: declared} if declared else {})
         for path in paths:
             with full_disk_explained(f"nothing of {path} was imported"):
                 outcome, manifest = _import(
@@ -174,9 +192,9 @@ def _import(
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
     with rejects.open("w", encoding="utf-8") as file:
         log = RejectLog(path.name, file)
-        wanted = Columns(columns, needed_of(manifest.fields, language))
+        wanted = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
         read = read_rows(path, format, wanted, max_line, progress)
-        rows = stage(directory, read, log, manifest.fields, language)
+        rows = stage(directory, read, log, manifest.fields, language, manifest.declared)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
     if not rows:

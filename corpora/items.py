@@ -87,8 +87,8 @@ def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> list[Item]:
     return [known[item.key] for item in drawn]
 
 
-def _content(item: Item) -> tuple[str, dict[str, str]]:
-    return item.language, item.fields
+def _content(item: Item) -> tuple[str, dict[str, str], list[str]]:
+    return item.language, item.fields, item.declared
 
 
 def _item(corpus: Corpus, row: dict[str, Any]) -> Item:
@@ -104,6 +104,7 @@ def _item(corpus: Corpus, row: dict[str, Any]) -> Item:
         url=row["url"],
         language=row.get("language", ""),
         fields=row.get("fields", {}),
+        declared=list(row.get("declared") or ()),
         votes=votes,
         letters=row.get("letters", 0),
     )

@@ -72,6 +72,7 @@ class Manifest:
     votes: tuple[VotesPart, ...] = ()
     predictions: tuple[Predictions, ...] = ()
     fields: tuple[str, ...] = ()  # of records, in the order in which people see them; empty for posts
+    declared: bool = False  # whether labels came with the records
 
     @property
     def rows(self) -> int:
@@ -142,7 +143,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     """It names the version that wrote it. A manifest of posts leaves out what only records have."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
     for of in (raw, *raw["sources"]):
-        for name in ("fields", "language"):
+        for name in ("fields", "language", "declared"):
             if name in of and not of[name]:
                 del of[name]
     return raw

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-DESIGNS = ("uniform", "recall", "precision", "triggers", "records")
+DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced")
 
 
 class Corpus(models.Model):
@@ -89,6 +89,9 @@ class Item(models.Model):
     )
     # {"query": ..., "title": ...}; their order is the manifest's, since PostgreSQL does not keep that of the keys
     fields = models.JSONField(default=dict, blank=True, help_text="a record's fields by name; empty for a post")
+    declared = models.JSONField(
+        default=list, blank=True, help_text="the labels that came with a record; annotators never see them"
+    )
     # {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, best first, codes normalised; {} for a record
     votes = models.JSONField()
     letters = models.PositiveIntegerField(help_text="letters in the text as the detectors read it; 0 for a record")

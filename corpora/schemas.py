@@ -5,6 +5,7 @@ This module imports no engine: a prelabel.py worker that has loaded DuckDB ends 
 
 import pyarrow as pa
 
+from corpora.core.records import DECLARED
 from corpora.core.voting import DETECTOR_NAMES
 
 POST_SCHEMA = pa.schema(
@@ -18,10 +19,15 @@ POST_SCHEMA = pa.schema(
 )
 
 
-def schema_of(fields: tuple[str, ...]) -> pa.Schema:
-    """The columns of a corpus's parts: those of posts, and for records also the language and each field."""
+_LABELS = pa.field(DECLARED, pa.list_(pa.string()), nullable=False)
+
+
+def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
+    """The columns of a corpus's parts: those of posts, and for records also the language, each field, and the labels
+    that came with them, if any did."""
     names = ("language", *fields) if fields else ()
-    return pa.schema([*POST_SCHEMA, *(pa.field(name, pa.string(), nullable=False) for name in names)])
+    columns = (pa.field(name, pa.string(), nullable=False) for name in names)
+    return pa.schema([*POST_SCHEMA, *columns, *((_LABELS,) if declared else ())])
 
 
 _RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64())]))

@@ -44,18 +44,23 @@ class RejectLog:
 
 
 def stage(
-    directory: Path, rows: Iterator[Row], log: RejectLog, fields: tuple[str, ...] = (), language: str = ""
+    directory: Path,
+    rows: Iterator[Row],
+    log: RejectLog,
+    fields: tuple[str, ...] = (),
+    language: str = "",
+    declared: bool = False,
 ) -> int:
     """Write the rows that are records to the staging file and the others to the log; returns the count of all rows.
 
-    fields: the corpus's; language: the one declared for the whole file.
+    fields: the corpus's; language: the one declared for the whole file; declared: whether labels come with each.
     """
     key = settings.AUTHOR_KEY.encode()
     count = characters = 0
     batch: list[tuple[int, Record]] = []
     path = directory / _STAGING
     path.parent.mkdir(exist_ok=True)
-    schema = _staged_schema(fields)
+    schema = _staged_schema(fields, declared)
     with pq.ParquetWriter(path, schema) as writer:
         for line, raw in rows:
             count += 1
@@ -63,7 +68,7 @@ def stage(
                 log.add(line, raw.reason)
                 continue
             try:
-                record = read_record(raw, key, fields, language)
+                record = read_record(raw, key, fields, language, declared)
             except RecordError as error:
                 log.add(line, str(error))
                 continue
@@ -77,8 +82,8 @@ def stage(
     return count
 
 
-def _staged_schema(fields: tuple[str, ...]) -> pa.Schema:
-    return pa.schema([_LINE, *schema_of(fields)])
+def _staged_schema(fields: tuple[str, ...], declared: bool) -> pa.Schema:
+    return pa.schema([_LINE, *schema_of(fields, declared)])
 
 
 def _arrow(batch: list[tuple[int, Record]], schema: pa.Schema, fields: tuple[str, ...]) -> pa.RecordBatch:
@@ -100,10 +105,10 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
     another text under the same id is a reject. For a record, every field and its language count as the text.
     """
     duplicates = 0
-    fields, schema = manifest.fields, schema_of(manifest.fields)
-    query, other = ("repeats_of_records", "other fields or another language") if fields else ("repeats", "another text")
+    fields, schema = manifest.fields, schema_of(manifest.fields, manifest.declared)
+    query, other = ("repeats_of_records", _OTHER[manifest.declared]) if fields else ("repeats", "another text")
     with asking(name, manifest=manifest) as store, pq.ParquetFile(directory / _STAGING) as staged:
-        store.view("staged", [directory / _STAGING], _staged_schema(fields), fields)
+        store.view("staged", [directory / _STAGING], _staged_schema(fields, manifest.declared), fields)
         repeats = (row for batch in store.query(query) for row in zip(*batch.to_pydict().values(), strict=True))
         writer = _PartWriter(directory / "parts", len(manifest.parts), schema)
         next_line, same = next(repeats, (None, False))
@@ -119,6 +124,9 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
                     next_line, same = next(repeats, (None, False))
             writer.write(batch.filter(pa.array(keep)).select(schema.names))
         return writer.close(), duplicates
+
+
+_OTHER = {False: "other fields or another language", True: "other fields, another language or other labels"}
 
 
 class _PartWriter:

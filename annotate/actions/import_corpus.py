@@ -11,11 +11,13 @@ from annotate.reports.tables import many
 from corpora.added_languages import add_languages
 from corpora.core.licences import FREE_LICENCES
 from corpora.core.records import columns_of
+from corpora.declared import Declared, declared_counts
 from corpora.import_corpus import Outcome as Imported
 from corpora.import_corpus import import_files
 from corpora.manifest import manifest_of, read_manifest
 from corpora.readers import MAX_LINE, named_columns
 
+SHOWN = 12  # labels that are named with their numbers
 RECORDS, LEAVING = "Records of several fields", "Where the texts come from, and whether they may leave"
 
 OPTIONS = (
@@ -43,6 +45,14 @@ OPTIONS = (
         default="",
         shown="CODE",
         help="the language of all records in the files, if no column says it",
+        group=RECORDS,
+    ),
+    Option(
+        "labels",
+        default="",
+        shown="COLUMN",
+        help="the column of the labels that came with the records: one label, or several in a list or parted by "
+        "semicolons; annotators never see them",
         group=RECORDS,
     ),
     column((*columns_of(()), "or of records language and their own"), "text=body"),
@@ -78,6 +88,7 @@ def run(values, progress) -> Outcome:
         max_rejects=values["max_rejects"],
         progress=progress.advance,
         fields=fields,
+        declared=values["labels"],
     )
     done = []
     for outcome in outcomes:
@@ -106,7 +117,20 @@ def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     if not new:
         told = f"Corpus {corpus}: nothing is new; it has {many(manifest_of(corpus).rows, noun)}."
     files = [_file(outcome) for outcome in outcomes]
-    return Outcome([told], data={"corpus": corpus, **counts, "files": files})
+    data = {"corpus": corpus, **counts, "files": files}
+    if not manifest_of(corpus).declared:
+        return Outcome([told], data=data)
+    declared = declared_counts(corpus)
+    return Outcome([told, _labels(declared)], data=data | {"declared": declared._asdict()})
+
+
+def _labels(declared: Declared) -> str:
+    named = [f"{label} {number:,}" for label, number in declared.by_label.most_common(SHOWN)]
+    more = f" and {len(declared.by_label) - SHOWN:,} more" if len(declared.by_label) > SHOWN else ""
+    return (
+        f"Of all records of the corpus {declared.by_label.total():,} came with one label: "
+        f"{', '.join(named) or 'none'}{more}; {declared.several:,} with several, {declared.none:,} with none."
+    )
 
 
 def _file(outcome: Imported) -> dict[str, Any]:

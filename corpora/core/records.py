@@ -16,10 +16,13 @@ from corpora.core.masking import mask_mentions
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
 # The columns that every corpus has; no field of a record may take such a name.
-RESERVED = (*FIELDS, "language", "fields", "line")
+RESERVED = (*FIELDS, "language", "declared", "fields", "line")
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 
+DECLARED = "declared"  # the column of the labels that came with records
+
 MAX_ID = 200
+MAX_LABEL = 100
 MAX_URL = 2000
 
 # What a spreadsheet or a table of numbers makes of an id, and what stands there for none.
@@ -41,7 +44,7 @@ class Record:
     """A post as a corpus holds it: mentions masked, author hashed, time in UTC; "" or None if absent.
 
     fields: the values of a record's fields in their order, as the source has them; its text is all of them, one on each
-    line.
+    line. declared: the labels that came with it.
     """
 
     id: str
@@ -51,26 +54,33 @@ class Record:
     url: str
     language: str = ""
     fields: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
 
 
-def columns_of(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns that are read from a source; without fields, those of posts."""
-    return ("id", "language", *fields, "author", "posted_at", "url") if fields else FIELDS
+def columns_of(fields: tuple[str, ...], declared: bool = False) -> tuple[str, ...]:
+    """The columns that are read from a source; without fields, those of posts. declared: whether records come with
+    labels."""
+    labels = (DECLARED,) if declared else ()
+    return ("id", "language", *fields, *labels, "author", "posted_at", "url") if fields else FIELDS
 
 
-def needed_of(fields: tuple[str, ...], language: str) -> tuple[str, ...]:
+def needed_of(fields: tuple[str, ...], language: str, declared: bool = False) -> tuple[str, ...]:
     """The columns that a source must have; a language column only if no language is declared for the whole source."""
     if not fields:
         return OBLIGATORY
-    return ("id", *fields) if language else ("id", "language", *fields)
+    return ("id", *(() if language else ("language",)), *fields, *((DECLARED,) if declared else ()))
 
 
 def read_record(
-    raw: Mapping[str, object], author_key: bytes, fields: tuple[str, ...] = (), language: str = ""
+    raw: Mapping[str, object],
+    author_key: bytes,
+    fields: tuple[str, ...] = (),
+    language: str = "",
+    declared: bool = False,
 ) -> Record:
-    """The record of one source row, keyed by columns_of(fields). RecordError for the first rule that it breaks.
+    """The record of one source row, keyed by columns_of(fields, declared). RecordError for the first rule it breaks.
 
-    fields: empty for a post. language: the one declared for the whole source.
+    fields: empty for a post. language: the one declared for the whole source. declared: whether labels come with it.
     """
     key = read_id(raw.get("id"))
     values = tuple(_text(field, raw.get(field)) for field in fields or ("text",))
@@ -83,7 +93,30 @@ def read_record(
         url=_url(raw.get("url")),
         language=_language(raw.get("language"), language) if fields else "",
         fields=values if fields else (),
+        declared=read_labels(raw.get(DECLARED)) if declared else (),
     )
+
+
+def read_labels(value: object) -> tuple[str, ...]:
+    """The labels that came with a record, each once, in their order: a list, or a string in which semicolons part them;
+    none in an empty one. RecordError for anything else."""
+    if value is None:
+        raise RecordError("The label is missing; where a record has none, write an empty string or list.")
+    if not isinstance(value, str | list | tuple):
+        raise RecordError(f"The label is {_kind(value)}; it must be a string, or a list of strings.")
+    found = value.split(";") if isinstance(value, str) else list(value)
+    return tuple(dict.fromkeys(label for each in found if (label := _label(each))))
+
+
+def _label(value: object) -> str:
+    if not isinstance(value, str):
+        raise RecordError(f"One of the labels is {'null' if value is None else _kind(value)}; each must be a string.")
+    label = _checked("label", value).strip()
+    if len(label) > MAX_LABEL:
+        raise RecordError(f"A label has {len(label):,} characters; {MAX_LABEL} are the most.")
+    if not label.isprintable():
+        raise RecordError("A label holds a tab, a newline or another character that cannot be seen.")
+    return label
 
 
 def _checked(field: str, value: str) -> str:

@@ -13,10 +13,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from django.conf import settings
-from duckdb import ColumnExpression, FunctionExpression, StarExpression
+from duckdb import ColumnExpression, FunctionExpression, SQLExpression, StarExpression
 
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
+from corpora.core.records import DECLARED
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.folders import corpus_dir
 from corpora.manifest import Manifest, manifest_of, read_manifest
@@ -62,7 +63,9 @@ class Store:
             relation = self.connection.from_arrow(schema.empty_table())
         if fields:
             packed = FunctionExpression("struct_pack", *(ColumnExpression(field).alias(field) for field in fields))
-            relation = relation.select(StarExpression(), packed.alias("fields"))
+            # Records without declared labels have the column all the same, so that a query need not ask.
+            more = [] if DECLARED in schema.names else [SQLExpression("NULL::VARCHAR[]").alias(DECLARED)]
+            relation = relation.select(StarExpression(), packed.alias("fields"), *more)
         if files:
             relation.create_view(name)
         else:
@@ -134,7 +137,7 @@ def asking(name: str, parts: int | None = None, manifest: Manifest | None = None
         posts = [directory / "parts" / part.name for part in manifest.parts] if manifest else []
         votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []
         fields = manifest.fields if manifest else ()
-        store.view("posts", posts[:parts], schema_of(fields), fields)
+        store.view("posts", posts[:parts], schema_of(fields, bool(manifest and manifest.declared)), fields)
         store.view("votes", votes[:parts], VOTES_SCHEMA)
         yield store
 

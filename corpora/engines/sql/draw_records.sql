@@ -30,7 +30,8 @@ SELECT
     posts.posted_at,
     posts.url,
     posts.language,
-    posts.fields
+    posts.fields,
+    posts.declared
 FROM drawn
 INNER JOIN posts ON drawn.id = posts.id
 ORDER BY posts.language, drawn.group_ticket, drawn.value, drawn.ticket, drawn.id

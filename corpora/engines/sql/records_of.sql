@@ -6,7 +6,8 @@ SELECT
     posts.posted_at,
     posts.url,
     posts.language,
-    posts.fields
+    posts.fields,
+    posts.declared
 FROM posts
 INNER JOIN wanted ON posts.id = wanted.id
 ORDER BY posts.id

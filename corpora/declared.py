@@ -1,0 +1,63 @@
+"""Labels that came with the records of a corpus."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from corpora.core.errors import CorpusError
+from corpora.engines import asking
+from corpora.manifest import check_records, manifest_of
+
+
+class Declared(NamedTuple):
+    """by_label: label -> how many records have it and no other; several, none: how many have several, or none."""
+
+    by_label: Counter[str]
+    several: int
+    none: int
+
+
+def declared_counts(corpus_name: str) -> Declared:
+    """Of all records of a corpus. CorpusError if it cannot be read."""
+    by_label: Counter[str] = Counter()
+    numbers = Counter[int]()
+    with asking(corpus_name) as store:
+        for batch in store.query("declared_counts"):
+            for row in batch.to_pylist():
+                labels = row["declared"] or []
+                numbers[min(2, len(labels))] += row["records"]
+                if len(labels) == 1:
+                    by_label[labels[0]] += row["records"]
+    return Declared(by_label, several=numbers[2], none=numbers[0])
+
+
+def declared_records(
+    corpus_name: str, languages: Collection[str] | None, fields: Iterable[str]
+) -> Iterator[dict[str, Any]]:
+    """The records of these languages, or of all, in order of their ids: id, language, fields, declared (their labels).
+
+    fields: those that are needed. CorpusError if the corpus has posts, no labels, or not all of the fields, or nothing
+    in a language.
+    """
+    manifest = manifest_of(corpus_name)
+    check_records(corpus_name, manifest)
+    if not manifest.declared:
+        raise CorpusError(
+            f"Corpus {corpus_name} has no labels that came with its records; import it with --labels COLUMN."
+        )
+    if missing := [field for field in fields if field not in manifest.fields]:
+        raise CorpusError(
+            f"Corpus {corpus_name} has no field {missing[0]!r}; its fields are {', '.join(manifest.fields)}."
+        )
+    with asking(corpus_name, manifest=manifest) as store:
+        there = {row["language"] for batch in store.query("declared_counts") for row in batch.to_pylist()}
+        wanted = sorted(there if languages is None else languages)
+        if strange := [language for language in wanted if language not in there]:
+            raise CorpusError(
+                f"Corpus {corpus_name} has no records in {strange[0]}; it has them in {', '.join(sorted(there))}."
+            )
+        store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+        for batch in store.query("declared_records"):
+            yield from batch.to_pylist()
