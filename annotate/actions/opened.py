@@ -7,6 +7,8 @@ from django.db.models import Count
 
 from annotate.actions.action import Outcome
 from annotate.core import stages
+from annotate.kinds.balanced_draw import IDS
+from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.quality import honeypots
 from annotate.reports import audits_and_decoys, expected_work
@@ -23,7 +25,8 @@ ROUNDED = 0.03  # 0.33 is one of three
 def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> Outcome:
     """size: the number that was asked for, if any. dry_run: nothing is kept, and the expected work is told."""
     task = opened.task
-    tell = next((tell for protection, tell in BY_PROTECTION.items() if protection in task.kind.protections), _declared)
+    of_protection = (tell for protection, tell in BY_PROTECTION.items() if protection in task.kind.protections)
+    tell = _balanced if DESIGNS[task.draw.design].names_answers else next(of_protection, _declared)
     outcome = tell(opened, size, extended)
     work = expected(task)
     if dry_run:
@@ -91,6 +94,58 @@ def _agreement(task: Task, counting: int, audited: int) -> str:
         f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than "
         f"{many(task.least_letters, 'letter')}, nor in the languages of --never-agree.{read}"
     )
+
+
+def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
+    draws = [(sample.language, sample.parameters) for sample in opened.samples]
+    drawn = sum(len(sample.rows) for sample in opened.samples)
+    sizes = {
+        language: ", ".join(f"{name} {len(ids):,}" for name, ids in parameters[IDS].items())
+        for language, parameters in draws
+    }
+    each = "in each: " if len(set(sizes.values())) == 1 else ""
+    told = each + next(iter(sizes.values())) if each else "; ".join(f"{code}: {of}" for code, of in sizes.items())
+    said = [
+        f"Task {opened.task.name}: {many(drawn, 'document')} drawn in {many(len(draws), 'language')}, {told}.",
+        "Never drawn: "
+        + ", ".join(
+            f"{sum(parameters[name] for _, parameters in draws):,} {words}" for name, words in NEVER_DRAWN.items()
+        )
+        + ".",
+    ]
+    warned = [
+        f"Note: {language}, {short['set']}: of {short['label']} there are {short['there']:,} documents and not "
+        f"{short['wanted']:,}."
+        for language, parameters in draws
+        for short in parameters["short"]
+    ]
+    faulty = [
+        f"Note: the lists in {language} have {_fault(fault)}."
+        for language, parameters in draws
+        for fault in parameters["faults"]
+    ]
+    return Outcome(said, [*warned, *faulty])
+
+
+NEVER_DRAWN = {
+    "no_class": "with none of the classes",
+    "several": "with several",
+    "equal": "equal to another one",
+    "differing": "equal to one of another class",
+}
+
+
+def _fault(fault: dict[str, Any]) -> str:
+    ids, first, second = fault["ids"], fault["first"], fault["second"]
+    if first == second:
+        return f"{many(len(ids), 'line')} too many in {first}, whose ids it has before ({_some(ids)})"
+    if first.startswith("train") and second.startswith("train"):
+        return f"{many(len(ids), 'id')} of {first} that {second} lacks ({_some(ids)})"
+    return f"{many(len(ids), 'id')} in both {first} and {second} ({_some(ids)})"
+
+
+def _some(ids: list[str]) -> str:
+    return ", ".join(ids[:3]) + (" …" if len(ids) > 3 else "")
 
 
 def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:

@@ -51,6 +51,11 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
+def sizes(text: str) -> list[int]:
+    """Whole numbers, parted by spaces."""
+    return [whole_number(number) for number in words(text)]
+
+
 def codes(text: str) -> list[str]:
     return words(text.replace(",", " "))
 

@@ -159,6 +159,16 @@ COLUMNS: Mapping[str, Column] = {
         lambda row: None if row.left_out else row.export.splits[row.item.key],
         "The part of the set that the row belongs to: train, dev or test.",
     ),
+    "set": Column(
+        _TEXT,
+        lambda row: row.export.added.get(row.item.key),
+        "The smallest set that has the row: test, dev, or train with its size; larger train sets have it too.",
+    ),
+    "declared": Column(
+        pa.list_(_TEXT),
+        lambda row: row.item.declared,
+        "The labels that came with the record; annotators never saw them.",
+    ),
     "label": Column(
         _TEXT, lambda row: row.judged.label or None, "The label that people gave, or on which the detectors agree."
     ),

@@ -13,6 +13,7 @@ from annotate.core.splits import ratios
 from annotate.goldsets.left_out import LeftOut, left_out_of
 from annotate.goldsets.splitting import Splitting, split_set
 from annotate.kinds import Kind
+from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Task, Unit
 from annotate.quality import agreement
@@ -94,7 +95,30 @@ class Export:
 
     @property
     def splits(self) -> Mapping[str, str]:
-        return self.splitting.of
+        return {key: name.split(".")[0] for key, name in self.added.items()} if self.sets else self.splitting.of
+
+    @property
+    def parts(self) -> list[str]:
+        """The splits that have rows, as the options or the draw say."""
+        if self.sets:
+            return list(dict.fromkeys(name.split(".")[0] for sets in self.sets.values() for name in sets))
+        return [split for split, share in self.shares.items() if share]
+
+    @cached_property
+    def sets(self) -> dict[str, dict[str, list[str]]]:
+        """Language -> set -> ids, as a balanced draw chose them; empty of other draws."""
+        draws = self.task.draws.order_by("language", "pk")
+        return {draw.language: draw.parameters[IDS] for draw in draws if IDS in draw.parameters}
+
+    @cached_property
+    def added(self) -> dict[str, str]:
+        """Id -> the smallest of the draw's sets that has it."""
+        found: dict[str, str] = {}
+        for sets in self.sets.values():
+            for name, ids in sets.items():
+                for key in ids:
+                    found.setdefault(key, name)
+        return found
 
     # --- chances, and what is made of all answers
 

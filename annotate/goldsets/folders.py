@@ -34,7 +34,7 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
         partial.chmod(0o755)
         yield partial
-        for path in (*partial.iterdir(), partial):
+        for path in (*partial.rglob("*"), partial):
             sync(path)
         _replace(out, partial)
     except OSError as error:
@@ -61,7 +61,8 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
     if whose != name:
         raise FolderError(f"{out} holds something other than an {kind} of {name}; choose another folder.")
     # The folder is replaced as a whole, and anything that people have put beside its files would be lost.
-    if strangers := sorted(path.name for path in out.iterdir() if path.name not in files):
+    there = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()}
+    if strangers := sorted(there - files):
         named = ", ".join(strangers)
         raise FolderError(
             f"{out} holds files that are not part of the {kind}: {named}. Move it away, or choose another folder."

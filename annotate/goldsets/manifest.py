@@ -22,7 +22,8 @@ class GoldSetError(Exception):
 
 def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], str]) -> None:
     """Write README.md and manifest.json beside a set's files. card: made once the manifest has their digests."""
-    manifest["files"] = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
+    there = sorted(path for path in folder.rglob("*") if path.is_file())
+    manifest["files"] = {path.relative_to(folder).as_posix(): digest_of(path) for path in there}
     (folder / "README.md").write_text(card(), encoding="utf-8")
     manifest["files"] = dict(sorted({**manifest["files"], "README.md": digest_of(folder / "README.md")}.items()))
     write_manifest(folder, manifest)

@@ -27,6 +27,9 @@ AGREEMENT = (
     "few_others",
     "by_label",
 )
+# Documents that a balanced draw never takes: of none of the classes, of several, equal to another, or equal to one of
+# another class.
+LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
 # Format -> what its module returned of its files.
 Published = Mapping[str, Any]
 
@@ -49,6 +52,23 @@ def _checks(export: Export, published: Published) -> dict | None:
 
 def _splits(export: Export, published: Published) -> dict:
     return {"seed": export.seed, "shares": export.split_shares, "off": dict(export.splitting.off)}
+
+
+def _sets(export: Export, published: Published) -> dict:
+    """Of each language what was drawn: set -> documents; what was left out of the frame; and what is short."""
+    draws = export.task.draws.order_by("language", "pk")
+    return {
+        "seed": export.draw.seed,
+        **{name: export.draw.parameters[name] for name in ("classes", "apart")},
+        "languages": {
+            draw.language: {
+                "sets": {name: len(ids) for name, ids in export.sets[draw.language].items()},
+                **{name: draw.parameters[name] for name in LEFT_OUT_OF_FRAME},
+                **{name: draw.parameters[name] for name in ("short", "faults")},
+            }
+            for draw in draws
+        },
+    }
 
 
 def _people(export: Export, published: Published) -> dict:
@@ -119,10 +139,11 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "decoys": _decoys,
     "checks": _checks,
     "splits": _splits,
+    "sets": _sets,
     "people": _people,
     "gold_answers": _gold_answers,
     "honeypots": _honeypots,
     "agreement": _agreement,
     # The files that predictions are made for and measured on; None if the kind has none.
-    "published": lambda export, published: published.get("xglue"),
+    "published": lambda export, published: next(iter(published.values()), None),
 }

@@ -24,8 +24,11 @@ from annotate.goldsets.manifest_sections import sections_of
 from annotate.goldsets.parquet import parquet_files
 from annotate.goldsets.snapshot import one_moment
 from annotate.goldsets.splitting import KNOWN_AS
+from annotate.kinds.balanced_draw import IDS
+from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from corpora.core.added_languages import tables_of
+from corpora.models import Draw
 from corpora.version import VERSION
 
 # The number of rows between two reports of progress.
@@ -56,6 +59,8 @@ def export(
     kind = task.kind
     if not kind.splits and (splits or seed):
         raise ExportError(f"--splits and --seed are for sets of records; one of {kind.noun}s is all for measuring.")
+    if (splits or seed) and DESIGNS[task.draw.design].names_answers:
+        raise ExportError("The sets of this task were drawn with it; leave --splits and --seed out.")
     if taken := columns.taken(kind):
         raise ExportError(
             f"A field of the records is called {taken[0]!r}, like a column of every export; give it another name in "
@@ -96,7 +101,7 @@ def _names(export: Export) -> dict[str, Any]:
     mark = export.mark
     names = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl"}
     if export.kind.splits:
-        parquet = {split: f"gold.{split}{mark}.parquet" for split, share in export.shares.items() if share}
+        parquet = {split: f"gold.{split}{mark}.parquet" for split in export.parts}
         return names | {"parquet": parquet}
     # The digests tell erased posts from changed ones. Split sets are measured on files in which no row is erased.
     return names | {"digests": f"gold{mark}{DIGESTS}", "parquet": {WHOLE: f"gold{mark}.parquet"}}
@@ -109,7 +114,7 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
         "design": export.design.name,
         "finished": not export.mark,
         "task": _task(export.task),
-        "draws": [{field: getattr(draw, field) for field in DRAW} for draw in draws],
+        "draws": [_draw(draw) for draw in draws],
         "corpus": export.corpus,
         "detectors": export.draw.detectors,
         **sections_of(export, published),
@@ -117,6 +122,12 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
         "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
         "files": {},
     }
+
+
+def _draw(draw: Draw) -> dict[str, Any]:
+    """Without the ids, which the rows have."""
+    told = {field: getattr(draw, field) for field in DRAW}
+    return told | {"parameters": {name: value for name, value in draw.parameters.items() if name != IDS}}
 
 
 def _task(task: Task) -> dict[str, Any]:

@@ -22,6 +22,8 @@ COLUMNS = (
     *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "stage", "chance"),
     *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
+# Of documents whose classes are declared, besides: the smallest set that has a row, and the labels that came with it.
+OF_SETS = ("set", "declared")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 
 
@@ -104,6 +106,25 @@ def faults(options: Mapping[str, Any]) -> str:
             "stop_early the third only if the first two differ."
         )
     return ""
+
+
+def declared_class(item, task) -> str | None:
+    """The class that a document is declared to be of, if it is one of the task's and no other is."""
+    found = [label for label in item.declared if label in task.labels]
+    return found[0] if len(found) == 1 else None
+
+
+# What differs where the answers are named with the draw, as classes are.
+FROM_DRAW: Mapping[str, Any] = {
+    "answers_from_draw": True,
+    "designs": ("balanced",),
+    "columns": tuple(name for column in COLUMNS for name in ((column, *OF_SETS) if column == "split" else (column,))),
+    "options": (*ASKED, *OF_CROWDS),
+    "protections": frozenset(),
+    "sections": ("sets", "people", "agreement", "published"),
+    "card": "annotate/card_documents.md",
+    "agreed": declared_class,
+}
 
 
 def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named], **values: Any) -> Kind:

@@ -6,9 +6,11 @@ corpora/ makes the draws; this module has what a task and a gold set need to kno
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from annotate.core.option import Option, codes, days, fraction, whole_number, written
+from annotate.core.option import Option, codes, days, fraction, sizes, whole_number, words, written
+from annotate.kinds.balanced_draw import sample_balanced
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
 from corpora.models import Corpus
@@ -30,6 +32,7 @@ class Wanted:
     languages: list[str] | None = None
     chosen: Mapping[str, Any] = field(default_factory=dict)
     together: str = ""
+    fields: tuple[str, ...] = ()
     leave_out: Collection[str] = frozenset()
     unread: Mapping[str, str] = field(default_factory=dict)
 
@@ -59,6 +62,35 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             help="how many posts an author must have in the history",
             group=DRAW,
         ),
+        Option(
+            "classes",
+            words,
+            help='the declared labels that count, as in "CCAT ECAT GCAT MCAT"; what has none or several of them is '
+            "never drawn",
+            group=DRAW,
+        ),
+        Option("test", whole_number, least=1, help="documents of the test set, in each language", group=DRAW),
+        Option("dev", whole_number, least=1, help="documents of the dev set, in each language", group=DRAW),
+        Option(
+            "train",
+            sizes,
+            help='documents of the train sets, each within the next, as in "1000 2000 5000 10000"',
+            group=DRAW,
+        ),
+        Option(
+            "from_indices",
+            Path,
+            shown="FOLDER",
+            help="make the sets of published lists of ids, such as german.train.1000, and tell their faults",
+            group=DRAW,
+        ),
+        Option("apart", words, help="fields of which equal values stay in one of test, dev and train", group=DRAW),
+        Option(
+            "short",
+            choices=("refuse", "fill"),
+            help="what to do where a class has too few documents: refuse, or fill train with what there is",
+            group=DRAW,
+        ),
     )
 }
 
@@ -74,7 +106,7 @@ class Design:
     not_extended: why its draws cannot be enlarged, and what to do; empty if they can. none_found: what to do if no post
     fits it. of_stream: its sets are samples of all posts; by_author, by_trigger: of what a predictor's authors wrote,
     of what it labels so; of_uniform: of a uniform task's posts, so that they tell something only beside that task's
-    set.
+    set. names_answers: what may be answered is named with the draw, as its classes.
     measures: what its sets can measure of a predictor of labels, in the order of reports.
     """
 
@@ -95,6 +127,7 @@ class Design:
     by_author: bool = False
     by_trigger: bool = False
     of_uniform: bool = False
+    names_answers: bool = False
     measures: tuple[str, ...] = ()
 
     @property
@@ -131,6 +164,17 @@ def _records(wanted: Wanted) -> list[Sample]:
         seed=wanted.seed,
         together=wanted.together,
         leave_out=wanted.leave_out,
+    )
+
+
+def _balanced(wanted: Wanted) -> list[Sample]:
+    return sample_balanced(
+        wanted.corpus,
+        wanted.languages,
+        seed=wanted.seed,
+        fields=wanted.fields,
+        leave_out=wanted.leave_out,
+        **wanted.chosen,
     )
 
 
@@ -204,6 +248,16 @@ DESIGNS: Mapping[str, Design] = {
             options=("languages",),
             sizeless=True,
             not_extended="open another task for further ones.",
+        ),
+        Design(
+            "balanced",
+            "balanced",
+            _balanced,
+            options=("languages", "classes", "test", "dev", "train", "apart", "short", "from_indices"),
+            needs=("classes",),
+            sizeless=True,
+            names_answers=True,
+            not_extended="open another task with larger sets.",
         ),
     )
 }

@@ -25,7 +25,19 @@ __all__ = ["KindError", "kind_of", "read_kind"]
 
 MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verify.KIND)}
 HERE = Path(__file__).parent
-KEYS = ("title", "form", "together", "apart", "layout", "answers", "options", "guidelines", "publishes", "languages")
+KEYS = (
+    "title",
+    "form",
+    "together",
+    "apart",
+    "layout",
+    "answers",
+    "answers_from",
+    "options",
+    "guidelines",
+    "publishes",
+    "languages",
+)
 KEYS_WITH_BASE = ("base", "title", "labels", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
 # What a key says, for the documentation.
@@ -34,6 +46,7 @@ ABOUT: Mapping[str, str] = {
     "form": "what an answer is: `choice`, or `grades`, best first, of which a median is one",
     "layout": "tables `[[layout]]` of fields that stand together, from top to bottom",
     "answers": "tables `[[answers]]` of what may be answered",
+    "answers_from": '`"draw"`: what may be answered is named with the draw, by `--classes`; then no `[[answers]]`',
     "together": "the field whose equal records are drawn all together",
     "apart": "fields of which equal values are never parted by a split",
     "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",
@@ -46,7 +59,7 @@ ABOUT: Mapping[str, str] = {
 # For a kind that people answer elsewhere: nobody is asked, so nobody is tested.
 ELSEWHERE = (*ASKED, *OF_CROWDS)
 # No field of a record can have the name of another column of an exported set.
-TAKEN = frozenset({*RESERVED, *declared.COLUMNS, "left_out", "left_out_why"})
+TAKEN = frozenset({*RESERVED, *declared.COLUMNS, *declared.OF_SETS, "left_out", "left_out_why"})
 MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
@@ -151,7 +164,8 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         raise top.fault("form", f"{form!r} is not a form of answers; {nearest(form, FORMS)}.")
     layout = _layout(top, taken)
     answers = parts.answers(top, known)
-    if layout and not answers:
+    from_draw = _from_draw(top, bool(answers))
+    if layout and not answers and not from_draw:
         raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
         raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
@@ -166,7 +180,22 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
         formats=_formats(top.table("publishes"), fields, tuple(answers)),
         **({} if layout else {"options": ELSEWHERE}),
+        **(declared.FROM_DRAW if from_draw else {}),
     )
+
+
+def _from_draw(top: Table, answered: bool) -> bool:
+    if "answers_from" not in top.raw:
+        return False
+    if (given := top.text("answers_from")) != "draw":
+        raise top.fault(
+            "answers_from", f'answers come from the draw, and not from {given!r}; write answers_from = "draw".'
+        )
+    if answered:
+        raise top.fault(
+            "answers_from", "the answers come from the draw, so there can be no [[answers]]; leave one out."
+        )
+    return True
 
 
 def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:

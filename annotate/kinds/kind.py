@@ -67,6 +67,8 @@ STYLES: Mapping[str, str] = {
     "found ad": "an ad, in a frame",
     "question": "a question",
     "passage": "a text to read",
+    "headline": "the headline of a document",
+    "document": "a long text, in a column to read",
 }
 
 
@@ -87,6 +89,8 @@ class Kind:
     # Code -> name, meaning and key of the answers, in their order, best first; none if the answers are languages, or
     # if people do not answer here.
     answers: Mapping[str, Named] = field(default_factory=dict)
+    # Whether what may be answered is named with the draw, as the classes of documents are.
+    answers_from_draw: bool = False
     # The labels of a task that names none.
     labels: Sequence[str] = ()
     # Why a unit may be undefined: the code that is sent -> the words on its button; and the answer that has these
@@ -188,7 +192,7 @@ class Kind:
 
     @property
     def labels_are_languages(self) -> bool:
-        return self.answered_here and not self.answers
+        return self.answered_here and not self.answers and not self.answers_from_draw
 
     @property
     def asks_each(self) -> bool:

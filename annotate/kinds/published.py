@@ -34,5 +34,7 @@ FORMATS: Mapping[str, Mapping[str, Layout]] = {
         "qadsm": Layout(("query", "title", "description")),
         "qam": Layout(("question", "passage"), code="1"),
         "wpr": Layout(("query", "title", "snippet"), numbers=True),
-    }
+    },
+    # MLDoc (Schwenk and Li 2018): lists of ids, and documents, a line each.
+    "mldoc": {"documents": Layout(())},
 }

@@ -81,7 +81,7 @@ def open_task(
     changed.
     """
     how, chosen = DESIGNS[design or kind.designs[0]], chosen or {}
-    listed = languages if how.asks_each and languages else labels
+    listed = languages if how.asks_each and languages else chosen.get("classes", labels)
     task = new_task(name, kind, title, listed, options or {})
     _check_fields(kind, corpus)
     wanted = Wanted(
@@ -91,6 +91,7 @@ def open_task(
         languages=languages,
         chosen=chosen,
         together=kind.together,
+        fields=kind.fields,
         leave_out=frozenset(row.id for row in gold),
         unread=_unread(chosen["of"], corpus) if how.of_uniform else {},
     )

@@ -98,7 +98,7 @@ WRONG = [
     (
         mood("apart", "wholly"),
         "line 4: 'wholly' is not a key of a kind's file; there is title, form, together, apart, layout, answers, "
-        "options, "
+        "answers_from, options, "
         "guidelines, publishes, languages.",
     ),
     # what must be there, and of which type

@@ -328,7 +328,12 @@ def refused(run, *arguments, **options):
             "--overlap-share: 'a lot' is not a share; write it as 0.1, 10% or 1/10.",
         ),
         ("t", 10, ["--on-conflict", "LOST"], "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
-        ("t", 10, ["--design", "none"], "'none'; it is one of uniform, recall, precision, triggers, records."),
+        (
+            "t",
+            10,
+            ["--design", "none"],
+            "'none'; it is one of uniform, recall, precision, triggers, records, balanced.",
+        ),
         ("t", 10, ["--kind", "none"], "There is no kind 'none'; there is: language, verify, ad_relevance"),
         ("t", 10, ["--guidelines", "none.md"], "The guidelines none.md cannot be read: "),
     ],

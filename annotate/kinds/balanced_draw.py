@@ -1,0 +1,193 @@
+"""The balanced draw: of each class as many documents, in each set of each language; see core/balanced.py. Or the sets
+of lists that were published, as they are.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each
+from annotate.core.splits import DEV, TEST, TRAIN, equal_key
+from corpora.core.errors import CorpusError, listed
+from corpora.core.languages import LANGUAGES
+from corpora.declared import declared_records
+from corpora.draw import Sample, sample_chosen
+from corpora.models import Corpus
+
+# What a draw's parameters call the ids of its sets.
+IDS = "ids"
+Sets = Mapping[str, Mapping[str, Sequence[str]]]  # language -> set -> ids
+
+
+class Frame(NamedTuple):
+    """What a corpus has. documents: of exactly one of the classes; none, several: how many others, by language."""
+
+    documents: list[Document]
+    none: Counter[str]
+    several: Counter[str]
+
+
+def sample_balanced(
+    corpus: Corpus,
+    languages: Collection[str] | None,
+    *,
+    seed: str,
+    fields: Sequence[str],
+    classes: Sequence[str],
+    test: int = 0,
+    dev: int = 0,
+    train: Sequence[int] = (),
+    apart: Sequence[str] = (),
+    short: str = "refuse",
+    from_indices: Path | None = None,
+    leave_out: Collection[str] = frozenset(),
+) -> list[Sample]:
+    """One sample for each language, or CorpusError. It only reads files.
+
+    fields: what makes two documents equal; classes: the declared labels that count, of which a document has exactly
+    one; apart: fields whose equal values stay in one of test, dev and train. from_indices: a folder of published lists
+    of ids, whose sets are made in place of new ones. The parameters of a sample say what was left out of the frame (no
+    class, several, equal, differing), what is short of the sizes, what is wrong with published lists, and by IDS which
+    ids are in which set.
+    """
+    sizes = Sizes(test, dev, tuple(train))
+    if from_indices is not None:
+        if any(sizes.all().values()) or apart:
+            raise CorpusError("Published lists say what is in each set; leave --test, --dev, --train and --apart out.")
+        lists = read_lists(from_indices, languages)
+        frame = _frame(corpus.name, sorted(lists), fields, classes, (), leave_out)
+        _check_there(lists, frame, corpus.name)
+        found: Sets = {
+            language: {name: list(dict.fromkeys(ids)) for name, ids in sets.items()} for language, sets in lists.items()
+        }
+        parameters = {
+            language: {
+                "sizes": {name: len(ids) for name, ids in sets.items()},
+                "apart": [],
+                "equal": 0,
+                "differing": 0,
+                "short": [],
+                "faults": [each._asdict() for each in faults(sets)],
+            }
+            for language, sets in lists.items()
+        }
+        frames = Counter(document.language for document in frame.documents)
+    else:
+        try:
+            check_sizes(sizes, classes)
+            frame = _frame(corpus.name, languages, fields, classes, apart, leave_out)
+            merged = one_of_each(frame.documents, seed=seed)
+            made = balanced(merged.documents, classes, sizes, seed=seed, fill=short == "fill")
+        except BalanceError as error:
+            raise CorpusError(str(error)) from error
+        if empty := sorted(set(languages or ()) - made.sets.keys()):
+            raise CorpusError(f"Corpus {corpus.name} has no document in {empty[0]} with exactly one of the classes.")
+        found = made.sets
+        parameters = {
+            language: {
+                "sizes": sizes.all(),
+                "apart": list(apart),
+                "equal": merged.equal[language],
+                "differing": merged.differing[language],
+                "short": [each._asdict() for each in made.short if each.language == language],
+                "faults": [],
+            }
+            for language in found
+        }
+        frames = Counter(document.language for document in merged.documents)
+    for language, sets in found.items():
+        parameters[language] |= {
+            "classes": list(classes),
+            "no_class": frame.none[language],
+            "several": frame.several[language],
+            IDS: sets,
+        }
+    chosen = {
+        language: list(dict.fromkeys(key for ids in sets.values() for key in ids)) for language, sets in found.items()
+    }
+    return sample_chosen(corpus, "balanced", chosen, seed=seed, frames=frames, parameters=parameters)
+
+
+def _frame(
+    corpus: str,
+    languages: Collection[str] | None,
+    fields: Sequence[str],
+    classes: Sequence[str],
+    apart: Sequence[str],
+    leave_out: Collection[str],
+) -> Frame:
+    """Of a text a digest is kept, so that a corpus need not fit into memory."""
+    frame = Frame([], Counter(), Counter())
+    for row in declared_records(corpus, languages, (*fields, *apart)):
+        if row["id"] in leave_out:
+            continue
+        own = [label for label in row["declared"] if label in classes]
+        if len(own) != 1:
+            (frame.several if own else frame.none)[row["language"]] += 1
+            continue
+        text = equal_key("\n".join(row["fields"][field] for field in fields))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        values = tuple(row["fields"][field] for field in apart)
+        frame.documents.append(Document(row["id"], row["language"], own[0], digest, values))
+    return frame
+
+
+# --- published lists
+
+
+def spelled_out(language: str) -> str:
+    """german; the name of a language in one word, as the published lists have it."""
+    return re.sub(r"[^a-z]+", "-", LANGUAGES[language].name.casefold()).strip("-")
+
+
+SET = re.compile(rf"{TEST}|{DEV}|{TRAIN}\.[1-9][0-9]*")
+# What lists call a language that is called otherwise here.
+OTHERWISE = {"chinese": "zh-CN"}
+
+
+def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dict[str, list[str]]]:
+    """Language -> set -> ids, from files such as german.train.1000; of these languages, or of all there are."""
+    by_name = {spelled_out(code): code for code in LANGUAGES} | OTHERWISE
+    found: dict[str, dict[str, list[str]]] = {}
+    try:
+        for path in sorted(folder.iterdir(), key=_place):
+            name, _, part = path.name.partition(".")
+            code = by_name.get(name)
+            if code is None or not SET.fullmatch(part):
+                raise CorpusError(
+                    f"{path} is not named as a list; such are named by language and set, as german.train.1000, "
+                    "german.dev and german.test."
+                )
+            if languages is None or code in languages:
+                found.setdefault(code, {})[part] = path.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{folder} cannot be read as a folder of lists: {error}.") from error
+    if missing := sorted(set(languages or ()) - found.keys()) or ([] if found else ["any language"]):
+        raise CorpusError(f"{folder} has no list for {missing[0]}.")
+    return found
+
+
+def _place(path: Path) -> tuple[str, str, int]:
+    name, _, part = path.name.partition(".")
+    kind, _, size = part.partition(".")
+    return name, "" if kind == TEST else kind, int(size) if size.isdecimal() else 0
+
+
+def _check_there(lists: Sets, frame: Frame, corpus: str) -> None:
+    """CorpusError for ids of which the corpus has no document in that language with one of the classes."""
+    there: dict[str, set[str]] = {}
+    for document in frame.documents:
+        there.setdefault(document.language, set()).add(document.id)
+    for language, sets in lists.items():
+        if missing := _missing(sets.values(), there.get(language, set())):
+            raise CorpusError(
+                f"The lists in {LANGUAGES[language].name} name {listed(missing, len(missing), 'id')}, of which corpus "
+                f"{corpus} has no document in {language} with exactly one of the classes."
+            )
+
+
+def _missing(lists: Iterable[Sequence[str]], there: Collection[str]) -> list[str]:
+    return sorted({key for ids in lists for key in ids if key not in there})

@@ -1,0 +1,245 @@
+"""Sets with as many documents of each class: drawn from declared labels, exported, and made again from their lists."""
+
+import hashlib
+import io
+import json
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.models import Task, Unit
+
+pytestmark = pytest.mark.django_db
+
+ROOT = Path(__file__).resolve().parents[2]
+TOPICS = "science/technology travel politics sports health entertainment geography"
+LANGUAGES = ("de", "en", "fr", "ja")
+SENTENCES = """\
+title = "What is the sentence about?"
+form = "choice"
+answers_from = "draw"
+
+[[layout]]
+style = "document"
+fields = ["body"]
+
+[publishes]
+mldoc = "documents"
+"""
+SIZES = {"test": 35, "dev": 14, "train": "28 49 70"}
+
+
+@pytest.fixture
+def kind(tmp_path):
+    path = tmp_path / "sentence_topic.toml"
+    path.write_text(SENTENCES, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def sentences(db):
+    """The corpus of the fixtures."""
+    files = [str(ROOT / f"fixtures/topics/sib200.{language}.jsonl") for language in LANGUAGES]
+    options = {"fields": "body sentence", "column": ["body=text"], "labels": "topic", "licence": "CC-BY-SA-4.0"}
+    call_command("import_corpus", "sib", *files, stdout=io.StringIO(), **options)
+
+
+def opened(name, kind, corpus="sib", classes=TOPICS, **options):
+    out, err = io.StringIO(), io.StringIO()
+    fixed = {"kind": kind, "corpus": corpus, "classes": classes, "design": "balanced"}
+    call_command("open_task", name, stdout=out, stderr=err, **fixed, **{"seed": "1"} | options)
+    return out.getvalue() + err.getvalue()
+
+
+def exported(name, out):
+    call_command("export_gold", name, out=str(out), stdout=io.StringIO(), stderr=io.StringIO())
+    return [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def lists(folder, spelled):
+    """Set -> ids, in the order of the list."""
+    return {path.name.partition(".")[2]: path.read_text().split() for path in folder.glob(f"mldoc-indices/{spelled}.*")}
+
+
+SPELLED = {"de": "german", "en": "english", "fr": "french", "ja": "japanese"}
+
+
+def test_each_set_of_each_language_has_as_many_of_each_class_and_no_sentence_is_in_two(sentences, kind, tmp_path):
+    said = opened("topics", kind, apart="sentence", **SIZES)
+    assert (
+        "476 documents drawn in 4 languages, in each: test 35, dev 14, train.28 28, train.49 49, train.70 70." in said
+    )
+    rows = {row["id"]: row for row in exported("topics", tmp_path / "gold")}
+    where = {}
+    for language in LANGUAGES:
+        found = lists(tmp_path / "gold", SPELLED[language])
+        assert {name: len(ids) for name, ids in found.items()} == {
+            "test": 35,
+            "dev": 14,
+            "train.28": 28,
+            "train.49": 49,
+            "train.70": 70,
+        }
+        for name, ids in found.items():
+            assert {rows[key]["language"] for key in ids} == {language}
+            assert set(Counter(rows[key]["label"] for key in ids).values()) == {len(ids) // 7}
+            for key in ids:
+                where.setdefault(sentence_of(key), set()).add(name.split(".")[0])
+        assert set(found["train.28"]) < set(found["train.49"]) < set(found["train.70"])
+    assert all(len(names) == 1 for names in where.values())
+    # Nobody is asked about a label that is declared.
+    assert set(Unit.objects.values_list("stage", flat=True)) == {"AGREED"}
+
+
+def sentence_of(key):
+    """The number that translations share, as the fixtures have it in their ids."""
+    return key.rpartition("-")[2]
+
+
+def test_the_same_seed_gives_the_same_bytes_on_every_database(sentences, kind, tmp_path):
+    opened("topics", kind, apart="sentence", **SIZES)
+    exported("topics", tmp_path / "gold")
+    told = b"".join(path.read_bytes() for path in sorted((tmp_path / "gold/mldoc-indices").iterdir()))
+    assert hashlib.sha256(told).hexdigest()[:16] == "38823b1a6528604e"
+    opened("others", kind, seed="2", apart="sentence", **SIZES)
+    exported("others", tmp_path / "others")
+    first, second = (lists(folder, "german")["test"] for folder in (tmp_path / "gold", tmp_path / "others"))
+    assert set(first) != set(second)
+
+
+def test_published_readers_find_label_and_text_where_they_expect_them(sentences, kind, tmp_path):
+    opened("topics", kind, **SIZES)
+    rows = {row["id"]: row for row in exported("topics", tmp_path / "gold")}
+    ids = lists(tmp_path / "gold", "french")["dev"]
+    expected = [(rows[key]["label"], " ".join(rows[key]["body"].split())) for key in ids]
+    for file in ("mldoc-documents/french.dev", "MLDoc/mldoc.dev.fr"):
+        lines = (tmp_path / "gold" / file).read_text(encoding="utf-8").splitlines()
+        assert [tuple(line.split("\t")) for line in lines] == expected
+    assert (tmp_path / "gold/MLDoc/mldoc.train28.ja").exists()
+    # The parts that the card names hold each document once.
+    parts = {part: pq.read_table(tmp_path / f"gold/gold.{part}.parquet") for part in ("train", "dev", "test")}
+    assert {part: table.num_rows for part, table in parts.items()} == {"train": 280, "dev": 56, "test": 140}
+    sets = Counter(zip(parts["train"]["language"].to_pylist(), parts["train"]["set"].to_pylist(), strict=True))
+    assert sets["de", "train.28"], sets["de", "train.70"] == (28, 21)
+
+
+def test_manifest_and_card_say_what_was_drawn_and_what_never(sentences, kind, tmp_path):
+    opened("topics", kind, classes="sports health", test=10, train="10 60", short="fill", languages="de en")
+    exported("topics", tmp_path / "gold")
+    manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
+    told = manifest["sets"]["languages"]["de"]
+    assert told["sets"] == {"test": 10, "train.10": 10, "train.60": 30}
+    assert (told["no_class"], told["several"], told["equal"], told["differing"]) == (100, 0, 0, 0)
+    assert [each["there"] for each in told["short"]] == [15, 15]
+    assert "ids" not in manifest["draws"][0]["parameters"]
+    assert "mldoc-indices/german.test" in manifest["files"]
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert "| de | train.60 | 30 |" in card
+    assert "- de, train.60: of sports there are 15 documents and not 30." in card
+    assert "| de | 100 | 0 | 0 | 0 |" in card
+    assert "how often they are wrong is not known" in card
+
+
+def test_the_sets_of_published_lists_are_made_again(sentences, kind, tmp_path):
+    opened("topics", kind, apart="sentence", **SIZES)
+    exported("topics", tmp_path / "gold")
+    said = opened("again", kind, from_indices=str(tmp_path / "gold/mldoc-indices"))
+    assert "476 documents drawn in 4 languages, in each: test 35" in said
+    assert "lists" not in said
+    exported("again", tmp_path / "again")
+    for language in LANGUAGES:
+        one, other = (lists(folder, SPELLED[language]) for folder in (tmp_path / "gold", tmp_path / "again"))
+        assert {name: set(ids) for name, ids in one.items()} == {name: set(ids) for name, ids in other.items()}
+
+
+def test_the_faults_of_published_lists_are_told(sentences, kind, tmp_path):
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    text = (ROOT / "fixtures/topics/sib200.de.jsonl").read_text(encoding="utf-8")
+    keys = [json.loads(line)["id"] for line in text.splitlines()[:6]]
+    for name, ids in {"train.2": keys[:2], "train.4": [*keys[:3], keys[0]], "test": keys[2:5], "dev": keys[4:]}.items():
+        (folder / f"german.{name}").write_text("".join(f"{key}\n" for key in ids))
+    said = opened("again", kind, from_indices=str(folder))
+    assert f"Note: the lists in de have 1 id in both train.4 and test ({keys[2]})." in said
+    assert f"Note: the lists in de have 1 id in both dev and test ({keys[4]})." in said
+    assert f"Note: the lists in de have 1 line too many in train.4, whose ids it has before ({keys[0]})." in said
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"test": 63}, r"Too few documents of a class: de, science/technology: 20 there, 21 needed"),
+        ({"test": 1000}, r"1,000 documents in test cannot be shared equally by 7 classes; take 994 or 1,001\."),
+        ({"train": "28 14"}, "The sizes of train rise"),
+        ({"test": 0}, r"--test is 0; it must be 1 or more"),
+        ({"apart": "author"}, "has no field 'author'; its fields are body, sentence"),
+        ({"languages": "nl"}, "no records in nl; it has them in de, en, fr, ja"),
+        ({"classes": "sports"}, "two classes or more, and 1 is given"),
+        ({"classes": "sports weather", "test": 20, "dev": 10, "train": "10"}, "de, weather: 0 there"),
+        ({"size": 10}, "--size"),
+        ({"labels": "de en"}, "--labels: not an option"),
+    ],
+)
+def test_sets_that_cannot_be_had_are_refused_and_nothing_is_kept(sentences, kind, options, why):
+    with pytest.raises(CommandError, match=why):
+        opened("topics", kind, **{**SIZES, **options})
+    assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "why"),
+    [
+        (
+            {"german.test": "nobody\n"},
+            {},
+            "in German name .*nobody.*, of which corpus sib has no document in de with",
+        ),
+        ({"klingon.test": "a\n"}, {}, "klingon.test is not named as a list"),
+        ({"german.tests": "a\n"}, {}, "german.tests is not named as a list"),
+        ({}, {}, "has no list for any language"),
+        ({"german.test": "a\n"}, {"languages": "fr"}, "has no list for fr"),
+        ({"german.test": "a\n"}, {"test": 7}, "leave --test, --dev, --train and --apart out"),
+    ],
+)
+def test_lists_that_cannot_be_used_are_refused(sentences, kind, tmp_path, files, options, why):
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    with pytest.raises(CommandError, match=why):
+        opened("again", kind, from_indices=str(folder), **options)
+    assert not Task.objects.exists()
+
+
+def test_a_corpus_without_declared_labels_has_no_balanced_sets(kind, tmp_path):
+    path = tmp_path / "plain.jsonl"
+    path.write_text(json.dumps({"id": "1", "language": "de", "body": "Ein Satz."}) + "\n")
+    call_command("import_corpus", "plain", str(path), fields="body", licence="CC0-1.0", stdout=io.StringIO())
+    with pytest.raises(CommandError, match="has no labels that came with its records; import it with --labels COLUMN"):
+        opened("topics", kind, corpus="plain", **SIZES)
+
+
+def test_headline_and_body_are_of_the_kind_that_comes_with_assay_and_a_text_that_stays_is_in_no_file(db, tmp_path):
+    path = tmp_path / "news.jsonl"
+    stories = [
+        {
+            "id": f"{topic}-{n}",
+            "language": "en",
+            "headline": f"On {topic}",
+            "body": f"Story {n}.",
+            "of": topic,
+        }
+        for topic, n in product(("sports", "health"), range(4))
+    ]
+    path.write_text("".join(json.dumps(story) + "\n" for story in stories))
+    fixed = {"fields": "headline body", "labels": "of", "licence": "ours", "text_may_leave": False}
+    call_command("import_corpus", "news", str(path), stdout=io.StringIO(), **fixed)
+    opened("news", "topic", corpus="news", classes="sports health", test=4, train="4")
+    rows = exported("news", tmp_path / "gold")
+    assert {row["label"] for row in rows} == {"sports", "health"}
+    assert not {"headline", "body"} & rows[0].keys()
+    assert sorted(path.name for path in (tmp_path / "gold").iterdir() if path.is_dir()) == ["mldoc-indices"]
