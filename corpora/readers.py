@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from corpora import rcv
 from corpora.core.errors import CorpusError
 from corpora.core.records import OBLIGATORY
 
@@ -152,6 +153,8 @@ def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress
     try:
         if format == "parquet":
             yield from _parquet(path, columns, max_line, progress)
+        elif format == RCV:
+            yield from _stories(path, columns, max_line, progress)
         else:
             with opened(path, progress) as file:
                 _check_encoding(path, file.peek(4096)[:4096])  # type: ignore[attr-defined]
@@ -418,6 +421,23 @@ _TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator
     "tsv": _tsv,
 }
 FORMATS = (*_TEXT_FORMATS, "parquet")
+RCV = "rcv"  # of corpora alone
+
+
+def _stories(path: Path, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
+    """Rows are numbered as the stories are sorted by name."""
+    places = dict(_places(path, list(rcv.COLUMNS), columns))
+    for number, (key, content) in enumerate(rcv.files_of(path, max_line), 1):
+        if content is None:
+            yield number, Fault(f"The story {key} is longer than {max_line:,} bytes.")
+            continue
+        progress(min(len(content), path.stat().st_size))
+        try:
+            story = rcv.read_story(key, content)
+        except rcv.StoryError as error:
+            yield number, Fault(f"{key}: {error}")
+        else:
+            yield number, {field: story.get(columns.named[field]) for field in places}
 
 
 def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:

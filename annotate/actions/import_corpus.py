@@ -1,6 +1,7 @@
 """import_corpus: files of posts, or of records of several fields, into a corpus."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from corpora.declared import Declared, declared_counts
 from corpora.import_corpus import Outcome as Imported
 from corpora.import_corpus import import_files
 from corpora.manifest import manifest_of, read_manifest
-from corpora.readers import MAX_LINE, named_columns
+from corpora.readers import FORMATS, MAX_LINE, RCV, named_columns
 
 SHOWN = 12  # labels that are named with their numbers
 RECORDS, LEAVING = "Records of several fields", "Where the texts come from, and whether they may leave"
@@ -57,7 +58,7 @@ OPTIONS = (
     ),
     column((*columns_of(()), "or of records language and their own"), "text=body"),
     LANGUAGES,
-    FORMAT,
+    replace(FORMAT, choices=(*FORMATS, RCV), help=f"{FORMAT.help}; rcv: stories of Reuters' corpora, XML or ZIP files"),
     Option(
         "longest_line",
         whole_number,

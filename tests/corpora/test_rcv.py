@@ -1,0 +1,95 @@
+"""Stories of Reuters' corpora: an XML file a story, alone or in an archive, with ids as in the published lists."""
+
+import zipfile
+
+import pytest
+from django.core.management import CommandError
+
+from tests.corpora.on_disk import posts, rejects
+
+STORY = """<?xml version="1.0" encoding="iso-8859-1" ?>
+<newsitem itemid="39373" id="root" date="1996-08-20" xml:lang="de">
+<title>GERMANY: Aktien.</title><headline>Aktien in Frankfurt &amp; anderswo</headline>
+<text><p>Die B\xf6rse  schlie\xdft.</p>
+<p>Morgen <b>mehr</b>.</p></text>
+<metadata><codes class="bip:countries:1.0"><code code="GFR"/></codes>
+<codes class="bip:topics:1.0"><code code="C15"><editdetail/></code><code code="CCAT"/></codes></metadata></newsitem>
+""".encode("latin-1")
+OTHER = STORY.replace(b"CCAT", b"ECAT")
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """archive({"1.xml": STORY}, "FDCH5") is a ZIP file of these."""
+
+    def make(files, name="FDCH5"):
+        path = tmp_path / f"{name}.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+            for file, content in files.items():
+                made.writestr(file, content)
+        return path
+
+    return make
+
+
+def imported(import_corpus, *files, **options):
+    fixed = {"fields": "headline body", "labels": "topics", "format": "rcv"}
+    return import_corpus("reuters", *files, **fixed | options)
+
+
+def test_a_story_has_headline_paragraphs_topics_language_date_and_the_id_of_the_lists(archive, import_corpus):
+    said = imported(import_corpus, archive({"39373.xml": STORY, "39374newsML.xml": OTHER, "notes.txt": b"x"}))
+    first, second = posts("reuters")
+    assert (first["id"], second["id"]) == ("FDCH5-39373", "FDCH5-39374newsML")
+    assert first["language"] == "de"
+    assert first["headline"] == "Aktien in Frankfurt & anderswo"
+    assert first["body"] == "Die Börse schließt.\nMorgen mehr."
+    assert (first["declared"], second["declared"]) == (["C15", "CCAT"], ["C15", "ECAT"])
+    assert first["posted_at"].isoformat() == "1996-08-20T00:00:00+00:00"
+    assert "2 with several" in said
+
+
+def test_a_file_by_itself_has_the_id_of_its_folder_and_one_in_a_folder_of_an_archive_too(
+    archive, import_corpus, tmp_path
+):
+    folder = tmp_path / "19970308"
+    folder.mkdir()
+    (folder / "428849newsML.xml").write_bytes(STORY)
+    imported(import_corpus, folder / "428849newsML.xml", archive({"19970309/1.xml": OTHER}, "all"))
+    assert [row["id"] for row in posts("reuters")] == ["19970308-428849newsML", "19970309-1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (STORY[:200], "FDCH5-2: The XML is broken: "),
+        (b"<html></html>", "FDCH5-2: The XML is <html> and not <newsitem>."),
+        (STORY.replace(b"text>", b"words>"), "FDCH5-2: The story has no <text>."),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]>' + STORY, "FDCH5-2: The file declares a document type or entities"),
+        (STORY.replace(b"headline>", b"line>"), "The headline is missing."),
+        (STORY.replace(b' xml:lang="de"', b""), "The language is missing."),
+        (STORY.replace(b'"de"', b'"tlh"'), "The language 'tlh' is not a code known here"),
+        (STORY + b" " * 2000, "The story FDCH5-2 is longer than 2,000 bytes."),
+    ],
+)
+def test_what_is_no_story_is_a_reject(archive, import_corpus, content, why):
+    imported(import_corpus, archive({"1.xml": STORY, "2.xml": content}), longest_line=2000)
+    [reject] = rejects("reuters", 1)
+    assert reject["line"] == 2
+    assert reject["reason"].startswith(why)
+
+
+def test_what_cannot_be_read_as_stories_is_refused(archive, import_corpus, tmp_path):
+    (tmp_path / "a.txt").write_bytes(STORY)
+    with pytest.raises(CommandError, match=r"neither an XML file nor a ZIP file"):
+        imported(import_corpus, tmp_path / "a.txt")
+    with pytest.raises(CommandError, match="holds no rows"):
+        imported(import_corpus, archive({"notes.txt": b"x"}))
+    with pytest.raises(CommandError, match="has no column subject"):
+        imported(import_corpus, archive({"1.xml": STORY}), labels="subject")
+    damaged = archive({"1.xml": STORY * 50}, "damaged")
+    content = bytearray(damaged.read_bytes())
+    content[60:90] = b"\0" * 30
+    damaged.write_bytes(content)
+    with pytest.raises(CommandError, match="cut off, damaged or locked"):
+        imported(import_corpus, damaged)
