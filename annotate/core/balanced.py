@@ -95,14 +95,18 @@ def check_sizes(sizes: Sizes, classes: Collection[str]) -> None:
     if not any(sizes.all().values()):
         raise BalanceError("No set is asked for; give a size for test, dev or train.")
     for name, size in sizes.all().items():
-        if size % len(classes):
-            below = size - size % len(classes)
-            offered = " or ".join(f"{number:,}" for number in (below, below + len(classes)) if number)
-            raise BalanceError(
-                f"{size:,} documents in {name} cannot be shared equally by {len(classes)} classes; take {offered}."
-            )
+        _check_shared(name, size, classes)
     if any(first >= second for first, second in pairwise(sizes.train)):
         raise BalanceError("The sizes of train rise, since each set is within the next; write 1000 2000 5000 10000.")
+
+
+def _check_shared(name: str, size: int, classes: Collection[str]) -> None:
+    if size % len(classes):
+        below = size - size % len(classes)
+        offered = " or ".join(f"{number:,}" for number in (below, below + len(classes)) if number)
+        raise BalanceError(
+            f"{size:,} documents in {name} cannot be shared equally by {len(classes)} classes; take {offered}."
+        )
 
 
 def balanced(
@@ -205,6 +209,41 @@ def _shared_out(
 
 def _turn(seed: str, purpose: str, key: str) -> tuple[str, str]:
     return lot(seed, purpose, key), key
+
+
+def joint(
+    found: Balanced, labels: Mapping[str, str], classes: Sequence[str], number: int
+) -> dict[str, dict[str, list[str]]]:
+    """Language -> train and dev -> `number` ids each, of which the joint sets of all languages are made: of each class
+    the first ones of the smallest train set that has so many, and of dev. labels: id -> class. BalanceError where there
+    are not so many."""
+    _check_shared("the joint sets from each language", number, classes)
+    chosen: dict[str, dict[str, list[str]]] = {}
+    for language, sets in found.sets.items():
+        chosen[language] = {}
+        for part in (TRAIN, DEV):
+            from_each = {
+                name: _first(ids, labels, number // len(classes)) for name, ids in sets.items() if name.startswith(part)
+            }
+            enough = [ids for ids in from_each.values() if len(ids) == number]
+            if not enough:
+                raise BalanceError(
+                    f"No {part} set in {language} has {number:,} documents in equal parts for the joint one; ask for "
+                    f"fewer, or for a larger {part} set."
+                )
+            chosen[language][part] = enough[0]
+    return chosen
+
+
+def _first(ids: Sequence[str], labels: Mapping[str, str], each: int) -> list[str]:
+    """The first ids of each class, `each` at most."""
+    seen = Counter[str]()
+    kept = []
+    for key in ids:
+        seen[labels[key]] += 1
+        if seen[labels[key]] <= each:
+            kept.append(key)
+    return kept
 
 
 # --- what a published or exported set of lists holds

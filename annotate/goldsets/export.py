@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import cached_property
 
 from annotate.core import stages
-from annotate.core.splits import ratios
+from annotate.core.splits import TRAIN, ratios
 from annotate.goldsets.left_out import LeftOut, left_out_of
 from annotate.goldsets.splitting import Splitting, split_set
 from annotate.kinds import Kind
-from annotate.kinds.balanced_draw import IDS
+from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Task, Unit
 from annotate.quality import agreement
@@ -109,6 +109,15 @@ class Export:
         """Language -> set -> ids, as a balanced draw chose them; empty of other draws."""
         draws = self.task.draws.order_by("language", "pk")
         return {draw.language: draw.parameters[IDS] for draw in draws if IDS in draw.parameters}
+
+    @cached_property
+    def joint(self) -> dict[str, list[str]]:
+        """Train and dev -> the ids of the joint sets of all languages of a balanced draw; empty of other draws."""
+        found: dict[str, list[str]] = {}
+        for draw in self.task.draws.order_by("language", "pk"):
+            for part, ids in draw.parameters.get(JOINT, {}).items():
+                found.setdefault(part, []).extend(ids)
+        return {TRAIN + f".{len(ids)}" if part == TRAIN else part: ids for part, ids in found.items()}
 
     @cached_property
     def added(self) -> dict[str, str]:

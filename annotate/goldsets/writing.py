@@ -24,7 +24,7 @@ from annotate.goldsets.manifest_sections import sections_of
 from annotate.goldsets.parquet import parquet_files
 from annotate.goldsets.snapshot import one_moment
 from annotate.goldsets.splitting import KNOWN_AS
-from annotate.kinds.balanced_draw import IDS
+from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from corpora.core.added_languages import tables_of
@@ -127,7 +127,7 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
 def _draw(draw: Draw) -> dict[str, Any]:
     """Without the ids, which the rows have."""
     told = {field: getattr(draw, field) for field in DRAW}
-    return told | {"parameters": {name: value for name, value in draw.parameters.items() if name != IDS}}
+    return told | {"parameters": {name: value for name, value in draw.parameters.items() if name not in (IDS, JOINT)}}
 
 
 def _task(task: Task) -> dict[str, Any]:

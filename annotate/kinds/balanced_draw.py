@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from annotate.core import balanced as balancing
 from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each
 from annotate.core.splits import DEV, TEST, TRAIN, equal_key
 from corpora.core.errors import CorpusError, listed
@@ -19,6 +20,7 @@ from corpora.models import Corpus
 
 # What a draw's parameters call the ids of its sets.
 IDS = "ids"
+JOINT = "joint"  # part -> the ids of a language in the joint sets of all
 Sets = Mapping[str, Mapping[str, Sequence[str]]]  # language -> set -> ids
 
 
@@ -42,21 +44,25 @@ def sample_balanced(
     train: Sequence[int] = (),
     apart: Sequence[str] = (),
     short: str = "refuse",
+    joint: int = 0,
     from_indices: Path | None = None,
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
     """One sample for each language, or CorpusError. It only reads files.
 
     fields: what makes two documents equal; classes: the declared labels that count, of which a document has exactly
-    one; apart: fields whose equal values stay in one of test, dev and train. from_indices: a folder of published lists
+    one; apart: fields whose equal values stay in one of test, dev and train; joint: how many of each language are in
+    joint sets of all of them. from_indices: a folder of published lists
     of ids, whose sets are made in place of new ones. The parameters of a sample say what was left out of the frame (no
     class, several, equal, differing), what is short of the sizes, what is wrong with published lists, and by IDS which
     ids are in which set.
     """
     sizes = Sizes(test, dev, tuple(train))
     if from_indices is not None:
-        if any(sizes.all().values()) or apart:
-            raise CorpusError("Published lists say what is in each set; leave --test, --dev, --train and --apart out.")
+        if any(sizes.all().values()) or apart or joint:
+            raise CorpusError(
+                "Published lists say what is in each set; leave --test, --dev, --train, --apart and --joint out."
+            )
         lists = read_lists(from_indices, languages)
         frame = _frame(corpus.name, sorted(lists), fields, classes, (), leave_out)
         _check_there(lists, frame, corpus.name)
@@ -81,6 +87,8 @@ def sample_balanced(
             frame = _frame(corpus.name, languages, fields, classes, apart, leave_out)
             merged = one_of_each(frame.documents, seed=seed)
             made = balanced(merged.documents, classes, sizes, seed=seed, fill=short == "fill")
+            labels = {document.id: document.label for document in merged.documents}
+            together = balancing.joint(made, labels, classes, joint) if joint else {}
         except BalanceError as error:
             raise CorpusError(str(error)) from error
         if empty := sorted(set(languages or ()) - made.sets.keys()):
@@ -94,6 +102,7 @@ def sample_balanced(
                 "differing": merged.differing[language],
                 "short": [each._asdict() for each in made.short if each.language == language],
                 "faults": [],
+                **({JOINT: together[language]} if together else {}),
             }
             for language in found
         }
@@ -155,6 +164,8 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
     try:
         for path in sorted(folder.iterdir(), key=_place):
             name, _, part = path.name.partition(".")
+            if name == JOINT:
+                continue  # made of the others
             code = by_name.get(name)
             if code is None or not SET.fullmatch(part):
                 raise CorpusError(

@@ -78,6 +78,13 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             group=DRAW,
         ),
         Option(
+            "joint",
+            whole_number,
+            least=1,
+            help="documents of each language in a joint train and a joint dev set of all languages",
+            group=DRAW,
+        ),
+        Option(
             "from_indices",
             Path,
             shown="FOLDER",
@@ -253,7 +260,7 @@ DESIGNS: Mapping[str, Design] = {
             "balanced",
             "balanced",
             _balanced,
-            options=("languages", "classes", "test", "dev", "train", "apart", "short", "from_indices"),
+            options=("languages", "classes", "test", "dev", "train", "apart", "short", "joint", "from_indices"),
             needs=("classes",),
             sizeless=True,
             names_answers=True,

@@ -144,6 +144,21 @@ def test_manifest_and_card_say_what_was_drawn_and_what_never(sentences, kind, tm
     assert "how often they are wrong is not known" in card
 
 
+def test_joint_sets_have_as_many_of_each_language_and_class_from_its_own_sets(sentences, kind, tmp_path):
+    opened("topics", kind, joint=14, languages="de en fr", **SIZES)
+    rows = {row["id"]: row for row in exported("topics", tmp_path / "gold")}
+    found = lists(tmp_path / "gold", "joint")
+    assert {name: len(ids) for name, ids in found.items()} == {"train.42": 42, "dev": 42}
+    for name, ids in found.items():
+        counts = Counter((rows[key]["language"], rows[key]["label"]) for key in ids)
+        assert len(counts) == 21
+        assert set(counts.values()) == {2}
+        assert {rows[key]["set"] for key in ids} == {"train.28" if name == "train.42" else "dev"}
+    assert (tmp_path / "gold/MLDoc/mldoc.train42.joint").exists()
+    manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
+    assert manifest["draws"][0]["parameters"].keys().isdisjoint({"ids", "joint"})
+
+
 def test_the_sets_of_published_lists_are_made_again(sentences, kind, tmp_path):
     opened("topics", kind, apart="sentence", **SIZES)
     exported("topics", tmp_path / "gold")
@@ -181,6 +196,8 @@ def test_the_faults_of_published_lists_are_told(sentences, kind, tmp_path):
         ({"classes": "sports"}, "two classes or more, and 1 is given"),
         ({"classes": "sports weather", "test": 20, "dev": 10, "train": "10"}, "de, weather: 0 there"),
         ({"size": 10}, "--size"),
+        ({"joint": 10}, r"10 documents in the joint sets from each language cannot .*; take 7 or 14"),
+        ({"joint": 21}, "No dev set in de has 21 documents in equal parts for the joint one"),
         ({"labels": "de en"}, "--labels: not an option"),
     ],
 )
@@ -202,7 +219,7 @@ def test_sets_that_cannot_be_had_are_refused_and_nothing_is_kept(sentences, kind
         ({"german.tests": "a\n"}, {}, "german.tests is not named as a list"),
         ({}, {}, "has no list for any language"),
         ({"german.test": "a\n"}, {"languages": "fr"}, "has no list for fr"),
-        ({"german.test": "a\n"}, {"test": 7}, "leave --test, --dev, --train and --apart out"),
+        ({"german.test": "a\n"}, {"test": 7}, "leave --test, --dev, --train, --apart and --joint out"),
     ],
 )
 def test_lists_that_cannot_be_used_are_refused(sentences, kind, tmp_path, files, options, why):
