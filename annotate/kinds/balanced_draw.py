@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from annotate.core import balanced as balancing
 from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each
@@ -32,6 +32,14 @@ class Frame(NamedTuple):
     several: Counter[str]
 
 
+class Chosen(NamedTuple):
+    """told: language -> what the draw's record says of its sets; of: of how many documents they were chosen."""
+
+    sets: Sets
+    told: dict[str, dict[str, Any]]
+    of: Counter[str]
+
+
 def sample_balanced(
     corpus: Corpus,
     languages: Collection[str] | None,
@@ -52,13 +60,18 @@ def sample_balanced(
 
     fields: what makes two documents equal; classes: the declared labels that count, of which a document has exactly
     one; apart: fields whose equal values stay in one of test, dev and train; joint: how many of each language are in
-    joint sets of all of them. from_indices: a folder of published lists
-    of ids, whose sets are made in place of new ones. The parameters of a sample say what was left out of the frame (no
-    class, several, equal, differing), what is short of the sizes, what is wrong with published lists, and by IDS which
-    ids are in which set.
+    joint sets of all of them. from_indices: a folder of published lists of ids, whose sets are made in place of new
+    ones. The parameters of a sample say what was left out of the frame (no class, several, equal, differing), what is
+    short of the sizes, what is wrong with published lists, and by IDS which ids are in which set.
     """
+    if repeated := [label for label, number in Counter(classes).items() if number > 1]:
+        raise CorpusError(f"The class {repeated[0]} is named twice; name each once.")
     sizes = Sizes(test, dev, tuple(train))
-    if from_indices is not None:
+    if from_indices is None:
+        _check(sizes, classes)
+        frame = _frame(corpus.name, languages, fields, classes, apart, leave_out)
+        chosen = _drawn(frame, classes, sizes, apart, seed=seed, fill=short == "fill", joint=joint)
+    else:
         if any(sizes.all().values()) or apart or joint:
             raise CorpusError(
                 "Published lists say what is in each set; leave --test, --dev, --train, --apart and --joint out."
@@ -66,58 +79,74 @@ def sample_balanced(
         lists = read_lists(from_indices, languages)
         frame = _frame(corpus.name, sorted(lists), fields, classes, (), leave_out)
         _check_there(lists, frame, corpus.name)
-        found: Sets = {
-            language: {name: list(dict.fromkeys(ids)) for name, ids in sets.items()} for language, sets in lists.items()
-        }
-        parameters = {
-            language: {
-                "sizes": {name: len(ids) for name, ids in sets.items()},
-                "apart": [],
-                "equal": 0,
-                "differing": 0,
-                "short": [],
-                "faults": [each._asdict() for each in faults(sets)],
-            }
-            for language, sets in lists.items()
-        }
-        frames = Counter(document.language for document in frame.documents)
-    else:
-        try:
-            check_sizes(sizes, classes)
-            frame = _frame(corpus.name, languages, fields, classes, apart, leave_out)
-            merged = one_of_each(frame.documents, seed=seed)
-            made = balanced(merged.documents, classes, sizes, seed=seed, fill=short == "fill")
-            labels = {document.id: document.label for document in merged.documents}
-            together = balancing.joint(made, labels, classes, joint) if joint else {}
-        except BalanceError as error:
-            raise CorpusError(str(error)) from error
-        if empty := sorted(set(languages or ()) - made.sets.keys()):
-            raise CorpusError(f"Corpus {corpus.name} has no document in {empty[0]} with exactly one of the classes.")
-        found = made.sets
-        parameters = {
-            language: {
-                "sizes": sizes.all(),
-                "apart": list(apart),
-                "equal": merged.equal[language],
-                "differing": merged.differing[language],
-                "short": [each._asdict() for each in made.short if each.language == language],
-                "faults": [],
-                **({JOINT: together[language]} if together else {}),
-            }
-            for language in found
-        }
-        frames = Counter(document.language for document in merged.documents)
-    for language, sets in found.items():
-        parameters[language] |= {
+        chosen = _published(lists, frame)
+    if empty := sorted(set(languages or ()) - chosen.sets.keys()):
+        raise CorpusError(f"Corpus {corpus.name} has no document in {empty[0]} with exactly one of the classes.")
+    parameters = {
+        language: {
             "classes": list(classes),
+            "apart": list(apart),
             "no_class": frame.none[language],
             "several": frame.several[language],
+            **chosen.told[language],
             IDS: sets,
         }
-    chosen = {
-        language: list(dict.fromkeys(key for ids in sets.values() for key in ids)) for language, sets in found.items()
+        for language, sets in chosen.sets.items()
     }
-    return sample_chosen(corpus, "balanced", chosen, seed=seed, frames=frames, parameters=parameters)
+    ids = {
+        language: list(dict.fromkeys(key for each in sets.values() for key in each))
+        for language, sets in chosen.sets.items()
+    }
+    return sample_chosen(corpus, "balanced", ids, seed=seed, frames=chosen.of, parameters=parameters)
+
+
+def _check(sizes: Sizes, classes: Sequence[str]) -> None:
+    """CorpusError before anything is read, where the classes cannot share the sizes."""
+    try:
+        check_sizes(sizes, classes)
+    except BalanceError as error:
+        raise CorpusError(str(error)) from error
+
+
+def _drawn(
+    frame: Frame,
+    classes: Sequence[str],
+    sizes: Sizes,
+    apart: Sequence[str],
+    *,
+    seed: str,
+    fill: bool,
+    joint: int,
+) -> Chosen:
+    try:
+        merged = one_of_each(frame.documents, seed=seed)
+        made = balanced(merged.documents, classes, sizes, seed=seed, fill=fill)
+        labels = {document.id: document.label for document in merged.documents}
+        together = balancing.joint(made, labels, classes, joint) if joint else {}
+    except BalanceError as error:
+        raise CorpusError(str(error)) from error
+    told = {
+        language: {
+            "equal": merged.equal[language],
+            "differing": merged.differing[language],
+            "short": [each._asdict() for each in made.short if each.language == language],
+            "faults": [],
+            **({JOINT: together[language]} if together else {}),
+        }
+        for language in made.sets
+    }
+    return Chosen(made.sets, told, Counter(document.language for document in merged.documents))
+
+
+def _published(lists: Sets, frame: Frame) -> Chosen:
+    told: dict[str, dict[str, Any]] = {
+        language: {"equal": 0, "differing": 0, "short": [], "faults": [each._asdict() for each in faults(sets)]}
+        for language, sets in lists.items()
+    }
+    once = {
+        language: {name: list(dict.fromkeys(ids)) for name, ids in sets.items()} for language, sets in lists.items()
+    }
+    return Chosen(once, told, Counter(document.language for document in frame.documents))
 
 
 def _frame(

@@ -193,6 +193,7 @@ def test_the_faults_of_published_lists_are_told(sentences, kind, tmp_path):
         ({"test": 0}, r"--test is 0; it must be 1 or more"),
         ({"apart": "author"}, "has no field 'author'; its fields are body, sentence"),
         ({"languages": "nl"}, "no records in nl; it has them in de, en, fr, ja"),
+        ({"classes": f"{TOPICS} sports"}, "The class sports is named twice"),
         ({"classes": "sports"}, "two classes or more, and 1 is given"),
         ({"classes": "sports weather", "test": 20, "dev": 10, "train": "10"}, "de, weather: 0 there"),
         ({"size": 10}, "--size"),
