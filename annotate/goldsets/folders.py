@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from corpora.folders import sync
 
@@ -61,8 +61,10 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
     if whose != name:
         raise FolderError(f"{out} holds something other than an {kind} of {name}; choose another folder.")
     # The folder is replaced as a whole, and anything that people have put beside its files would be lost.
-    there = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir()}
-    if strangers := sorted(there - files):
+    known = {PurePosixPath(file) for file in files}
+    known |= {parent for file in known for parent in file.parents}
+    there = {PurePosixPath(path.relative_to(out).as_posix()) for path in out.rglob("*")}
+    if strangers := sorted(str(path) for path in there - known if path.parent in known):
         named = ", ".join(strangers)
         raise FolderError(
             f"{out} holds files that are not part of the {kind}: {named}. Move it away, or choose another folder."
