@@ -146,6 +146,11 @@ def balanced(
             f"{_listed(lacking)} Documents that belong together stay in one of test, dev and train, so fewer fit than "
             "there are; take smaller sets."
         )
+    if none := [each for each in short if not each.there]:
+        raise BalanceError(
+            f"{_listed(none)} A train set would have none of the class at all; take smaller dev and test sets, or "
+            "leave the class out."
+        )
     return Balanced(sets, short)
 
 

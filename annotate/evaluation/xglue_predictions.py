@@ -100,6 +100,8 @@ def _read(folder: Path) -> RecordSet:
             f"{folder} is a set of posts, and --predictions is for sets of records; name a predictor, "
             "or give a file of its labels with --file."
         )
+    if design.names_answers:
+        raise GoldSetError(f"{folder} is a balanced set of documents, on which evaluate measures nothing yet.")
     try:
         published, name = manifest["published"], manifest["task"]["name"]
         if published is None:

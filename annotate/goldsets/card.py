@@ -155,6 +155,15 @@ def _checks(kind: Kind, manifest: dict) -> Context:
     }
 
 
+def _sets(kind: Kind, manifest: dict) -> Context:
+    told = manifest["sets"]["languages"].values()
+    return {
+        "published": any(each["published"] for each in told),
+        "is_short": any(each["short"] for each in told),
+        "faulty": any(each["faults"] for each in told),
+    }
+
+
 def _splits(kind: Kind, manifest: dict) -> Context:
     counts = manifest["counts"]
     rows = [
@@ -198,6 +207,7 @@ SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "decoys": _decoys,
     "checks": _checks,
     "splits": _splits,
+    "sets": _sets,
     "people": lambda kind, manifest: {"crowd": manifest["people"]},
     "honeypots": _honeypots,
     "agreement": _agreement,

@@ -70,8 +70,10 @@ def _stratum(row: Source) -> str | None:
 
 def _chance(row: Source) -> float | None:
     """The chance of being drawn: in the draw of the language that is asked about or declared, or in the one
-    draw of all.
+    draw of all; where classes are drawn in equal parts, that of the declared class.
     """
+    if row.export.sets:
+        return row.export.class_chances.get((row.item.language, row.unit.agreed_label))
     chances = row.export.chances
     return chances.get(row.unit.asked or row.item.language) or chances.get("")
 
@@ -170,7 +172,9 @@ COLUMNS: Mapping[str, Column] = {
         "The labels that came with the record; annotators never saw them.",
     ),
     "label": Column(
-        _TEXT, lambda row: row.judged.label or None, "The label that people gave, or on which the detectors agree."
+        _TEXT,
+        lambda row: row.judged.label or None,
+        "The label that people gave, on which the detectors agree, or that is declared.",
     ),
     "dawid_skene": Column(
         _TEXT,

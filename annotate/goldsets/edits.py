@@ -40,7 +40,7 @@ def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]
     """The names of the files that are not as they were written, and of those that are missing."""
     changed, missing = [], []
     for name, digest in files.items():
-        if Path(name).name != name or not name.isprintable():
+        if not name.isprintable() or Path(name).is_absolute() or {"", ".", ".."} & set(name.split("/")):
             raise GoldSetError(f"{folder / 'manifest.json'} names {name!r}, which is not a file of the folder.")
         try:
             if digest_of(folder / name) != digest:

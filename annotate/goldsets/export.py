@@ -13,7 +13,7 @@ from annotate.core.splits import TRAIN, ratios
 from annotate.goldsets.left_out import LeftOut, left_out_of
 from annotate.goldsets.splitting import Splitting, split_set
 from annotate.kinds import Kind
-from annotate.kinds.balanced_draw import IDS, JOINT
+from annotate.kinds.balanced_draw import CHANCES, IDS, JOINT
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Task, Unit
 from annotate.quality import agreement
@@ -109,6 +109,16 @@ class Export:
         """Language -> set -> ids, as a balanced draw chose them; empty of other draws."""
         draws = self.task.draws.order_by("language", "pk")
         return {draw.language: draw.parameters[IDS] for draw in draws if IDS in draw.parameters}
+
+    @cached_property
+    def class_chances(self) -> dict[tuple[str, str], float]:
+        """(Language, class) -> the chance of being drawn, of a balanced draw; empty where nobody knows it."""
+        draws = self.task.draws.all()
+        return {
+            (draw.language, label): chance
+            for draw in draws
+            for label, chance in draw.parameters.get(CHANCES, {}).items()
+        }
 
     @cached_property
     def joint(self) -> dict[str, list[str]]:

@@ -64,7 +64,7 @@ def _sets(export: Export, published: Published) -> dict:
             draw.language: {
                 "sets": {name: len(ids) for name, ids in export.sets[draw.language].items()},
                 **{name: draw.parameters[name] for name in LEFT_OUT_OF_FRAME},
-                **{name: draw.parameters[name] for name in ("short", "faults")},
+                **{name: draw.parameters[name] for name in ("short", "published", "faults")},
             }
             for draw in draws
         },

@@ -20,6 +20,7 @@ from corpora.models import Corpus
 
 # What a draw's parameters call the ids of its sets.
 IDS = "ids"
+CHANCES = "chances"  # class -> the chance that a document of it had; of published lists nobody knows it
 JOINT = "joint"  # part -> the ids of a language in the joint sets of all
 Sets = Mapping[str, Mapping[str, Sequence[str]]]  # language -> set -> ids
 
@@ -80,6 +81,11 @@ def sample_balanced(
         frame = _frame(corpus.name, sorted(lists), fields, classes, (), leave_out)
         _check_there(lists, frame, corpus.name)
         chosen = _published(lists, frame)
+    if not chosen.sets:
+        raise CorpusError(
+            f"Corpus {corpus.name} has no document with exactly one of the classes {', '.join(classes)}; write them as "
+            "its labels are, parted by spaces."
+        )
     if empty := sorted(set(languages or ()) - chosen.sets.keys()):
         raise CorpusError(f"Corpus {corpus.name} has no document in {empty[0]} with exactly one of the classes.")
     parameters = {
@@ -123,6 +129,7 @@ def _drawn(
         made = balanced(merged.documents, classes, sizes, seed=seed, fill=fill)
         labels = {document.id: document.label for document in merged.documents}
         together = balancing.joint(made, labels, classes, joint) if joint else {}
+        there = Counter((document.language, document.label) for document in merged.documents)
     except BalanceError as error:
         raise CorpusError(str(error)) from error
     told = {
@@ -130,7 +137,9 @@ def _drawn(
             "equal": merged.equal[language],
             "differing": merged.differing[language],
             "short": [each._asdict() for each in made.short if each.language == language],
+            "published": False,
             "faults": [],
+            CHANCES: {label: _share(made.sets[language], labels, label, there[language, label]) for label in classes},
             **({JOINT: together[language]} if together else {}),
         }
         for language in made.sets
@@ -138,9 +147,22 @@ def _drawn(
     return Chosen(made.sets, told, Counter(document.language for document in merged.documents))
 
 
+def _share(sets: Mapping[str, Sequence[str]], labels: Mapping[str, str], label: str, there: int) -> float | None:
+    """The chance that a document of a class had of being in one of the sets."""
+    drawn = {key for ids in sets.values() for key in ids if labels[key] == label}
+    return len(drawn) / there if there else None
+
+
 def _published(lists: Sets, frame: Frame) -> Chosen:
     told: dict[str, dict[str, Any]] = {
-        language: {"equal": 0, "differing": 0, "short": [], "faults": [each._asdict() for each in faults(sets)]}
+        language: {
+            "equal": 0,
+            "differing": 0,
+            "short": [],
+            "published": True,
+            "faults": [each._asdict() for each in faults(sets)],
+            CHANCES: {},
+        }
         for language, sets in lists.items()
     }
     once = {
@@ -202,12 +224,19 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
                     "german.dev and german.test."
                 )
             if languages is None or code in languages:
-                found.setdefault(code, {})[part] = path.read_text(encoding="utf-8").split()
+                ids = path.read_text(encoding="utf-8-sig").split()
+                if not ids:
+                    raise CorpusError(f"The list {path} is empty; give it its ids, or take it away.")
+                found.setdefault(code, {})[part] = ids
     except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{folder} cannot be read as a folder of lists: {error}.") from error
+        raise CorpusError(f"{folder} cannot be read as a folder of lists: {_why(error)}.") from error
     if missing := sorted(set(languages or ()) - found.keys()) or ([] if found else ["any language"]):
         raise CorpusError(f"{folder} has no list for {missing[0]}.")
     return found
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else f"{error.object[:40]!r} is not UTF-8"
 
 
 def _place(path: Path) -> tuple[str, str, int]:
@@ -225,7 +254,8 @@ def _check_there(lists: Sets, frame: Frame, corpus: str) -> None:
         if missing := _missing(sets.values(), there.get(language, set())):
             raise CorpusError(
                 f"The lists in {LANGUAGES[language].name} name {listed(missing, len(missing), 'id')}, of which corpus "
-                f"{corpus} has no document in {language} with exactly one of the classes."
+                f"{corpus} has no document in {language} with exactly one of the classes. Import the documents, with "
+                "their language and labels, or leave the list out."
             )
 
 

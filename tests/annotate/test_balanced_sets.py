@@ -139,6 +139,7 @@ def test_manifest_and_card_say_what_was_drawn_and_what_never(sentences, kind, tm
     assert "mldoc-indices/german.test" in manifest["files"]
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert "| de | train.60 | 30 |" in card
+    assert "as many documents of one class as of any other, but for those named below, drawn" in card
     assert "- de, train.60: of sports there are 15 documents and not 30." in card
     assert "| de | 100 | 0 | 0 | 0 |" in card
     assert "how often they are wrong is not known" in card
@@ -182,6 +183,20 @@ def test_the_faults_of_published_lists_are_told(sentences, kind, tmp_path):
     assert f"Note: the lists in de have 1 id in both train.4 and test ({keys[2]})." in said
     assert f"Note: the lists in de have 1 id in both dev and test ({keys[4]})." in said
     assert f"Note: the lists in de have 1 line too many in train.4, whose ids it has before ({keys[0]})." in said
+    rows = exported("again", tmp_path / "gold")
+    assert {row["chance"] for row in rows} == {None}
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert "as many documents of one class" not in card
+    assert "no document is in two" not in card
+    assert f"- de: 1 id of train.4 in test too: {keys[2]}." in card
+    assert f"- de: 1 line too many in train.4: {keys[0]}." in card
+
+
+def test_the_chance_of_a_document_is_that_of_its_class(sentences, kind, tmp_path):
+    opened("topics", kind, classes="sports health", test=10, train="10 60", short="fill", languages="de")
+    assert {row["chance"] for row in exported("topics", tmp_path / "all")} == {1.0}
+    opened("few", kind, classes="sports health", test=10, languages="de")
+    assert {row["chance"] for row in exported("few", tmp_path / "few")} == {0.25}
 
 
 @pytest.mark.parametrize(
@@ -194,6 +209,14 @@ def test_the_faults_of_published_lists_are_told(sentences, kind, tmp_path):
         ({"apart": "author"}, "has no field 'author'; its fields are body, sentence"),
         ({"languages": "nl"}, "no records in nl; it has them in de, en, fr, ja"),
         ({"classes": f"{TOPICS} sports"}, "The class sports is named twice"),
+        (
+            {"classes": "Sports Travel", "test": 10, "dev": 10, "train": "10"},
+            "no document with exactly one of the classes Sports, Travel; write them as",
+        ),
+        (
+            {"classes": "sports health", "test": 20, "dev": 20, "train": "10", "short": "fill"},
+            "none of the class at all",
+        ),
         ({"classes": "sports"}, "two classes or more, and 1 is given"),
         ({"classes": "sports weather", "test": 20, "dev": 10, "train": "10"}, "de, weather: 0 there"),
         ({"size": 10}, "--size"),
@@ -219,6 +242,7 @@ def test_sets_that_cannot_be_had_are_refused_and_nothing_is_kept(sentences, kind
         ({"klingon.test": "a\n"}, {}, "klingon.test is not named as a list"),
         ({"german.tests": "a\n"}, {}, "german.tests is not named as a list"),
         ({}, {}, "has no list for any language"),
+        ({"german.test": "\n"}, {}, "german.test is empty; give it its ids"),
         ({"german.test": "a\n"}, {"languages": "fr"}, "has no list for fr"),
         ({"german.test": "a\n"}, {"test": 7}, "leave --test, --dev, --train, --apart and --joint out"),
     ],
@@ -261,3 +285,14 @@ def test_headline_and_body_are_of_the_kind_that_comes_with_assay_and_a_text_that
     assert {row["label"] for row in rows} == {"sports", "health"}
     assert not {"headline", "body"} & rows[0].keys()
     assert sorted(path.name for path in (tmp_path / "gold").iterdir() if path.is_dir()) == ["mldoc-indices"]
+
+
+def test_evaluate_says_that_it_does_not_measure_on_such_a_set(sentences, kind, tmp_path):
+    opened("topics", kind, test=7)
+    exported("topics", tmp_path / "gold")
+    (tmp_path / "predictions").mkdir()
+    for options in ({"predictor": "fasttext"}, {"predictions": str(tmp_path / "predictions")}):
+        with pytest.raises(
+            CommandError, match="is a balanced set of documents, on which evaluate measures nothing yet"
+        ):
+            call_command("evaluate", gold=[str(tmp_path / "gold")], out=str(tmp_path / "report"), **options)
