@@ -12,6 +12,7 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.quality import honeypots
 from annotate.reports import audits_and_decoys, expected_work
+from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
 from annotate.work.expected import expected
@@ -113,18 +114,8 @@ def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
         )
         + ".",
     ]
-    warned = [
-        f"Note: {language}, {short['set']}: of {short['label']} there are {short['there']:,} documents and not "
-        f"{short['wanted']:,}."
-        for language, parameters in draws
-        for short in parameters["short"]
-    ]
-    faulty = [
-        f"Note: the lists in {language} have {_fault(fault)}."
-        for language, parameters in draws
-        for fault in parameters["faults"]
-    ]
-    return Outcome(said, [*warned, *faulty])
+    warned = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
+    return Outcome(said, warned)
 
 
 NEVER_DRAWN = {
@@ -133,19 +124,6 @@ NEVER_DRAWN = {
     "equal": "equal to another one",
     "differing": "equal to one of another class",
 }
-
-
-def _fault(fault: dict[str, Any]) -> str:
-    ids, first, second = fault["ids"], fault["first"], fault["second"]
-    if first == second:
-        return f"{many(len(ids), 'line')} too many in {first}, whose ids it has before ({_some(ids)})"
-    if first.startswith("train") and second.startswith("train"):
-        return f"{many(len(ids), 'id')} of {first} that {second} lacks ({_some(ids)})"
-    return f"{many(len(ids), 'id')} in both {first} and {second} ({_some(ids)})"
-
-
-def _some(ids: list[str]) -> str:
-    return ", ".join(ids[:3]) + (" …" if len(ids) > 3 else "")
 
 
 def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:

@@ -14,6 +14,7 @@ from annotate.evaluation.given import EvaluationError
 from annotate.goldsets.edits import differing
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import GoldSetError, manifest_of
+from annotate.goldsets.reading import UNMEASURED
 from annotate.kinds.designs import DESIGNS
 
 SUFFIX = ".prediction"
@@ -101,7 +102,7 @@ def _read(folder: Path) -> RecordSet:
             "or give a file of its labels with --file."
         )
     if design.names_answers:
-        raise GoldSetError(f"{folder} is a balanced set of documents, on which evaluate measures nothing yet.")
+        raise GoldSetError(f"{folder} {UNMEASURED}")
     try:
         published, name = manifest["published"], manifest["task"]["name"]
         if published is None:

@@ -17,6 +17,7 @@ from annotate.kinds.options import OPTIONS, share
 from annotate.reports import audits_and_decoys, checks, markdown
 from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
+from annotate.reports.balanced_sets import remarks
 from annotate.reports.numbers import estimate
 from annotate.reports.tables import Table, beside
 from corpora.core.languages import UND
@@ -156,11 +157,10 @@ def _checks(kind: Kind, manifest: dict) -> Context:
 
 
 def _sets(kind: Kind, manifest: dict) -> Context:
-    told = manifest["sets"]["languages"].values()
+    languages = manifest["sets"]["languages"]
     return {
-        "published": any(each["published"] for each in told),
-        "is_short": any(each["short"] for each in told),
-        "faulty": any(each["faults"] for each in told),
+        **{name: any(told[name] for told in languages.values()) for name in ("published", "short", "faults")},
+        "remarks": [remark for language, told in languages.items() for remark in remarks(language, told)],
     }
 
 

@@ -116,7 +116,6 @@ def declared_class(item, task) -> str | None:
 
 # What differs where the answers are named with the draw, as classes are.
 FROM_DRAW: Mapping[str, Any] = {
-    "answers_from_draw": True,
     "designs": ("balanced",),
     "columns": tuple(name for column in COLUMNS for name in ((column, *OF_SETS) if column == "split" else (column,))),
     "options": (*ASKED, *OF_CROWDS),

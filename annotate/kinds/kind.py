@@ -89,8 +89,6 @@ class Kind:
     # Code -> name, meaning and key of the answers, in their order, best first; none if the answers are languages, or
     # if people do not answer here.
     answers: Mapping[str, Named] = field(default_factory=dict)
-    # Whether what may be answered is named with the draw, as the classes of documents are.
-    answers_from_draw: bool = False
     # The labels of a task that names none.
     labels: Sequence[str] = ()
     # Why a unit may be undefined: the code that is sent -> the words on its button; and the answer that has these
@@ -198,6 +196,11 @@ class Kind:
     def asks_each(self) -> bool:
         """Whether each language of a task has its own question, by whichever design its units are drawn."""
         return bool(self.designs) and all(DESIGNS[design].asks_each for design in self.designs)
+
+    @property
+    def answers_from_draw(self) -> bool:
+        """Whether what may be answered is named with the draw, as the classes of documents are."""
+        return any(DESIGNS[design].names_answers for design in self.designs)
 
     def question(self, task: Task) -> str:
         """What is asked of every unit of a task."""

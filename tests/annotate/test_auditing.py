@@ -142,6 +142,15 @@ def test_a_confirmation_that_the_lot_falls_on_is_adjudicated_first(make_task, an
     assert say(ann, task, "de").stage == stages.ADJUDICATION
 
 
+@pytest.mark.parametrize(("found", "overruled"), [("fr", True), ("de", False)])
+def test_it_is_told_where_an_adjudicator_overruled_a_confirmation(make_task, ann, ada, capsys, found, overruled):
+    task = make_task([AGREED], audit_least=1, audit_recheck=1, audit_limit=0.99)
+    settle(ada, say(ann, task, "de"), found)
+    call_command("audit", "task")
+    told = "of 1 confirmation that an adjudicator checked 1 was wrong"
+    assert (told in capsys.readouterr().out) == overruled
+
+
 @pytest.mark.parametrize("said", ["fr", "und"])
 def test_a_disagreement_is_adjudicated_before_it_counts(make_task, ann, ada, said):
     task = make_task([AGREED], audit_least=1, audit_recheck=0)

@@ -188,8 +188,8 @@ def test_the_faults_of_published_lists_are_told(sentences, kind, tmp_path):
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert "as many documents of one class" not in card
     assert "no document is in two" not in card
-    assert f"- de: 1 id of train.4 in test too: {keys[2]}." in card
-    assert f"- de: 1 line too many in train.4: {keys[0]}." in card
+    assert f"- the lists in de have 1 id in both train.4 and test ({keys[2]})." in card
+    assert f"- the lists in de have 1 line too many in train.4, whose ids it has before ({keys[0]})." in card
 
 
 def test_the_chance_of_a_document_is_that_of_its_class(sentences, kind, tmp_path):

@@ -222,6 +222,7 @@ IMPORT_PREDICTIONS = [
 PLAN = [
     ("plan none", None, 1, "There is no corpus 'none'; make one with"),
     ("plan demo --width 0", None, 1, "--width is 0; it must be 0.1 to 100"),
+    ("plan demo --accuracy 0", None, 1, "--accuracy is 0; it must be "),
     ("plan demo --measure nothing", None, 1, "--measure is 'nothing'; it is one of recall"),
     ("plan", None, 2, "Something is missing: CORPUS"),
 ]

@@ -1,9 +1,11 @@
 """A predictor measured on a uniform set together with those of its triggers there that people read afterwards."""
 
+import json
+
 import pytest
 
 from annotate.core.estimation import proportion
-from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.given import EvaluationError, of_file, read_sets
 from tests.annotate.evaluation.figures import by_language, close, interval, run, values
 
 # Of 100 posts on which the detectors agree on English, 20 were audited; ten that the predictor calls German were not.
@@ -155,6 +157,18 @@ def test_triggers_of_another_predictor_are_told_and_left_out(world, verified, pr
     assert {key: both[key] for key in ("accuracy", "recall", "precision")} == {
         key: alone[key] for key in ("accuracy", "recall", "precision")
     }
+
+
+def test_of_a_file_that_may_be_the_predictor_it_is_told_to_name_that(world, verified, tmp_path):
+    stream, told = verified(["de"] * 10)
+    path = tmp_path / "mine.tsv"
+    rows = [json.loads(line) for line in (stream / "gold.jsonl").read_text().splitlines()]
+    path.write_text("id\tlabel\n" + "".join(f"{row['id']}\tde\n" for row in rows))
+    sets = read_sets([stream, told], allow_erased=False, unfinished=False)
+    [warning] = run(of_file(path, {}, sets=sets), stream, told)["warnings"]
+    assert warning.endswith(
+        "are left out. If mine.tsv is the file that was imported as mine@1, name mine@1 in place of the file."
+    )
 
 
 def test_those_that_the_uniform_set_did_not_hold_yet_are_told(world):

@@ -1,0 +1,77 @@
+"""Labels that came with records: kept one or several, counted, and rejected where they are none."""
+
+import pytest
+from django.core.management import CommandError
+
+from corpora.manifest import manifest_of, read_manifest
+from tests.corpora.on_disk import posts, rejects
+
+pytestmark = pytest.mark.django_db
+
+
+def story(key, topic, text="Shares rose."):
+    return {"id": key, "language": "en", "body": text, "topic": topic}
+
+
+def stories(import_corpus, *files, **options):
+    return import_corpus("c", *files, fields="body", labels="topic", **options)
+
+
+def test_labels_that_come_with_records_are_kept_one_or_several(write, import_corpus):
+    rows = [story("1", "CCAT"), story("2", ["CCAT", "MCAT", "CCAT"]), story("3", []), story("4", " ECAT; GCAT ;")]
+    rows.append(story("5", ""))
+    said = stories(import_corpus, write("a.jsonl", rows))
+    assert {row["id"]: row["declared"] for row in posts("c")} == {
+        "1": ["CCAT"],
+        "2": ["CCAT", "MCAT"],
+        "3": [],
+        "4": ["ECAT", "GCAT"],
+        "5": [],
+    }
+    assert "Of all records of the corpus 1 came with one label: CCAT 1; 2 with several, 2 with none." in said
+
+
+@pytest.mark.parametrize(
+    ("topic", "why"),
+    [
+        (None, "The label is missing; where a record has none, write an empty string or list."),
+        (4, "The label is a number; it must be a string, or a list of strings."),
+        ([4], "One of the labels is a number; each must be a string."),
+        (["CCAT", None], "One of the labels is null; each must be a string."),
+        ("a\tb", "A label holds a tab, a newline or another character that cannot be seen."),
+        ("x" * 101, "A label has 101 characters; 100 are the most."),
+    ],
+)
+def test_a_label_that_is_none_is_a_reject(write, import_corpus, topic, why):
+    stories(import_corpus, write("a.jsonl", [story("1", "CCAT"), story("2", topic)]), max_rejects="50%")
+    assert [reject["reason"] for reject in rejects("c", 1)] == [why]
+
+
+def test_a_record_that_comes_again_with_other_labels_is_a_reject(write, import_corpus):
+    again = [story("1", "CCAT"), story("1", "CCAT"), story("1", "MCAT")]
+    stories(import_corpus, write("a.jsonl", again), max_rejects="50%")
+    [reject] = rejects("c", 1)
+    assert reject["reason"] == (
+        "This id came before with other fields, another language or other labels; the first is kept."
+    )
+    assert manifest_of("c").sources[0].duplicates == 1
+
+
+def test_a_corpus_has_labels_in_all_its_files_or_in_none(write, import_corpus):
+    stories(import_corpus, write("a.jsonl", [story("1", "CCAT")]))
+    with pytest.raises(CommandError, match="has labels that came with its records; name their column with --labels"):
+        import_corpus("c", write("b.jsonl", [story("2", "CCAT")]))
+    stories(import_corpus, write("b.jsonl", [story("2", "CCAT")]))
+    import_corpus("plain", write("c.jsonl", [story("1", "CCAT")]), fields="body")
+    with pytest.raises(CommandError, match="has no labels that came with its records; leave --labels out"):
+        import_corpus("plain", write("d.jsonl", [story("2", "CCAT")]), labels="topic")
+
+
+def test_labels_come_with_records_alone_and_from_a_column_that_is_there(write, import_corpus):
+    with pytest.raises(CommandError, match="Labels come with records alone"):
+        import_corpus("c", write("a.jsonl", [{"id": "1", "text": "a", "topic": "b"}]), labels="topic")
+    with pytest.raises(CommandError, match="subject"):
+        import_corpus(
+            "c", write("a.csv", "id,language,body,topic\n1,en,Shares,CCAT\n"), fields="body", labels="subject"
+        )
+    assert read_manifest("c") is None
