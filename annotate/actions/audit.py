@@ -9,9 +9,10 @@ from annotate.actions.opened import NOT_KEPT, lacking
 from annotate.actions.options import TASK
 from annotate.core.option import Option, codes, flag, whole_number
 from annotate.models import Task
-from annotate.quality import audits, checks, decoys
+from annotate.quality import audits, checks, declared_audits, decoys
 from annotate.reports import audits_and_decoys as told
 from annotate.reports import checks as check_words
+from annotate.reports import declared_audits as of_declared
 from annotate.reports.terminal import as_lines
 from annotate.work import auditing, contesting
 
@@ -33,13 +34,14 @@ def run(values, progress) -> Outcome:
     if values["add"] and audited:
         return _add(task, values)
     if values["add"]:
-        raise ActionError(f"{task.name} has no audit to add to: its labels are people's, and not the detectors'.")
+        raise ActionError(f"{task.name} has no audit of the detectors' labels, to which something could be added.")
     if values["contest"]:
         if not audited:
-            raise ActionError(f"{task.name} asks about one language at a time: there is no agreement to contest.")
+            raise ActionError(f"In {task.name} no label is one on which detectors agree: there is nothing to contest.")
         sent = contesting.contest_all(task)
         return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
-    told_of = _audited(task) if audited else _decoys(task)
+    tell = next((tell for name, tell in BY_PROTECTION.items() if name in task.kind.protections), _decoys)
+    told_of = tell(task)
     return _with_checks(task, told_of) if "checks" in task.kind.protections else told_of
 
 
@@ -79,6 +81,18 @@ def _decoys(task: Task) -> Outcome:
     return Outcome([as_lines(told.decoy_table(report)), "", *words], data={"task": task.name, **report})
 
 
+def _declared(task: Task) -> Outcome:
+    audit = declared_audits.report(task)
+    if audit is None:
+        return Outcome([f"Task {task.name}: {of_declared.NONE_CHOSEN}"], data={"task": task.name, "declared": None})
+    tables = (of_declared.class_table, of_declared.language_table, of_declared.found_table)
+    said = [line for made in tables for line in (as_lines(made(audit)), "")]
+    return Outcome([*said, *of_declared.words(audit)], data={"task": task.name, "declared": audit})
+
+
+BY_PROTECTION = {"audit": _audited, "audit of declared labels": _declared, "decoys": _decoys}
+
+
 def _with_checks(task: Task, outcome: Outcome) -> Outcome:
     """What is told of the audit or the decoys, and below it what came of people who decide alone."""
     report = checks.report(task)
@@ -96,8 +110,9 @@ def _with_checks(task: Task, outcome: Outcome) -> Outcome:
 
 ACTION = Action(
     "audit",
-    "Show what the audit of a task's agreement found, or how often readers said Yes to decoys, and what the checks of "
-    "people who decide alone found. With --contest or --add, have people read more of what the detectors agree on.",
+    "Show what the audit of a task's agreement or of declared labels found, or how often readers said Yes to decoys, "
+    "and what the checks of people who decide alone found. With --contest or --add, have people read more of what the "
+    "detectors agree on.",
     (TASK, CONTEST, ADD, LANGUAGES, DRY_RUN),
     run,
 )

@@ -14,7 +14,7 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
-from annotate.reports import audits_and_decoys, checks, markdown
+from annotate.reports import audits_and_decoys, checks, declared_audits, markdown
 from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
 from annotate.reports.balanced_sets import remarks
@@ -143,6 +143,12 @@ def _audit(kind: Kind, manifest: dict) -> Context:
     }
 
 
+def _declared_audit(kind: Kind, manifest: dict) -> Context:
+    audit = manifest["declared_audit"]
+    tables = (declared_audits.class_table, declared_audits.language_table, declared_audits.found_table)
+    return {"audit_words": declared_audits.words(audit), "audit_tables": [_table(made(audit)) for made in tables]}
+
+
 def _decoys(kind: Kind, manifest: dict) -> Context:
     found = manifest["decoys"]
     return {"decoys": _table(audits_and_decoys.decoy_table(found)), "decoy_words": audits_and_decoys.decoy_words(found)}
@@ -204,6 +210,7 @@ def _asked_first(task: dict) -> int | None:
 
 SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "audit": _audit,
+    "declared_audit": _declared_audit,
     "decoys": _decoys,
     "checks": _checks,
     "splits": _splits,

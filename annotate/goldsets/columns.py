@@ -16,6 +16,7 @@ from annotate.goldsets import deciding
 from annotate.goldsets.export import Source
 from annotate.kinds import Kind
 from annotate.models import Judgment, Transition
+from annotate.quality.audits import stratum_of
 from corpora.core.voting import DETECTOR_NAMES
 
 # In a kind's columns this stands for each field of its records, by the field's name.
@@ -79,8 +80,10 @@ def _chance(row: Source) -> float | None:
 
 
 def _audit_chance(row: Source) -> float:
-    """The chance of having been given to people, for posts on which the detectors agree."""
-    return row.export.audit_chances[row.unit.agreed_label] if _stratum(row) in ("agreed", "audited") else 1.0
+    """The chance of having been given to people, for posts on which the detectors agree and declared labels."""
+    if _stratum(row) not in ("agreed", "audited"):
+        return 1.0
+    return row.export.audit_chances[stratum_of(row.export.task, row.unit)]
 
 
 def _second_opinion(row: Source) -> tuple[str | None, float | None]:
@@ -220,7 +223,8 @@ COLUMNS: Mapping[str, Column] = {
     "audit_chance": Column(
         _NUMBER,
         _audit_chance,
-        "The chance that a post on which the detectors agree had of being given to people; 1 for all others.",
+        "The chance that a post on which the detectors agree, or a document whose class is declared, had of being "
+        "given to people; 1 for all others.",
     ),
     "decided_by": Column(
         _TEXT,

@@ -17,7 +17,7 @@ from annotate.kinds.balanced_draw import CHANCES, IDS, JOINT
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Task, Unit
 from annotate.quality import agreement
-from annotate.quality.audits import audit_counts, contested_labels
+from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
 from corpora.manifest import manifest_of
 from corpora.models import Draw, Item
@@ -147,9 +147,9 @@ class Export:
         return {draw.language: draw.chance for draw in self.task.draws.all()}
 
     @cached_property
-    def audit_chances(self) -> dict[str, float]:
-        """The label on which the detectors agree -> the share that was chosen for the audit."""
-        return {label: chosen / posts for label, (posts, chosen) in audit_counts(self.task).items()}
+    def audit_chances(self) -> dict[Stratum, float]:
+        """Stratum of the audit -> the share of its posts that was chosen."""
+        return {stratum: chosen / posts for stratum, (posts, chosen) in audit_counts(self.task).items()}
 
     @cached_property
     def check_chances(self) -> dict[str, float]:

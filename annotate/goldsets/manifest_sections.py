@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Min
 from annotate.core.estimation import proportion
 from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
-from annotate.quality import agreement, audits, checks, decoys, honeypots
+from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots
 from annotate.quality.qualification import qualified
 
 # What is published of the report of quality/agreement.py: nothing about single people.
@@ -136,6 +136,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
 
 SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "audit": _audit,
+    "declared_audit": lambda export, published: declared_audits.report(export.task),
     "decoys": _decoys,
     "checks": _checks,
     "splits": _splits,

@@ -10,7 +10,7 @@ from typing import Any
 from annotate.core import stages
 from annotate.kinds.kind import ENGLISH, Answer, Kind, Named
 from annotate.kinds.languages import SEARCHES, searches
-from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
+from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD, OF_TEST
 from corpora.core.languages import UND
 
 # As XGLUE's authors had it: three people, of whom two must agree, each tested, and watched by gold answers. One in
@@ -22,8 +22,9 @@ COLUMNS = (
     *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "stage", "chance"),
     *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
-# Of documents whose classes are declared, besides: the smallest set that has a row, and the labels that came with it.
-OF_SETS = ("set", "declared")
+# Of documents in balanced sets, besides: the smallest set that has a row, the labels that came with it, and the chance
+# that people audited these.
+OF_SETS = ("set", "declared", "audit_chance")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 
 
@@ -110,7 +111,7 @@ def faults(options: Mapping[str, Any]) -> str:
 
 def declared_class(item, task) -> str | None:
     """The class that a document is declared to be of, if it is one of the task's and no other is."""
-    found = [label for label in item.declared if label in task.labels]
+    found = [label for label in item.declared if label in task.labels and label not in task.kind.answers]
     return found[0] if len(found) == 1 else None
 
 
@@ -118,9 +119,12 @@ def declared_class(item, task) -> str | None:
 FROM_DRAW: Mapping[str, Any] = {
     "designs": ("balanced",),
     "columns": tuple(name for column in COLUMNS for name in ((column, *OF_SETS) if column == "split" else (column,))),
-    "options": (*ASKED, *OF_CROWDS),
-    "protections": frozenset(),
-    "sections": ("sets", "people", "agreement", "published"),
+    "options": (*ASKED, *OF_CROWDS, *OF_DECLARED_AUDIT, *OF_TEST, *OF_GOLD),
+    # Declared labels stand, unless people are asked to audit them.
+    "defaults": {"audit_share": 0.0, "audit_least": 0, "test_items": 0, "gold_share": 0.0},
+    "protections": frozenset({"audit of declared labels", "gold answers", "test"}),
+    "audit_strata": ("item__language", "agreed_label"),
+    "sections": ("sets", "declared_audit", "people", "gold_answers", "honeypots", "agreement", "published"),
     "card": "annotate/card_documents.md",
     "agreed": declared_class,
 }

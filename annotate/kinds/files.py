@@ -46,7 +46,7 @@ ABOUT: Mapping[str, str] = {
     "form": "what an answer is: `choice`, or `grades`, best first, of which a median is one",
     "layout": "tables `[[layout]]` of fields that stand together, from top to bottom",
     "answers": "tables `[[answers]]` of what may be answered",
-    "answers_from": '`"draw"`: what may be answered is named with the draw, by `--classes`; then no `[[answers]]`',
+    "answers_from": '`"draw"`: what may be answered is named with the draw, by `--classes`; `[[answers]]` follow them',
     "together": "the field whose equal records are drawn all together",
     "apart": "fields of which equal values are never parted by a split",
     "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",
@@ -163,8 +163,8 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
     if form not in FORMS:
         raise top.fault("form", f"{form!r} is not a form of answers; {nearest(form, FORMS)}.")
     layout = _layout(top, taken)
-    answers = parts.answers(top, known)
-    from_draw = _from_draw(top, bool(answers))
+    from_draw = _from_draw(top)
+    answers = parts.answers(top, known, least=1 if from_draw else 2)
     if layout and not answers and not from_draw:
         raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
@@ -184,16 +184,13 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
     )
 
 
-def _from_draw(top: Table, answered: bool) -> bool:
+def _from_draw(top: Table) -> bool:
+    """Whether the draw names what may be answered, before what the file names."""
     if "answers_from" not in top.raw:
         return False
     if (given := top.text("answers_from")) != "draw":
         raise top.fault(
             "answers_from", f'answers come from the draw, and not from {given!r}; write answers_from = "draw".'
-        )
-    if answered:
-        raise top.fault(
-            "answers_from", "the answers come from the draw, so there can be no [[answers]]; leave one out."
         )
     return True
 

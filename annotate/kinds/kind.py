@@ -116,6 +116,8 @@ class Kind:
     waits: bool = False
     # Whether languages may share a queue, as the table of routes says; otherwise each language has its own.
     is_routed: bool = True
+    # Paths from a unit to the values by each of which a share of the units that machines label is chosen for the audit.
+    audit_strata: tuple[str, ...] = ("agreed_label",)
     # The event by which a unit that machines do not label comes to people.
     enters_by: str = "disputed"
     # Where to find the language that a unit counts under in statistics: paths from a unit, the first that has one.

@@ -142,7 +142,8 @@ _EVERY = (
         share,
         default=0.02,
         off=0.0,
-        help="the share of posts on which the detectors agree that people check",
+        help="the share of posts on which the detectors agree, or of documents whose class is declared, that people "
+        "check",
         group=AUDIT,
         most=1,
         fixed=True,
@@ -152,7 +153,8 @@ _EVERY = (
         whole_number,
         default=30,
         off=0,
-        help="the least number of posts checked in each language, if there are so many",
+        help="the least number of posts checked in each language, or of documents in each language and class, if there "
+        "are so many",
         group=AUDIT,
         fixed=True,
     ),
@@ -286,6 +288,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option
 # The options of every kind that people answer here.
 ASKED = ("redundancy", "on_conflict", "rounds", "skip_limit", "least_level", "lease_minutes")
 OF_AUDIT = ("least_letters", "never_agree", "audit_share", "audit_least", "audit_recheck", "audit_limit")
+OF_DECLARED_AUDIT = ("audit_share", "audit_least")
 OF_CHECKS = ("check_share", "check_least", "second_share")
 OF_CROWDS = ("stop_early", "extra_answers", "aggregation")
 OF_TEST = ("test_items", "pass_mark", "tries")

@@ -53,7 +53,10 @@ def _shown(kind: Kind) -> Iterator[str]:
 def _answers(kind: Kind) -> Iterator[str]:
     if not kind.answered_here:
         return
-    if kind.answers:
+    if kind.answers_from_draw:
+        more = ", or with one of these" if kind.answers else ""
+        yield f"They answer with a class that is named when the task is opened, by the keys 1 to 9{more}, or skip:"
+    elif kind.answers:
         order = ", the best first" if "median" in kind.form.AGGREGATIONS else ""
         yield f"They answer with a button or its key{order}, or skip with the space bar:"
     elif kind.asks_each:
@@ -96,7 +99,8 @@ def _watched(kind: Kind) -> Iterator[str]:
     elif "gold answers" in kind.protections:
         yield "No known answers are hidden among the work."
     if audit := value(kind, "audit_share"):
-        yield f"Of the posts on which the detectors agree, {audit:.0%} are read by people all the same."
+        of = "whose class is declared" if kind.answers_from_draw else "on which the detectors agree"
+        yield f"Of the {kind.noun}s {of}, {audit:.0%} are read by people all the same."
     if decoys := value(kind, "decoy_share"):
         yield f"For each post, {decoys:g} decoys are hidden: posts known not to be in the language."
 

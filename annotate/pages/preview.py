@@ -18,13 +18,14 @@ from corpora.models import Item
 
 STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
 POST = "This post was invented, to show where posts stand."
+CLASSES = ("sports", "politics")  # where a draw names them
 READ = 4  # languages that the invented person reads, where languages are what is answered
 
 
 def preview(kind: Kind, language: str) -> str:
     """HTML that needs nothing else. language: that of the record, or the one asked about."""
     permit = _permit(kind, language)
-    unit = Unit(task=permit.task, item=_item(kind, language), asked="" if kind.answers else language)
+    unit = Unit(task=permit.task, item=_item(kind, language), asked=language if kind.labels_are_languages else "")
     text = in_language(language, kind.guidelines)
     context = {
         "task": permit.task,
@@ -39,7 +40,7 @@ def preview(kind: Kind, language: str) -> str:
 
 def languages_of(kind: Kind) -> Sequence[str]:
     """The languages of which one may be chosen: the labels if they are languages, else all languages."""
-    return [*kind.languages, *(LANGUAGES if kind.answers else kind.labels)]
+    return [*kind.languages, *(kind.labels if kind.labels_are_languages else LANGUAGES)]
 
 
 def _permit(kind: Kind, language: str) -> Permit:
@@ -47,8 +48,9 @@ def _permit(kind: Kind, language: str) -> Permit:
     not saved.
     """
     reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
-    task = Task(name=kind.slug, title=kind.title, kind_slug=kind.slug, kind_file=kind.source, labels=list(kind.labels))
-    if kind.answers:
+    labels = [*(CLASSES if kind.answers_from_draw else ()), *kind.labels]
+    task = Task(name=kind.slug, title=kind.title, kind_slug=kind.slug, kind_file=kind.source, labels=labels)
+    if not kind.labels_are_languages:
         task.languages, reads = [language], [language]
     return Permit(
         annotator=None,

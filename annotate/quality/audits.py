@@ -5,6 +5,7 @@ neither it nor the votes. Where too much of a language may be wrong, people labe
 """
 
 from collections.abc import Collection, Iterable
+from functools import reduce
 
 from django.db.models import Count, Prefetch, Q, QuerySet
 
@@ -18,21 +19,34 @@ from annotate.quality.checks import slips
 # What is told of where nothing says how often adjudicators slip.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
+Stratum = tuple[str, ...]  # a unit's values at the paths of Kind.audit_strata
+
+
+def stratum_of(task: Task, unit: Unit) -> Stratum:
+    """What a share is chosen of for the audit: the posts with the unit's label, of documents those in its language."""
+    return tuple(reduce(getattr, path.split("__"), unit) for path in task.kind.audit_strata)
+
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
     """Label -> what the audit found of the posts on which the detectors agreed; in order of label."""
     posts = task.units.exclude(agreed_label="")
     if labels is not None:
         posts = posts.filter(agreed_label__in=labels)
-    counted = dict(posts.order_by("agreed_label").values_list("agreed_label").annotate(Count("pk")))
-    found: dict[str, list[str]] = {label: [] for label in counted}
+    return {label: audit for (label,), audit in audits_of(task, posts).items()}
+
+
+def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
+    """Stratum -> what the audit found of its posts; in order."""
+    paths = task.kind.audit_strata
+    counted = {tuple(of): posts for *of, posts in posts.order_by(*paths).values_list(*paths).annotate(Count("pk"))}
+    found: dict[Stratum, list[str]] = {of: [] for of in counted}
     answers = Judgment.objects.live().answers()
-    chosen = posts.filter(audited=True).select_related("task", "copy_of__task")
+    chosen = posts.filter(audited=True).select_related("item", "task", "copy_of__task")
     for unit in chosen.prefetch_related(
         Prefetch("judgments", queryset=answers), Prefetch("copy_of__judgments", queryset=answers)
     ):
-        found[unit.agreed_label].append(_finding(unit.copy_of or unit))
-    return {label: Audit(posts=counted[label], **_counts(found[label])) for label in counted}
+        found[stratum_of(task, unit)].append(_finding(unit.copy_of or unit))
+    return {of: Audit(posts=counted[of], **_counts(found[of])) for of in counted}
 
 
 def _finding(unit: Unit) -> str:
@@ -66,11 +80,11 @@ def over_limit(task: Task, audit: Audit) -> bool:
     return audit.resolved + audit.unresolved > 0 and error(audit, slips(task)).high > task.audit_limit
 
 
-def audit_counts(task: Task) -> dict[str, tuple[int, int]]:
-    """Label -> on how many posts the detectors agree with it, and how many of those were chosen for the audit."""
-    counts = task.units.exclude(agreed_label="").order_by().values_list("agreed_label")
+def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
+    """Stratum -> how many posts machines label there, and how many of those were chosen for the audit."""
+    counts = task.units.exclude(agreed_label="").order_by().values_list(*task.kind.audit_strata)
     counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
-    return {label: (posts, chosen) for label, posts, chosen in counts}
+    return {tuple(of): (posts, chosen) for *of, posts, chosen in counts}
 
 
 def contested_labels(task: Task) -> set[str]:
@@ -91,20 +105,20 @@ def contested_waiting() -> dict[int, dict[str, int]]:
 def choose_audits(task: Task, units: list[Unit], seed: str) -> list[Unit]:
     """Choose the posts by which the detectors' agreement is audited, and mark them.
 
-    They are chosen by lot among the posts of each language on which the detectors agree. Copies are included, since
+    They are chosen by lot among the posts of each stratum on which the detectors agree. Copies are included, since
     posts are counted. When a task is extended, lots are drawn among the added posts only: the earlier choice stays.
     """
-    added: dict[str, list[Unit]] = {}
+    added: dict[Stratum, list[Unit]] = {}
     for unit in units:
         if unit.agreed_label:
-            added.setdefault(unit.agreed_label, []).append(unit)
+            added.setdefault(stratum_of(task, unit), []).append(unit)
     before = audit_counts(task)
     chosen = []
-    for label, posts in added.items():
+    for stratum, posts in added.items():
         by_key = {unit.item.key: unit for unit in posts}
         keys = lottery.topped_up(
             by_key,
-            before=before.get(label, (0, 0)),
+            before=before.get(stratum, (0, 0)),
             share=task.audit_share,
             least=task.audit_least,
             seed=seed,

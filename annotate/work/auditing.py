@@ -7,7 +7,7 @@ from django.db import transaction
 from annotate.core import stages
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.models import Task
-from annotate.quality.audits import audit_counts, choose_more, of_audit, unread
+from annotate.quality.audits import choose_more, labels_of, of_audit, unread
 from annotate.work.contesting import locked
 from annotate.work.moving import save_all, send_to_people
 from annotate.work.routes import Routes
@@ -28,7 +28,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = (), by=None
     task = locked(task)
     if not task.is_open:
         raise WrongStage(f"Task {task.name} is closed, so nobody would read them; `assay reopen {task.name}` first.")
-    agreed = audit_counts(task)
+    agreed = labels_of(task.units.all())
     if strange := [label for label in languages if label not in agreed]:
         raise NotFound(
             f"The detectors agree on no post of task {task.name} in {', '.join(strange)}; they do in: "

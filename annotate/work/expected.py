@@ -73,7 +73,7 @@ def _audit(task: Task) -> dict[str, Any] | None:
     if not found:
         return None
     chosen = sum(chosen for _, chosen in found.values())
-    languages = {label: _audit_of(task, *of) for label, of in sorted(found.items())}
+    languages = {label: _audit_of(task, *of) for (label,), of in sorted(found.items())}
     return {
         "posts": sum(posts for posts, _ in found.values()),
         "chosen": chosen,

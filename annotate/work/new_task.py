@@ -45,6 +45,16 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -
     return task
 
 
+def classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
+    """What may be answered where the draw names the classes: these, then the kind's own answers."""
+    if taken := [label for label in classes if label in kind.answers]:
+        raise TaskError(
+            f"The class {taken[0]} is called as an answer of {kind.slug} that means something else; give the class "
+            "another label."
+        )
+    return [*classes, *kind.answers]
+
+
 @contextmanager
 def made_once(name: str) -> Iterator[None]:
     """TaskError where somebody else has made meanwhile what is made in here; the caller has opened a transaction."""

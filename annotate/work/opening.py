@@ -21,7 +21,7 @@ from annotate.quality.gold_answers import GoldRow, check_pool, store, without_tw
 from annotate.quality.guidelines import add_first
 from annotate.work.contesting import contest_all, locked
 from annotate.work.entering import add_units
-from annotate.work.new_task import TaskError, check_codes, made_once, new_task
+from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
 from corpora.core.languages import LANGUAGES
 from corpora.draw import Sample, sample_uniform
 from corpora.items import items_of, record
@@ -81,8 +81,8 @@ def open_task(
     changed.
     """
     how, chosen = DESIGNS[design or kind.designs[0]], chosen or {}
-    listed = languages if how.asks_each and languages else chosen.get("classes", labels)
-    task = new_task(name, kind, title, listed, options or {})
+    named = classes_and_answers(kind, chosen["classes"]) if how.names_answers else labels
+    task = new_task(name, kind, title, languages if how.asks_each and languages else named, options or {})
     _check_fields(kind, corpus)
     wanted = Wanted(
         corpus=corpus,

@@ -92,7 +92,8 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
     )
     if isinstance(label, int):
         return label
-    audit = is_audit(unit)
+    # Where one reader alone audits, an adjudicator confirms doubts; the majority of several readers stands.
+    audit = "audit" in task.kind.protections and is_audit(unit)
     if audit and (unit.recheck or label != unit.agreed_label):
         return "doubted", stages.ADJUDICATION, ""
     if unit.recheck and not audit:

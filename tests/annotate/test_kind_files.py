@@ -180,7 +180,7 @@ WRONG = [
     (mood('key = "a"', "key = 1"), "line 18: key is 1; it must be a text in quotes."),
     (
         mood('key = "a"', 'key = "ä"'),
-        "line 18: 'ä' is not a key that an answer can have; write one of 1 to 9 or a to z.",
+        "line 18: 'ä' is not a key that an answer can have; write one of 0 to 9 or a to z.",
     ),
     (mood('key = "a"', 'key = "Q"'), "line 18: the key q is that of Undefined on the page; choose another."),
     (mood('key = "a"', 'key = "space"'), "line 18: the key space is that of Skip on the page; choose another."),

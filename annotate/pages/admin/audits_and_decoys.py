@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from annotate.models import Task
-from annotate.quality import audits, checks, decoys
+from annotate.quality import audits, checks, declared_audits, decoys
+from annotate.reports import declared_audits as of_declared
 from annotate.reports.audits_and_decoys import (
     NONE,
     audit_plot,
@@ -61,8 +62,16 @@ def _checks(task: Task) -> Checks:
     return Checks("Checks of people who decide alone", words, check_table(found), NONE, [], "", "explanation/checks")
 
 
+def _declared(task: Task) -> Checks:
+    found = declared_audits.report(task)
+    title = "The audit of declared labels"
+    if not found:
+        return Checks(title, [], of_declared.EMPTY, NONE, [], of_declared.NONE_CHOSEN)
+    return Checks(title, of_declared.words(found), of_declared.class_table(found), NONE, [], "")
+
+
 # The protections of a kind that a task's page shows; the others have their own pages for managers.
-SHOWN = {"audit": _audit, "decoys": _decoys, "checks": _checks}
+SHOWN = {"audit": _audit, "audit of declared labels": _declared, "decoys": _decoys, "checks": _checks}
 
 
 def checks_of(task: Task) -> list[Checks]:

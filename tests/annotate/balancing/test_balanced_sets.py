@@ -5,67 +5,15 @@ import io
 import json
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.models import Task, Unit
+from tests.annotate.balancing.acts import LANGUAGES, ROOT, SIZES, SPELLED, TOPICS, exported, lists, opened
 
 pytestmark = pytest.mark.django_db
-
-ROOT = Path(__file__).resolve().parents[2]
-TOPICS = "science/technology travel politics sports health entertainment geography"
-LANGUAGES = ("de", "en", "fr", "ja")
-SENTENCES = """\
-title = "What is the sentence about?"
-form = "choice"
-answers_from = "draw"
-
-[[layout]]
-style = "document"
-fields = ["body"]
-
-[publishes]
-mldoc = "documents"
-"""
-SIZES = {"test": 35, "dev": 14, "train": "28 49 70"}
-
-
-@pytest.fixture
-def kind(tmp_path):
-    path = tmp_path / "sentence_topic.toml"
-    path.write_text(SENTENCES, encoding="utf-8")
-    return str(path)
-
-
-@pytest.fixture
-def sentences(db):
-    """The corpus of the fixtures."""
-    files = [str(ROOT / f"fixtures/topics/sib200.{language}.jsonl") for language in LANGUAGES]
-    options = {"fields": "body sentence", "column": ["body=text"], "labels": "topic", "licence": "CC-BY-SA-4.0"}
-    call_command("import_corpus", "sib", *files, stdout=io.StringIO(), **options)
-
-
-def opened(name, kind, corpus="sib", classes=TOPICS, **options):
-    out, err = io.StringIO(), io.StringIO()
-    fixed = {"kind": kind, "corpus": corpus, "classes": classes, "design": "balanced"}
-    call_command("open_task", name, stdout=out, stderr=err, **fixed, **{"seed": "1"} | options)
-    return out.getvalue() + err.getvalue()
-
-
-def exported(name, out):
-    call_command("export_gold", name, out=str(out), stdout=io.StringIO(), stderr=io.StringIO())
-    return [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def lists(folder, spelled):
-    """Set -> ids, in the order of the list."""
-    return {path.name.partition(".")[2]: path.read_text().split() for path in folder.glob(f"mldoc-indices/{spelled}.*")}
-
-
-SPELLED = {"de": "german", "en": "english", "fr": "french", "ja": "japanese"}
 
 
 def test_each_set_of_each_language_has_as_many_of_each_class_and_no_sentence_is_in_two(sentences, kind, tmp_path):

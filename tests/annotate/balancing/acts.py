@@ -1,0 +1,46 @@
+"""Balanced sets by the commands, of the sentences of fixtures/topics, which came with one of seven topics each."""
+
+import io
+import json
+from pathlib import Path
+
+from django.core.management import call_command
+
+from annotate.kinds import Answer
+from annotate.work.judging import judge
+from annotate.work.queue import take
+
+ROOT = Path(__file__).resolve().parents[3]
+TOPICS = "science/technology travel politics sports health entertainment geography"
+LANGUAGES = ("de", "en", "fr", "ja")
+SPELLED = {"de": "german", "en": "english", "fr": "french", "ja": "japanese"}
+SIZES = {"test": 35, "dev": 14, "train": "28 49 70"}
+
+
+def opened(name, kind, corpus="sib", classes=TOPICS, **options):
+    """What the command says."""
+    out, err = io.StringIO(), io.StringIO()
+    fixed = {"kind": kind, "corpus": corpus, "classes": classes, "design": "balanced"}
+    call_command("open_task", name, stdout=out, stderr=err, **fixed, **{"seed": "1"} | options)
+    return out.getvalue() + err.getvalue()
+
+
+def read_all(task, readers, say):
+    """Each reader answers whatever they are given. say: number of the reader, unit -> label. Returns the answers."""
+    answered = 0
+    for number, reader in enumerate(readers):
+        while lease := take(reader, task):
+            judge(reader, lease.pk, Answer(say(number, lease.unit)))
+            answered += 1
+    return answered
+
+
+def exported(name, out):
+    """The rows of the set."""
+    call_command("export_gold", name, out=str(out), stdout=io.StringIO(), stderr=io.StringIO())
+    return [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def lists(folder, spelled):
+    """Set -> ids, in the order of the list."""
+    return {path.name.partition(".")[2]: path.read_text().split() for path in folder.glob(f"mldoc-indices/{spelled}.*")}

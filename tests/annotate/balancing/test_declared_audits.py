@@ -1,0 +1,105 @@
+"""The audit of labels that came with documents: whom it asks, what it finds, and what its intervals hold."""
+
+import io
+import json
+import random
+from collections import Counter
+
+import pytest
+from django.core.management import call_command
+
+from annotate.core.audits import Audit, overall_error
+from annotate.models import Judgment, Task
+from annotate.quality import declared_audits
+from tests.annotate.balancing.acts import TOPICS, exported, opened, read_all
+
+pytestmark = pytest.mark.django_db
+SETS = {"test": 70, "train": "70"}
+
+
+def test_a_share_of_each_class_in_each_language_goes_to_people_who_are_not_told(sentences, kind, readers):
+    opened("topics", kind, audit_share=0.2, audit_least=5, languages="de en", **SETS)
+    task = Task.objects.get()
+    chosen = task.units.filter(audited=True)
+    cells = Counter(chosen.values_list("item__language", "agreed_label"))
+    assert len(cells) == 14
+    assert set(cells.values()) == {5}
+    assert set(chosen.values_list("stage", "label", "redundancy")) == {("QUEUED", "", 3)}
+    assert set(task.units.exclude(audited=True).values_list("stage", flat=True)) == {"AGREED"}
+
+
+def test_the_majority_of_several_people_is_the_label_and_the_error_is_told_by_class_language_and_answer(
+    sentences, kind, readers, tmp_path
+):
+    opened("topics", kind, audit_share=0.2, languages="de en", **SETS)
+    task = Task.objects.get()
+
+    def say(reader, unit):
+        # One of three slips everywhere, and nothing of it is left; two find every travel to be sports.
+        if reader == 0:
+            return "health"
+        return "sports" if unit.agreed_label == "travel" else unit.agreed_label
+
+    asked = task.units.filter(audited=True).count()
+    assert read_all(task, readers, say) == 3 * asked == 168
+    found = declared_audits.report(task)
+    assert (found["documents"], found["chosen"], found["audited"], found["unresolved"]) == (280, 56, 56, 0)
+    assert found["wrong"] == 8
+    assert found["error"]["value"] == pytest.approx(1 / 7)
+    by_class = {row["class"]: row for row in found["classes"]}
+    assert by_class["travel"]["error"]["value"] == 1
+    assert by_class["travel"]["error"]["low"] < 1
+    assert by_class["sports"]["wrong"] == 0
+    assert {"declared": "travel", "found": "sports", "documents": 8} in found["found"]
+    assert sum(row["documents"] for row in found["found"]) == 56
+    assert [row["language"] for row in found["languages"]] == ["de", "en"]
+    rows = exported("topics", tmp_path / "gold")
+    assert Counter(row["label"] for row in rows) == Counter(dict.fromkeys(TOPICS.split(), 40)) + Counter(
+        {"sports": 8}
+    ) - Counter({"travel": 8})
+    assert {row["audit_chance"] for row in rows} == {0.2}
+    manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
+    assert manifest["declared_audit"] == json.loads(json.dumps(found))
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert "280 documents came with a label. 56 of them were chosen by lot" in card
+    assert "| travel | 40 | 8 of 8 | 8 | 100.0% [" in card
+    assert "| travel | 0 | 0 | 0 | 8 | 0 | 0 | 0 |" in card
+    out = io.StringIO()
+    call_command("audit", "topics", stdout=out)
+    assert "Of all these labels 14.3% [" in out.getvalue()
+
+
+def test_what_nobody_could_settle_may_be_right_or_wrong(sentences, kind, readers):
+    opened("topics", kind, audit_share=0.2, languages="de", **SETS)
+    task = Task.objects.get()
+
+    def say(reader, unit):
+        return TOPICS.split()[reader] if unit.agreed_label == "geography" else unit.agreed_label
+
+    read_all(task, readers, say)
+    found = declared_audits.report(task)
+    assert (found["unresolved"], found["wrong"]) == (4, 0)
+    (geography,) = (row for row in found["classes"] if row["class"] == "geography")
+    assert geography["error"]["value"] is None
+    assert found["error"]["high"] > 4 / 28
+
+
+def test_a_task_without_an_audit_says_that_nobody_has_read_the_labels(sentences, kind):
+    opened("topics", kind, languages="de", **SETS)
+    assert declared_audits.report(Task.objects.get()) is None
+    out = io.StringIO()
+    call_command("audit", "topics", stdout=out)
+    assert "so how often they are wrong is not known" in out.getvalue()
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.parametrize(("size", "read"), [(70, 14), (70, 60), (20, 5)])
+def test_the_interval_holds_the_error_of_the_documents_themselves_as_often_as_it_says(size, read):
+    lots = random.Random(7)
+    covered = 0
+    for _ in range(1000):
+        wrong = [sum(lots.random() < 0.1 for _ in range(size)) for _ in range(7)]
+        seen = [sum(number < of for number in lots.sample(range(size), read)) for of in wrong]
+        error = overall_error((Audit(size, of, of, read - of, 0, 0) for of in seen), of_draw=True)
+        covered += error.low - 1e-12 <= sum(wrong) / (7 * size) <= error.high + 1e-12
+    assert 0.93 <= covered / 1000 <= 0.985
