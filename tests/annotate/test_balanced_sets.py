@@ -5,67 +5,37 @@ import io
 import json
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.models import Task, Unit
+from tests.annotate.balanced import (
+    LANGUAGES,
+    ROOT,
+    SPELLED,
+    TOPICS,
+    exported,
+    import_sentences,
+    kind_file,
+    lists,
+    opened,
+)
 
 pytestmark = pytest.mark.django_db
 
-ROOT = Path(__file__).resolve().parents[2]
-TOPICS = "science/technology travel politics sports health entertainment geography"
-LANGUAGES = ("de", "en", "fr", "ja")
-SENTENCES = """\
-title = "What is the sentence about?"
-form = "choice"
-answers_from = "draw"
-
-[[layout]]
-style = "document"
-fields = ["body"]
-
-[publishes]
-mldoc = "documents"
-"""
 SIZES = {"test": 35, "dev": 14, "train": "28 49 70"}
 
 
 @pytest.fixture
 def kind(tmp_path):
-    path = tmp_path / "sentence_topic.toml"
-    path.write_text(SENTENCES, encoding="utf-8")
-    return str(path)
+    return kind_file(tmp_path)
 
 
 @pytest.fixture
 def sentences(db):
-    """The corpus of the fixtures."""
-    files = [str(ROOT / f"fixtures/topics/sib200.{language}.jsonl") for language in LANGUAGES]
-    options = {"fields": "body sentence", "column": ["body=text"], "labels": "topic", "licence": "CC-BY-SA-4.0"}
-    call_command("import_corpus", "sib", *files, stdout=io.StringIO(), **options)
-
-
-def opened(name, kind, corpus="sib", classes=TOPICS, **options):
-    out, err = io.StringIO(), io.StringIO()
-    fixed = {"kind": kind, "corpus": corpus, "classes": classes, "design": "balanced"}
-    call_command("open_task", name, stdout=out, stderr=err, **fixed, **{"seed": "1"} | options)
-    return out.getvalue() + err.getvalue()
-
-
-def exported(name, out):
-    call_command("export_gold", name, out=str(out), stdout=io.StringIO(), stderr=io.StringIO())
-    return [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def lists(folder, spelled):
-    """Set -> ids, in the order of the list."""
-    return {path.name.partition(".")[2]: path.read_text().split() for path in folder.glob(f"mldoc-indices/{spelled}.*")}
-
-
-SPELLED = {"de": "german", "en": "english", "fr": "french", "ja": "japanese"}
+    import_sentences()
 
 
 def test_each_set_of_each_language_has_as_many_of_each_class_and_no_sentence_is_in_two(sentences, kind, tmp_path):
@@ -111,20 +81,13 @@ def test_the_same_seed_gives_the_same_bytes_on_every_database(sentences, kind, t
     assert set(first) != set(second)
 
 
-def test_published_readers_find_label_and_text_where_they_expect_them(sentences, kind, tmp_path):
+def test_the_parts_that_the_card_names_hold_each_document_once(sentences, kind, tmp_path):
     opened("topics", kind, **SIZES)
-    rows = {row["id"]: row for row in exported("topics", tmp_path / "gold")}
-    ids = lists(tmp_path / "gold", "french")["dev"]
-    expected = [(rows[key]["label"], " ".join(rows[key]["body"].split())) for key in ids]
-    for file in ("mldoc-documents/french.dev", "MLDoc/mldoc.dev.fr"):
-        lines = (tmp_path / "gold" / file).read_text(encoding="utf-8").splitlines()
-        assert [tuple(line.split("\t")) for line in lines] == expected
-    assert (tmp_path / "gold/MLDoc/mldoc.train28.ja").exists()
-    # The parts that the card names hold each document once.
+    exported("topics", tmp_path / "gold")
     parts = {part: pq.read_table(tmp_path / f"gold/gold.{part}.parquet") for part in ("train", "dev", "test")}
     assert {part: table.num_rows for part, table in parts.items()} == {"train": 280, "dev": 56, "test": 140}
     sets = Counter(zip(parts["train"]["language"].to_pylist(), parts["train"]["set"].to_pylist(), strict=True))
-    assert sets["de", "train.28"], sets["de", "train.70"] == (28, 21)
+    assert (sets["de", "train.28"], sets["de", "train.70"]) == (28, 21)
 
 
 def test_manifest_and_card_say_what_was_drawn_and_what_never(sentences, kind, tmp_path):
