@@ -29,6 +29,11 @@ class Document(NamedTuple):
     apart: Sequence[str] = ()
 
 
+def part_of(name: str) -> str:
+    """train of train.1000: which of test, dev and train a set is or belongs to."""
+    return name.partition(".")[0]
+
+
 class Sizes(NamedTuple):
     """How many documents each set has in each language; 0 for none. train: rising, each set within the next."""
 
@@ -132,7 +137,7 @@ def balanced(
         for name, size in sizes.all().items():
             if not size:
                 continue
-            part, wanted = name.split(".")[0], size // len(classes)
+            part, wanted = part_of(name), size // len(classes)
             chosen: list[str] = []
             for label in classes:
                 ids = taken[part][language, label][:wanted]
@@ -140,7 +145,7 @@ def balanced(
                     short.append(Short(language, name, label, wanted, len(ids)))
                 chosen += ids
             sets[language][name] = sorted(chosen, key=lambda key: _turn(seed, f"order {name}", key))
-    lacking = [each for each in short if not (fill and each.set.startswith(TRAIN))]
+    lacking = [each for each in short if not (fill and part_of(each.set) == TRAIN)]
     if lacking:
         raise BalanceError(
             f"{_listed(lacking)} Documents that belong together stay in one of test, dev and train, so fewer fit than "
@@ -228,7 +233,7 @@ def joint(
         chosen[language] = {}
         for part in (TRAIN, DEV):
             from_each = {
-                name: _first(ids, labels, number // len(classes)) for name, ids in sets.items() if name.startswith(part)
+                name: _first(ids, labels, number // len(classes)) for name, ids in sets.items() if part_of(name) == part
             }
             enough = [ids for ids in from_each.values() if len(ids) == number]
             if not enough:
@@ -266,7 +271,7 @@ class Fault(NamedTuple):
 def faults(sets: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
     """What is wrong with the lists of one language: ids in two of test, dev and train, ids that one list has several
     times, and ids that a train set has and the next larger one lacks."""
-    trains = sorted((name for name in sets if name.startswith(f"{TRAIN}.")), key=lambda name: int(name.split(".")[1]))
+    trains = sorted((name for name in sets if part_of(name) == TRAIN), key=lambda name: int(name.split(".")[1]))
     parts = [name for name in (trains[-1] if trains else "", DEV, TEST) if name in sets]
     for place, first in enumerate(parts):
         for second in parts[place + 1 :]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from annotate.core import stages
+from annotate.core.balanced import part_of
 from annotate.core.splits import TRAIN, ratios
 from annotate.goldsets.left_out import LeftOut, left_out_of
 from annotate.goldsets.splitting import Splitting, split_set
@@ -95,13 +96,13 @@ class Export:
 
     @property
     def splits(self) -> Mapping[str, str]:
-        return {key: name.split(".")[0] for key, name in self.added.items()} if self.sets else self.splitting.of
+        return {key: part_of(name) for key, name in self.added.items()} if self.sets else self.splitting.of
 
     @property
     def parts(self) -> list[str]:
         """The splits that have rows, as the options or the draw say."""
         if self.sets:
-            return list(dict.fromkeys(name.split(".")[0] for sets in self.sets.values() for name in sets))
+            return list(dict.fromkeys(part_of(name) for sets in self.sets.values() for name in sets))
         return [split for split, share in self.shares.items() if share]
 
     @cached_property

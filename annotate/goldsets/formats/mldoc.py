@@ -2,24 +2,28 @@
 
     mldoc-indices/<language>.<set>      an id a line; set: train.1000 and so on, dev, test
     mldoc-documents/<language>.<set>    LABEL<TAB>text, a document a line, in the order of the list
-    MLDoc/mldoc.<set>.<code>            the same as LASER reads it: train1000, dev, test, and the code of the language
+    MLDoc/mldoc.<set>.<code>            the same for LASER: train1000, dev, test, and the code of the language
+    mldoc-sampling/<language>           all documents of a language, once each, as the input of sampling_rcv2.py
 
-Languages are written out in the first two, as in the published lists; `joint` are sets of all languages. A text has its
-fields parted by a space, and no tab or line end.
+Languages are written out in the lists, as in the published ones; `joint` are sets of all languages. A text has its
+fields parted by a space, and no tab or line end. Two of the readers know MLDoc's four classes by their letters alone.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotate.core.lottery import lot
-from annotate.kinds.balanced_draw import JOINT, spelled_out
+from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
 
-INDICES, DOCUMENTS, LASER = "mldoc-indices", "mldoc-documents", "MLDoc"
+INDICES, DOCUMENTS, LASER, SAMPLING = "mldoc-indices", "mldoc-documents", "MLDoc", "mldoc-sampling"
+# The classes as LASER and sampling_rcv2.py know them. LASER's `sed s/C/0/` would make 0CAT of CCAT.
+LETTERS = {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
 _BREAKS = re.compile(r"\s+")
 
 
@@ -28,38 +32,62 @@ def needs(export: "Export") -> tuple[str, ...]:
 
 
 def write(folder: Path, rows: Iterable[Mapping[str, str]], export: "Export") -> dict:
-    """Write the files of a set, and return their names and rows. refused: why there are no documents, if so."""
+    """Write the files of a set, and return their names and rows. letters: class -> its letter in LASER's files; empty
+    where they have the classes' own codes. refused: why there are no documents, if so."""
     by_id = {row["id"]: row for row in rows}
+    letters = letters_of(export.task.labels)
     files: dict[str, int] = {}
-    listed = {(spelled_out(language), language.split("-")[0]): sets for language, sets in export.sets.items()}
-    if export.joint:
-        listed[JOINT, JOINT] = export.joint
-    for (spelled, code), sets in listed.items():
-        for name, ids in sets.items():
-            # What people or erasure took out of the set is in none of its lists.
-            there = sorted((key for key in ids if key in by_id), key=lambda key, name=name: lot(export.seed, name, key))
-            for file, lines in _files(spelled, code, name, there, by_id, export).items():
-                path = folder / file
-                path.parent.mkdir(exist_ok=True)
-                path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-                files[file] = len(lines)
+    for file, lines in _files(by_id, letters, export):
+        path = folder / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+        files[file] = len(lines)
     refused = (
         "" if export.with_text else "The licence keeps the texts here, so there are lists of ids and no documents."
     )
-    return {"format": "MLDoc", "files": files, "refused": refused}
+    return {"format": "MLDoc", "files": files, "letters": letters, "refused": refused}
+
+
+def letters_of(classes: Iterable[str]) -> dict[str, str]:
+    """Class -> its letter, where all are of MLDoc's; others have none, and no reader of letters knows them."""
+    found = set(classes)
+    return {label: letter for label, letter in LETTERS.items() if label in found} if found <= LETTERS.keys() else {}
 
 
 def _files(
-    spelled: str, code: str, name: str, ids: list[str], by_id: Mapping[str, Mapping[str, str]], export: "Export"
-) -> dict[str, list[str]]:
-    """File -> its lines."""
-    mark = export.mark
-    files = {f"{INDICES}/{spelled}{mark}.{name}": ids}
-    if export.with_text:
-        lines = [f"{by_id[key]['label']}\t{text_of(by_id[key], export.kind.fields)}" for key in ids]
-        files[f"{DOCUMENTS}/{spelled}{mark}.{name}"] = lines
-        files[f"{LASER}/mldoc{mark}.{name.replace('.', '')}.{code}"] = lines
-    return files
+    by_id: Mapping[str, Mapping[str, str]], letters: Mapping[str, str], export: "Export"
+) -> Iterator[tuple[str, list[str]]]:
+    """Each file with its lines."""
+    mark, fields = export.mark, export.kind.fields
+    for language, sets in [*export.sets.items(), (JOINT, export.joint)]:
+        spelled, code = (JOINT, JOINT) if language == JOINT else _named(language, export.sets)
+        # What people or erasure took out of the set is in none of its lists.
+        there = {name: [key for key in ids if key in by_id] for name, ids in sets.items()}
+        for name, ids in there.items():
+            ids.sort(key=lambda key, name=name: lot(export.seed, name, key))
+            yield f"{INDICES}/{spelled}{mark}.{name}", ids
+            if export.with_text:
+                chosen = [by_id[key] for key in ids]
+                yield f"{DOCUMENTS}/{spelled}{mark}.{name}", _lines(chosen, fields, {})
+                yield f"{LASER}/mldoc{mark}.{name.replace('.', '')}.{code}", _lines(chosen, fields, letters)
+        if export.with_text and letters and language != JOINT:
+            once = dict.fromkeys(key for ids in there.values() for key in ids)
+            yield f"{SAMPLING}/{spelled}{mark}", _lines([by_id[key] for key in once], fields, letters)
+
+
+def _named(language: str, languages: Iterable[str]) -> tuple[str, str]:
+    """How the lists and LASER's files call a language: chinese and zh, or, beside another Chinese, simplified-chinese
+    and zh-CN."""
+    base = language.split("-")[0]
+    if Counter(code.split("-")[0] for code in languages)[base] > 1:
+        return spelled_out(language), language
+    published = {code: name for name, code in OTHERWISE.items()}
+    return published.get(language) or spelled_out(language), base
+
+
+def _lines(rows: Iterable[Mapping[str, str]], fields: Iterable[str], letters: Mapping[str, str]) -> list[str]:
+    """Label, or its letter if it has one, tab and text of each."""
+    return [f"{letters.get(row['label'], row['label'])}\t{text_of(row, fields)}" for row in rows]
 
 
 def text_of(row: Mapping[str, str], fields: Iterable[str]) -> str:

@@ -12,9 +12,16 @@ from annotate.work.queue import take
 
 ROOT = Path(__file__).resolve().parents[3]
 TOPICS = "science/technology travel politics sports health entertainment geography"
-LANGUAGES = ("de", "en", "fr", "ja")
 SPELLED = {"de": "german", "en": "english", "fr": "french", "ja": "japanese"}
+LANGUAGES = tuple(SPELLED)
 SIZES = {"test": 35, "dev": 14, "train": "28 49 70"}
+
+
+def import_documents(name, *files, **options):
+    """What the command says."""
+    out = io.StringIO()
+    call_command("import_corpus", name, *map(str, files), stdout=out, stderr=out, **options)
+    return out.getvalue()
 
 
 def opened(name, kind, corpus="sib", classes=TOPICS, **options):
@@ -36,7 +43,7 @@ def read_all(task, readers, say):
 
 
 def exported(name, out):
-    """The rows of the set."""
+    """The rows of gold.jsonl."""
     call_command("export_gold", name, out=str(out), stdout=io.StringIO(), stderr=io.StringIO())
     return [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
 

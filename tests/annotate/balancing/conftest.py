@@ -1,11 +1,8 @@
-"""A kind that asks for the topic of a sentence, and the sentences."""
-
-import io
+"""A kind that asks for the topic of a sentence, the sentences, and people who read them."""
 
 import pytest
-from django.core.management import call_command
 
-from tests.annotate.balancing.acts import LANGUAGES, ROOT
+from tests.annotate.balancing.acts import LANGUAGES, ROOT, import_documents
 
 SENTENCES = """\
 title = "What is the sentence about?"
@@ -23,6 +20,7 @@ mldoc = "documents"
 
 @pytest.fixture
 def kind(tmp_path):
+    """The path of its file."""
     path = tmp_path / "sentence_topic.toml"
     path.write_text(SENTENCES, encoding="utf-8")
     return str(path)
@@ -31,9 +29,9 @@ def kind(tmp_path):
 @pytest.fixture
 def sentences(db):
     """The corpus of the fixtures, sib."""
-    files = [str(ROOT / f"fixtures/topics/sib200.{language}.jsonl") for language in LANGUAGES]
+    files = [ROOT / f"fixtures/topics/sib200.{language}.jsonl" for language in LANGUAGES]
     options = {"fields": "body sentence", "column": ["body=text"], "labels": "topic", "licence": "CC-BY-SA-4.0"}
-    call_command("import_corpus", "sib", *files, stdout=io.StringIO(), **options)
+    import_documents("sib", *files, **options)
 
 
 @pytest.fixture
