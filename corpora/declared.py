@@ -1,4 +1,4 @@
-"""Labels that came with the records of a corpus."""
+"""The records of a corpus, with the labels that came with them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -33,20 +33,25 @@ def declared_counts(corpus_name: str) -> Declared:
     return Declared(by_label, several=numbers[2], none=numbers[0])
 
 
+def check_declared(corpus_name: str) -> None:
+    """CorpusError if no labels came with a corpus."""
+    if not manifest_of(corpus_name).declared:
+        raise CorpusError(
+            f"Corpus {corpus_name} has no labels that came with its records; import it with --labels COLUMN, or have "
+            "people label what a --predictor finds."
+        )
+
+
 def declared_records(
     corpus_name: str, languages: Collection[str] | None, fields: Iterable[str]
 ) -> Iterator[dict[str, Any]]:
     """The records of these languages, or of all, in order of their ids: id, language, fields, declared (their labels).
 
-    fields: those that are needed. CorpusError if the corpus has posts, no labels, or not all of the fields, or nothing
-    in a language.
+    fields: those that are needed. CorpusError if the corpus has posts, or not all of the fields, or nothing in a
+    language.
     """
     manifest = manifest_of(corpus_name)
     check_records(corpus_name, manifest)
-    if not manifest.declared:
-        raise CorpusError(
-            f"Corpus {corpus_name} has no labels that came with its records; import it with --labels COLUMN."
-        )
     if missing := [field for field in fields if field not in manifest.fields]:
         raise CorpusError(
             f"Corpus {corpus_name} has no field {missing[0]!r}; its fields are {', '.join(manifest.fields)}."

@@ -290,10 +290,12 @@ def sample_chosen(
     seed: str,
     frames: Mapping[str, int],
     parameters: Mapping[str, dict[str, Any]],
+    predictor: str = "",
 ) -> list[Sample]:
     """For each language the records that were chosen elsewhere, in that order. It only reads files.
 
-    chosen: language -> ids; frames: of how many records they were chosen; parameters: how, for the draw's record.
+    chosen: language -> ids; frames: of how many records they were chosen; parameters: how, for the draw's record;
+    predictor: by whose labels, if by any.
     """
     manifest = manifest_of(corpus.name)
     parts = len(manifest.parts)
@@ -312,6 +314,7 @@ def sample_chosen(
             detectors=[],
             rows=[rows[key] for key in ids],
             language=language,
+            predictor=predictor,
             parameters=parameters[language],
         )
         for language, ids in sorted(chosen.items())

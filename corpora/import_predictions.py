@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpora.core.errors import NAMED, CorpusError, listed
-from corpora.core.predictions import Mapped, Prediction, classes
+from corpora.core.predictions import EVERY_LABEL, Mapped, Prediction, classes
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.folders import digest_of, part_name, sync
@@ -32,13 +32,14 @@ _RESERVED = (*DETECTOR_NAMES, "majority")
 @dataclass(frozen=True)
 class Imported:
     """What became of a file. strangers: how many ids are not in the corpus, and the first of them; told: notes on its
-    labels.
+    labels. of_records: whether it is about records and not about posts.
     """
 
     predictions: Predictions
     strangers: int
     first_strangers: list[str]
     told: Told
+    of_records: bool
     already: bool = False
 
 
@@ -53,7 +54,8 @@ def import_predictions(
     format: str | None = None,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Register a file as what a predictor says of the corpus; nothing changes if it is registered already.
+    """Register a file as what a predictor says of the corpus: the languages of posts, or classes of records. Nothing
+    changes if it is registered already.
 
     declared: what unknown labels of the file stand for (core/predictions.py). `progress` is told of bytes read.
     CorpusError if the name is taken, or if the file does not have one valid prediction for every post; then nothing of
@@ -61,21 +63,26 @@ def import_predictions(
     """
     _check_name(name, version)
     check_file(path, format)
-    if manifest_of(corpus_name).fields:
-        raise CorpusError(f"Corpus {corpus_name} holds records, whose language is declared; predictions are for posts.")
+    of_records = bool(manifest_of(corpus_name).fields)
+    if of_records and declared:
+        raise CorpusError(
+            f"Corpus {corpus_name} holds records, whose classes have no other names here; leave --map out, and rename "
+            "the labels in the file."
+        )
     if not manifest_of(corpus_name).rows:
         raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
     with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
         manifest = manifest_of(corpus_name)
         staged, told = directory / _STAGING, Told()
-        _stage(staged, read_lines(path, declared, columns, format, told, progress=progress), path)
+        also = EVERY_LABEL if of_records else ()
+        _stage(staged, read_lines(path, declared, columns, format, told, progress=progress, also=also), path)
         with asking(corpus_name, manifest=manifest) as store:
             store.view("staged", [staged], _STAGED)
-            _check_ids(store, corpus_name, path)
+            _check_ids(store, corpus_name, path, of_records)
             strangers = _ids(store, "predictions_strange")
             before = manifest.predictions_of(name, version)
             if before and _is_same(store, directory, before, manifest, classes(declared), path):
-                return Imported(before, *strangers, told, already=True)
+                return Imported(before, *strangers, told, of_records, already=True)
             file = directory / "predictions" / _fresh_name(manifest)
             with pq.ParquetWriter(file, PREDICTIONS_SCHEMA) as writer:
                 for batch in store.query("predictions_kept"):
@@ -94,7 +101,7 @@ def import_predictions(
         )
         others = [known for known in manifest.predictions if known != before]
         write_manifest(corpus_name, replace(manifest, predictions=(*others, predictions)))
-    return Imported(predictions, *strangers, told)
+    return Imported(predictions, *strangers, told, of_records)
 
 
 def _check_name(name: str, version: str) -> None:
@@ -130,15 +137,16 @@ def _arrow(batch: list[tuple[int, str, str, float | None]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_STAGED)
 
 
-def _check_ids(store: Store, corpus_name: str, path: Path) -> None:
+def _check_ids(store: Store, corpus_name: str, path: Path, of_records: bool) -> None:
     if repeated := store.found("predictions_repeated", NAMED):
         told = [repeat_told(row["id"], row["line"], row["first_line"]) for row in repeated]
         raise CorpusError(repeats_told(path, told, repeated[0]["total"]))
     missing, first = _ids(store, "predictions_missing")
     if missing:
+        noun, instead = ("record", "class") if of_records else ("post", "language")
         raise CorpusError(
-            f"{path} lacks {listed(first, missing, 'post')}. Write one row for every post of corpus {corpus_name}, "
-            "with und if the classifier names no language. Nothing of the file was taken."
+            f"{path} lacks {listed(first, missing, noun)}. Write one row for every {noun} of corpus {corpus_name}, "
+            f"with und if the classifier names no {instead}. Nothing of the file was taken."
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import (
+    EVERY_LABEL,
     FIELDS,
     OBLIGATORY,
     Mapped,
@@ -35,7 +36,9 @@ class Told:
     understood: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def understand(self, label: Any, taken: str, declared: Mapped, also: Collection[str]) -> None:
-        if (written := label.strip()) != taken and read_as(written, declared, also) not in declared:
+        if also is EVERY_LABEL or (written := label.strip()) == taken:
+            return
+        if read_as(written, declared, also) not in declared:
             self.understood[written, taken] += 1
 
     def sentences(self) -> list[str]:

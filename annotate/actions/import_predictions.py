@@ -3,6 +3,7 @@
 from annotate.actions.action import Action, Outcome
 from annotate.actions.options import CORPUS, FILE, FORMAT, LANGUAGES, MAP, column, size_of
 from annotate.core.option import Option
+from annotate.reports.tables import many
 from corpora.added_languages import add_languages
 from corpora.core.errors import listed
 from corpora.core.predictions import FIELDS, read_map
@@ -40,7 +41,8 @@ def run(values, progress) -> Outcome:
     warned = imported.told.sentences()
     if imported.strangers:
         strangers = listed(imported.first_strangers, imported.strangers, "id")
-        warned += [f"Note: left out, since corpus {corpus} has no such posts: {strangers}."]
+        noun = "records" if imported.of_records else "posts"
+        warned += [f"Note: left out, since corpus {corpus} has no such {noun}: {strangers}."]
     known = imported.predictions
     data = {"corpus": corpus, "predictor": f"{known.name}@{known.version}", "posts": known.rows}
     return Outcome(
@@ -53,12 +55,14 @@ def _told(corpus: str, imported: Imported) -> str:
     spelled = f"{predictions.name}@{predictions.version}"
     if imported.already:
         return f"Predictor {spelled} of corpus {corpus}: already imported from {predictions.source}."
-    return f"Predictor {spelled} of corpus {corpus}: {predictions.rows:,} posts from {predictions.source}."
+    noun = "record" if imported.of_records else "post"
+    return f"Predictor {spelled} of corpus {corpus}: {many(predictions.rows, noun)} from {predictions.source}."
 
 
 ACTION = Action(
     "import_predictions",
-    "Register a file of predictions as a predictor, by which posts can then be drawn and which can be evaluated. The "
+    "Register a file of predictions as a predictor, by which posts can then be drawn and which can be evaluated, or by "
+    "whose classes people are given records. The "
     "file is JSONL, CSV, TSV or Parquet, plain or packed by gzip or zstd, with the columns id, label and, if you like, "
     "score. A TSV file may lack a header; its columns are then in this order, so the id comes first, unlike in "
     "published gold files. It must hold each post of the corpus once; ids that the corpus has not are left out and "

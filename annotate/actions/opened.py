@@ -15,6 +15,7 @@ from annotate.reports import audits_and_decoys, expected_work
 from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
+from annotate.work.drawing_on import standing
 from annotate.work.expected import expected
 from annotate.work.opening import Opened
 from annotate.work.progress import queue_table
@@ -98,6 +99,8 @@ def _agreement(task: Task, counting: int, audited: int) -> str:
 
 
 def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
+    if rows := standing(opened.task):
+        return _to_label(opened, rows)
     draws = [(sample.language, sample.parameters) for sample in opened.samples]
     drawn = sum(len(sample.rows) for sample in opened.samples)
     sizes = {
@@ -116,6 +119,23 @@ def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
     ]
     warned = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
     return Outcome(said, warned)
+
+
+def _to_label(opened: Opened, rows: list[dict[str, Any]]) -> Outcome:
+    drawn = sum(len(sample.rows) for sample in opened.samples)
+    needed = rows[0]["needed"]
+    said = (
+        f"Task {opened.task.name}: {many(drawn, 'document')} in {many(len(opened.samples), 'language')} for people to "
+        f"label, {needed:,} of each class as {opened.task.draw.predictor} sees it. Where people find fewer, the next "
+        "are drawn by themselves."
+    )
+    few = [row for row in rows if row["drawn"] < needed]
+    warned = [
+        f"Note: {row['language']}, {row['class']}: {many(row['drawn'], 'document')} predicted, {needed:,} needed; it "
+        "stays short unless people find others among the rest."
+        for row in few
+    ]
+    return Outcome([said], warned)
 
 
 NEVER_DRAWN = {

@@ -115,20 +115,21 @@ def _check_shared(name: str, size: int, classes: Collection[str]) -> None:
 
 
 def balanced(
-    documents: Sequence[Document], classes: Sequence[str], sizes: Sizes, *, seed: str, fill: bool = False
+    documents: Sequence[Document], classes: Sequence[str], sizes: Sizes, *, seed: str, fill: Collection[str] = ()
 ) -> Balanced:
     """The sets in each language, the same for the same documents in any order.
 
     documents: each of one of the classes, and no two with an equal text. Those that share a value of `apart` are in
     one of test, dev and train, in all languages together; the one that lacks most of what they hold takes them, in
-    the order of their lots, and those of them that it does not need are in no set. fill: where there are too few, dev
-    and test stay exact, and train takes what there is. BalanceError with the numbers where a set cannot be filled.
+    the order of their lots, and those of them that it does not need are in no set. fill: which of test, dev and train
+    take what there is, where there are too few; the others stay exact. BalanceError with the numbers where a set cannot
+    be filled, or where train alone may be short and has none of a class.
     """
     check_sizes(sizes, classes)
     languages = sorted({document.language for document in documents})
     there = Counter((document.language, document.label) for document in documents)
     each = {name: size // len(classes) for name, size in sizes.apart().items()}
-    _check_enough(there, languages, classes, each, fill)
+    check_enough(there, languages, classes, sizes, fill)
     taken = _shared_out(documents, {(language, label) for language in languages for label in classes}, each, seed)
     sets: dict[str, dict[str, list[str]]] = {}
     short: list[Short] = []
@@ -145,13 +146,13 @@ def balanced(
                     short.append(Short(language, name, label, wanted, len(ids)))
                 chosen += ids
             sets[language][name] = sorted(chosen, key=lambda key: _turn(seed, f"order {name}", key))
-    lacking = [each for each in short if not (fill and part_of(each.set) == TRAIN)]
+    lacking = [each for each in short if part_of(each.set) not in fill]
     if lacking:
         raise BalanceError(
             f"{_listed(lacking)} Documents that belong together stay in one of test, dev and train, so fewer fit than "
             "there are; take smaller sets."
         )
-    if none := [each for each in short if not each.there]:
+    if none := [each for each in short if not each.there and TEST not in fill]:
         raise BalanceError(
             f"{_listed(none)} A train set would have none of the class at all; take smaller dev and test sets, or "
             "leave the class out."
@@ -159,14 +160,16 @@ def balanced(
     return Balanced(sets, short)
 
 
-def _check_enough(
+def check_enough(
     there: Counter[tuple[str, str]],
-    languages: Sequence[str],
+    languages: Iterable[str],
     classes: Sequence[str],
-    each: Mapping[str, int],
-    fill: bool,
+    sizes: Sizes,
+    fill: Collection[str] = (),
 ) -> None:
-    needed = sum(number for name, number in each.items() if not (fill and name == TRAIN))
+    """BalanceError with the numbers where a class in a language has fewer documents than all sets need. there:
+    (language, class) -> documents; fill: as in `balanced`."""
+    needed = sum(size // len(classes) for name, size in sizes.apart().items() if name not in fill)
     lacking = [
         Short(language, "all sets", label, needed, there[language, label])
         for language in languages

@@ -17,7 +17,7 @@ from annotate.kinds.options import OPTIONS, share
 from annotate.reports import audits_and_decoys, checks, declared_audits, markdown
 from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
-from annotate.reports.balanced_sets import remarks
+from annotate.reports.balanced_sets import remarks, standing_table
 from annotate.reports.numbers import estimate
 from annotate.reports.tables import Table, beside
 from corpora.core.languages import UND
@@ -164,7 +164,9 @@ def _checks(kind: Kind, manifest: dict) -> Context:
 
 def _sets(kind: Kind, manifest: dict) -> Context:
     languages = manifest["sets"]["languages"]
+    standing = manifest["sets"]["standing"]
     return {
+        "standing": _table(standing_table(standing)) if standing else None,
         **{name: any(told[name] for told in languages.values()) for name in ("published", "short", "faults")},
         "remarks": [remark for language, told in languages.items() for remark in remarks(language, told)],
     }

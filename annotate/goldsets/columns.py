@@ -71,10 +71,10 @@ def _stratum(row: Source) -> str | None:
 
 def _chance(row: Source) -> float | None:
     """The chance of being drawn: in the draw of the language that is asked about or declared, or in the one
-    draw of all; where classes are drawn in equal parts, that of the declared class.
+    draw of all; where classes are drawn in equal parts, that of the class that is declared or predicted.
     """
     if row.export.sets:
-        return row.export.class_chances.get((row.item.language, row.unit.agreed_label))
+        return row.export.balancing.chances.get((row.item.language, row.unit.predicted or row.unit.agreed_label))
     chances = row.export.chances
     return chances.get(row.unit.asked or row.item.language) or chances.get("")
 
@@ -168,6 +168,11 @@ COLUMNS: Mapping[str, Column] = {
         _TEXT,
         lambda row: row.export.added.get(row.item.key),
         "The smallest set that has the row: test, dev, or train with its size; larger train sets have it too.",
+    ),
+    "predicted": Column(
+        _TEXT,
+        lambda row: row.unit.predicted or None,
+        "The class by which a predictor found the document for people; none where classes are declared.",
     ),
     "declared": Column(
         pa.list_(_TEXT),

@@ -11,10 +11,11 @@ from functools import cached_property
 from annotate.core import stages
 from annotate.core.balanced import part_of
 from annotate.core.splits import TRAIN, ratios
-from annotate.goldsets.left_out import LeftOut, left_out_of
+from annotate.goldsets.balancing import Balancing, balancing_of
+from annotate.goldsets.left_out import LeftOut, known_of
 from annotate.goldsets.splitting import Splitting, split_set
 from annotate.kinds import Kind
-from annotate.kinds.balanced_draw import CHANCES, IDS, JOINT
+from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Task, Unit
 from annotate.quality import agreement
@@ -76,8 +77,12 @@ class Export:
         return exported.select_related("item", "copy_of").iterator(chunk_size=CHUNK)
 
     @cached_property
+    def known(self) -> dict[int, str]:
+        return known_of(self.task, self.units())
+
+    @cached_property
     def left_out(self) -> LeftOut:
-        return left_out_of(self.task, self.design, self.units())
+        return LeftOut(self.kind, self.design, self.known, frozenset(self.added) if self.sets else None)
 
     # --- splits
 
@@ -106,20 +111,13 @@ class Export:
         return [split for split, share in self.shares.items() if share]
 
     @cached_property
-    def sets(self) -> dict[str, dict[str, list[str]]]:
-        """Language -> set -> ids, as a balanced draw chose them; empty of other draws."""
-        draws = self.task.draws.order_by("language", "pk")
-        return {draw.language: draw.parameters[IDS] for draw in draws if IDS in draw.parameters}
+    def balancing(self) -> Balancing:
+        return balancing_of(self.task, self.known)
 
-    @cached_property
-    def class_chances(self) -> dict[tuple[str, str], float]:
-        """(Language, class) -> the chance of being drawn, of a balanced draw; empty where nobody knows it."""
-        draws = self.task.draws.all()
-        return {
-            (draw.language, label): chance
-            for draw in draws
-            for label, chance in draw.parameters.get(CHANCES, {}).items()
-        }
+    @property
+    def sets(self) -> Mapping[str, Mapping[str, list[str]]]:
+        """Language -> set -> ids, of balanced sets; empty of others."""
+        return self.balancing.sets
 
     @cached_property
     def joint(self) -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
 """Why a unit is not in the exported set, and what the file of left-out units says of it."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from annotate.models import Judgment, Task, Unit
 from corpora.models import Item, same
 
 EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
-NO_LABEL, OTHER_LABEL = "without_label", "other_label"
+NO_LABEL, OTHER_LABEL, NOT_NEEDED = "without_label", "other_label", "not_needed"
 # The reasons in words, for the card.
 REASONS = {
     "no_majority": "the answers give no label",
@@ -23,6 +23,7 @@ REASONS = {
     UNFINISHED: "waits for people",
     NO_LABEL: "has no label",
     OTHER_LABEL: "is outside the population that the set is a sample of",
+    NOT_NEEDED: "is one more of its class than the sets need",
 }
 # The move by which a unit was discarded -> why.
 DISCARDED_BY = {"conflicted": "no_majority", "exhausted": "skipped", "discarded": "adjudicator"}
@@ -38,12 +39,13 @@ UNSPACED = re.compile(
 @dataclass(frozen=True)
 class LeftOut:
     """Why units of a task are left out. known: unit -> the reason, whatever people said of it (GOLD_ANSWER,
-    EXAMPLE).
+    EXAMPLE). in_sets: the ids in balanced sets; None where a set has no such.
     """
 
     kind: Kind
     design: Design
     known: Mapping[int, str]
+    in_sets: Collection[str] | None = None
 
     def reason(self, unit: Unit) -> str:
         """Why a unit is not in the set; empty if it is. If it is a copy, the caller has read its original."""
@@ -52,17 +54,21 @@ class LeftOut:
             return self.known[unit.pk]
         if not judged.label:
             return _undecided(judged) if self.kind.tells_why else NO_LABEL
-        return "" if self.design.in_set({"label": judged.label, "asked": unit.asked}) else OTHER_LABEL
+        if not self.design.in_set({"label": judged.label, "asked": unit.asked}):
+            return OTHER_LABEL
+        if self.in_sets is None:
+            return ""
+        if judged.label in self.kind.answers:  # and no class
+            return OTHER_LABEL
+        return "" if unit.item.key in self.in_sets else NOT_NEEDED
 
 
-def left_out_of(task: Task, design: Design, units: Iterable[Unit]) -> LeftOut:
-    """units: the exported units, with their items."""
-    kind = task.kind
-    known = {}
-    if "gold answers" in kind.protections:
-        was_told = _known(task)
-        known = {unit.pk: reason for unit in units if (reason := was_told(unit.item))}
-    return LeftOut(kind, design, known)
+def known_of(task: Task, units: Iterable[Unit]) -> dict[int, str]:
+    """Unit -> why its label was known to somebody, where it was. units: the exported ones, with their items."""
+    if "gold answers" not in task.kind.protections:
+        return {}
+    was_told = _known(task)
+    return {unit.pk: reason for unit in units if (reason := was_told(unit.item))}
 
 
 def told(row: dict[str, Any], reason: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
 from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots
 from annotate.quality.qualification import qualified
+from annotate.work.drawing_on import standing
 
 # What is published of the report of quality/agreement.py: nothing about single people.
 AGREEMENT = (
@@ -64,10 +65,13 @@ def _sets(export: Export, published: Published) -> dict:
             draw.language: {
                 "sets": {name: len(ids) for name, ids in export.sets[draw.language].items()},
                 **{name: draw.parameters[name] for name in LEFT_OUT_OF_FRAME},
-                **{name: draw.parameters[name] for name in ("short", "published", "faults")},
+                "short": export.balancing.short[draw.language],
+                **{name: draw.parameters[name] for name in ("published", "faults")},
             }
             for draw in draws
         },
+        # Where people decide the classes: how far each is.
+        "standing": standing(export.task) if export.balancing.by_people else [],
     }
 
 

@@ -1,5 +1,7 @@
-"""The balanced draw: of each class as many documents, in each set of each language; see core/balanced.py. Or the sets
-of lists that were published, as they are.
+"""The balanced draw: of each class as many documents, in each set of each language; see core/balanced.py.
+
+The classes are those that came with the documents. Or the sets are those of lists that were published, as they are.
+Where people label what a predictor finds: predicted_draw.py.
 """
 
 import hashlib
@@ -10,11 +12,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotate.core import balanced as balancing
-from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each
+from annotate.core.balanced import (
+    BalanceError,
+    Document,
+    Sizes,
+    balanced,
+    check_sizes,
+    faults,
+    one_of_each,
+)
 from annotate.core.splits import DEV, TEST, TRAIN, equal_key
 from corpora.core.errors import CorpusError, listed
 from corpora.core.languages import LANGUAGES
-from corpora.declared import declared_records
+from corpora.declared import check_declared, declared_records
 from corpora.draw import Sample, sample_chosen
 from corpora.models import Corpus
 
@@ -65,20 +75,20 @@ def sample_balanced(
     ones. The parameters of a sample say what was left out of the frame (no class, several, equal, differing), what is
     short of the sizes, what is wrong with published lists, and by IDS which ids are in which set.
     """
-    if repeated := [label for label, number in Counter(classes).items() if number > 1]:
-        raise CorpusError(f"The class {repeated[0]} is named twice; name each once.")
+    check_once(classes)
     sizes = Sizes(test, dev, tuple(train))
+    check_declared(corpus.name)
     if from_indices is None:
-        _check(sizes, classes)
-        frame = _frame(corpus.name, languages, fields, classes, apart, leave_out)
-        chosen = _drawn(frame, classes, sizes, apart, seed=seed, fill=short == "fill", joint=joint)
+        check_shares(sizes, classes)
+        frame = frame_of(corpus.name, languages, fields, classes, apart, leave_out)
+        chosen = _drawn(frame, classes, sizes, apart, seed=seed, fill=(TRAIN,) if short == "fill" else (), joint=joint)
     else:
         if any(sizes.all().values()) or apart or joint:
             raise CorpusError(
                 "Published lists say what is in each set; leave --test, --dev, --train, --apart and --joint out."
             )
         lists = read_lists(from_indices, languages)
-        frame = _frame(corpus.name, sorted(lists), fields, classes, (), leave_out)
+        frame = frame_of(corpus.name, sorted(lists), fields, classes, (), leave_out)
         _check_there(lists, frame, corpus.name)
         chosen = _published(lists, frame)
     if not chosen.sets:
@@ -106,7 +116,12 @@ def sample_balanced(
     return sample_chosen(corpus, "balanced", ids, seed=seed, frames=chosen.of, parameters=parameters)
 
 
-def _check(sizes: Sizes, classes: Sequence[str]) -> None:
+def check_once(classes: Sequence[str]) -> None:
+    if repeated := [label for label, number in Counter(classes).items() if number > 1]:
+        raise CorpusError(f"The class {repeated[0]} is named twice; name each once.")
+
+
+def check_shares(sizes: Sizes, classes: Sequence[str]) -> None:
     """CorpusError before anything is read, where the classes cannot share the sizes."""
     try:
         check_sizes(sizes, classes)
@@ -121,7 +136,7 @@ def _drawn(
     apart: Sequence[str],
     *,
     seed: str,
-    fill: bool,
+    fill: Collection[str],
     joint: int,
 ) -> Chosen:
     try:
@@ -171,20 +186,23 @@ def _published(lists: Sets, frame: Frame) -> Chosen:
     return Chosen(once, told, Counter(document.language for document in frame.documents))
 
 
-def _frame(
+def frame_of(
     corpus: str,
     languages: Collection[str] | None,
     fields: Sequence[str],
     classes: Sequence[str],
     apart: Sequence[str],
     leave_out: Collection[str],
+    predicted: Mapping[str, str] | None = None,
 ) -> Frame:
-    """Of a text a digest is kept, so that a corpus need not fit into memory."""
+    """Of a text a digest is kept, so that a corpus need not fit into memory. predicted: id -> label, if that is the
+    class and not what is declared."""
     frame = Frame([], Counter(), Counter())
     for row in declared_records(corpus, languages, (*fields, *apart)):
         if row["id"] in leave_out:
             continue
-        own = [label for label in row["declared"] if label in classes]
+        labels = row["declared"] if predicted is None else [predicted[row["id"]]]
+        own = [label for label in labels if label in classes]
         if len(own) != 1:
             (frame.several if own else frame.none)[row["language"]] += 1
             continue

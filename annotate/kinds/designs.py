@@ -11,6 +11,7 @@ from typing import Any
 
 from annotate.core.option import Option, codes, days, fraction, sizes, whole_number, words, written
 from annotate.kinds.balanced_draw import sample_balanced
+from annotate.kinds.predicted_draw import sample_predicted
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
 from corpora.models import Corpus
@@ -175,7 +176,8 @@ def _records(wanted: Wanted) -> list[Sample]:
 
 
 def _balanced(wanted: Wanted) -> list[Sample]:
-    return sample_balanced(
+    sample = sample_predicted if "predictor" in wanted.chosen else sample_balanced
+    return sample(
         wanted.corpus,
         wanted.languages,
         seed=wanted.seed,
@@ -260,7 +262,10 @@ DESIGNS: Mapping[str, Design] = {
             "balanced",
             "balanced",
             _balanced,
-            options=("languages", "classes", "test", "dev", "train", "apart", "short", "joint", "from_indices"),
+            options=(
+                *("languages", "classes", "predictor", "test", "dev", "train", "apart", "short", "joint"),
+                "from_indices",
+            ),
             needs=("classes",),
             sizeless=True,
             names_answers=True,

@@ -3,7 +3,7 @@
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
 from annotate.models.quality import GoldAnswer, Pause, Qualification, Trial, TrialAnswer
 from annotate.models.tasks import Guidelines, LanguageRoute, Task
-from annotate.models.work import Judgment, Lease, Transition, Unit
+from annotate.models.work import Judgment, Lease, Reserve, Transition, Unit
 
 __all__ = [
     "Annotator",
@@ -16,6 +16,7 @@ __all__ = [
     "Lease",
     "Pause",
     "Qualification",
+    "Reserve",
     "Task",
     "Transition",
     "Trial",

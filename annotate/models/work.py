@@ -61,6 +61,11 @@ class Unit(models.Model):
     agreed_label = models.CharField(
         max_length=64, blank=True, help_text="the label on which the detectors agreed, if they did"
     )
+    predicted = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="the class by which a predictor found it, where people label what it finds; they never see it",
+    )
     audited = models.BooleanField(default=False, help_text="chosen by chance to audit the detectors' agreement")
     recheck = models.BooleanField(
         default=False, help_text="chosen by chance: an adjudicator decides it in any case, blind"
@@ -120,6 +125,25 @@ class Unit(models.Model):
         """The text of a list's row: a post, or the fields of a record one after the other."""
         fields = self.task.kind.fields
         return " · ".join(self.item.fields[name] for name in fields) if fields else self.item.text
+
+
+class Reserve(models.Model):
+    """A document that a predictor finds to be of a class, and that is drawn if the class turns out to be short."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reserve")
+    language = models.CharField(max_length=16)
+    predicted = models.CharField(max_length=64)
+    place = models.PositiveIntegerField(help_text="its place in the order of the lots, in its language and class")
+    key = models.CharField("id", max_length=200)
+
+    class Meta:
+        ordering = ["place"]
+        constraints = [
+            models.UniqueConstraint(fields=["task", "language", "predicted", "place"], name="one_in_each_place"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
 
 
 class Lease(models.Model):

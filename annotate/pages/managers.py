@@ -25,7 +25,9 @@ from annotate.reports import agreement as agreement_report
 from annotate.reports import gold_answers
 from annotate.reports import people as people_report
 from annotate.reports import progress as progress_report
+from annotate.reports.balanced_sets import standing_table
 from annotate.work import pausing, statistics
+from annotate.work.drawing_on import standing
 from annotate.work.queue_states import queue_states, queue_states_of
 
 # Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
@@ -107,6 +109,7 @@ def task(request, _, task):
         since_plot=progress_report.since_plot(pace),
         times=times["all"],
         times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
+        classes_table=standing_table(classes) if (classes := standing(task)) else None,
         queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
         idle_table=progress_report.idle_table(states, _person_page(task), sort),
     )

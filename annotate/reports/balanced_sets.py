@@ -1,9 +1,12 @@
-"""What is short in balanced sets, and wrong with published lists, in words: for the command and the dataset card."""
+"""Balanced sets in words and tables: what is short, what is wrong with published lists, and how far people are who
+label the documents. For pages, commands and the dataset card.
+"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotate.reports.tables import many
+from annotate.reports.numbers import count
+from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, many, numbered, table
 
 SHOWN = 3  # ids that a sentence names
 
@@ -14,6 +17,21 @@ def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
         *(_short(language, short) for short in told["short"]),
         *(_fault(language, fault) for fault in told["faults"]),
     ]
+
+
+def standing_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """rows: of work/drawing_on.standing, a class in a language each."""
+    columns = (
+        *LANGUAGE,
+        Column("class", "class"),
+        Column("labelled", "labelled", NUMBER, lambda row: f"{count(row['labelled'])} of {count(row['needed'])}"),
+        numbered("drawn", "drawn"),
+        numbered("right", "as predicted"),
+        numbered("waiting", "with people"),
+        numbered("left", "left to draw"),
+        Column("note", "", NOTE, lambda row: "stays short: nothing is left to draw" if row["over"] else ""),
+    )
+    return table("Classes, as the sets need them and as people found them", columns, rows)
 
 
 def _short(language: str, short: Mapping[str, Any]) -> str:

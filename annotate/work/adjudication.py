@@ -16,6 +16,7 @@ from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.quality.checks import adjudicators, is_seconded
 from annotate.quality.pauses import PAUSED, running
 from annotate.work.contesting import check_limit
+from annotate.work.drawing_on import draw_on
 from annotate.work.judging import check, check_words
 from annotate.work.moving import move
 
@@ -139,6 +140,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     event, stage, label = _came_to(unit)
     move(unit, event, stage, by=annotator.user, judgment=judgment, label=label)
     check_limit(unit)
+    draw_on(unit)
     return judgment
 
 

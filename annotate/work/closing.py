@@ -9,6 +9,7 @@ from annotate.core import stages
 from annotate.core.refusals import WrongStage
 from annotate.models import Lease, Task
 from annotate.work.contesting import locked
+from annotate.work.drawing_on import draw_short
 
 
 @transaction.atomic
@@ -27,7 +28,10 @@ def reopen(task: Task) -> dict[str, Any]:
             f"{task.name} holds judgments that were made elsewhere, so nobody can be given its units. Import further "
             "ones with import_judgments."
         )
-    return _switch(task, is_open=True)
+    told = _switch(task, is_open=True)
+    for language in task.languages:
+        draw_short(task.pk, language)
+    return told
 
 
 def _switch(task: Task, *, is_open: bool) -> dict[str, Any]:

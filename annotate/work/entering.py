@@ -28,12 +28,14 @@ def add_units(
     known_answers: Mapping[int, str] = MappingProxyType({}),
     honeypots: bool = False,
     reuse: Mapping[int, tuple[Unit, str]] = MappingProxyType({}),
+    predicted: Mapping[str, str] = MappingProxyType({}),
 ) -> Counter[str]:
     """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
 
     asked: the language that they all ask about, empty if any language may be answered. known_answers: item -> its
     known answer, for items hidden among the work. reuse: item -> a unit of another task that people have labelled, and
-    what its label means here.
+    what its label means here. predicted: id -> the class by which a predictor found the item; people label all of
+    these, whatever came with them.
 
     Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
     of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
@@ -50,6 +52,7 @@ def add_units(
         unit = Unit(task=task, item=item, asked=asked, position=position, redundancy=_redundancy(task, item, seed))
         units.append(unit)
         unit.known_answer = known_answers.get(item.pk, "")
+        unit.predicted = predicted.get(item.key, "")
         if honeypots:
             unit.honeypot, unit.redundancy = True, EVERYBODY
         if not unit.known_answer and (original := originals.setdefault(same(item), unit)) is not unit:
@@ -58,7 +61,7 @@ def add_units(
         elif item.pk in reuse:
             unit.reused_from, label = reuse[item.pk]
             transitions.append(moved(unit, "reused", stages.LABELLED, label=label))
-        elif label := kind.agreed(item, task):
+        elif not unit.predicted and (label := kind.agreed(item, task)):
             unit.agreed_label = label
             transitions.append(moved(unit, "agreed", stages.AGREED, label=label))
         else:

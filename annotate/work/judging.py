@@ -22,6 +22,7 @@ from annotate.kinds import Answer, Kind
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work.contesting import check_limit
+from annotate.work.drawing_on import draw_on
 from annotate.work.moving import move
 from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit, acting
@@ -151,6 +152,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     )
     after_judgment(unit, judgment, [*_standing(leases, judgment), judgment])
     check_limit(unit)
+    draw_on(unit)
     if not task.gold_share:
         return Closed(judgment, True, lease, held, None, permit.is_paused)
     tally = tally_of(permit)

@@ -10,23 +10,24 @@ from typing import Any
 
 from django.db import transaction
 
-from annotate.core.lottery import lot
 from annotate.kinds import Kind
 from annotate.kinds.designs import DESIGNS, Design, Wanted
 from annotate.kinds.labels import negative
+from annotate.kinds.predicted_draw import ORDER
 from annotate.models import Task, Unit
 from annotate.quality.audits import unread
 from annotate.quality.decoys import decoys, known_units, mixed, reusable
 from annotate.quality.gold_answers import GoldRow, check_pool, store, without_twins
 from annotate.quality.guidelines import add_first
 from annotate.work.contesting import contest_all, locked
+from annotate.work.drawing_on import shuffled, store_orders
 from annotate.work.entering import add_units
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
 from corpora.core.languages import LANGUAGES
 from corpora.draw import Sample, sample_uniform
 from corpora.items import items_of, record
 from corpora.manifest import manifest_of
-from corpora.models import Corpus, Item
+from corpora.models import Corpus
 
 Progress = Callable[[int], object]  # is told of units as they are made; an exception from it undoes them
 
@@ -156,26 +157,21 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
     many.
     """
     task = opened.task
-    drawn = []
+    drawn, orders = [], {}
     for sample in opened.samples:
+        orders[sample.language] = sample.parameters.pop(ORDER, {})
         draw, items = record(sample)
         task.draws.add(draw)
         drawn += items
+    predicted = store_orders(task, orders, {item.key for item in drawn})
     if "gold answers" in task.kind.protections:
         hidden = store(task, list(gold), items_of(corpus, [row.id for row in gold]))
         answers = {item.pk: label for item, label in hidden.items()}
         add_units(task, list(hidden), known_answers=answers, honeypots=True)
         check_pool(task)
-        drawn = without_twins(task, _shuffled(drawn, seed))
-    opened.stages = add_units(task, drawn)
+        drawn = without_twins(task, shuffled(drawn, seed))
+    opened.stages = add_units(task, drawn, predicted=predicted)
     return len(drawn)
-
-
-def _shuffled(items: list[Item], seed: str) -> list[Item]:
-    """The items in an order that tells nothing. Items that were drawn together are separated: among the pages of one
-    query, a page of another query would stand out as a hidden gold answer.
-    """
-    return sorted(items, key=lambda item: lot(seed, "place", item.key))
 
 
 def _add_asked(opened: Opened, sample: Sample, known: dict[int, list[Unit]], reuse: bool) -> int:

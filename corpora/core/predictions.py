@@ -21,6 +21,17 @@ Mapped = Mapping[str, tuple[str, ...]]  # the classifier's label -> the labels t
 Prediction = tuple[str, str, float | None]  # id, label, score
 
 
+class _Every(frozenset[str]):
+    """Holds whatever it is asked for."""
+
+    def __contains__(self, label: object) -> bool:
+        return True
+
+
+# The labels that are right of records, whose classes are no languages.
+EVERY_LABEL: Collection[str] = _Every()
+
+
 class UnknownLabel(RecordError):
     """A label that is neither a language's code, nor und, nor declared."""
 
@@ -92,7 +103,10 @@ def _label(value: object, declared: Mapped, also: Collection[str]) -> str:
 
 def read_as(label: str, declared: Mapped, also: Collection[str] = ()) -> str | None:
     """How a label is read before --map renames it: as it stands, or as the nearest that is declared or known."""
-    ways = (label, label.removeprefix(FASTTEXT_PREFIX), understood(label))
+    bare = label.removeprefix(FASTTEXT_PREFIX)
+    if also is EVERY_LABEL:
+        return bare
+    ways = (label, bare, understood(label))
     return next((way for way in ways if way in declared or is_label(way) or way in also), None)
 
 

@@ -16,7 +16,9 @@ from annotate.core.balanced import (
     check_sizes,
     faults,
     one_of_each,
+    part_of,
 )
+from annotate.core.splits import DEV, TEST, TRAIN
 
 CLASSES = ("CCAT", "ECAT", "GCAT", "MCAT")
 
@@ -55,7 +57,7 @@ SIZES = st.builds(
 )
 
 
-@given(GROUPED, SIZES, st.text(max_size=3), st.booleans())
+@given(GROUPED, SIZES, st.text(max_size=3), st.sampled_from(((), (TRAIN,), (TEST, DEV, TRAIN))))
 def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, seed, fill):
     by_id = {document.id: document for document in given_documents}
     try:
@@ -71,7 +73,7 @@ def test_sets_are_nested_equal_and_disjoint_or_refused(given_documents, sizes, s
             counts = Counter(by_id[key].label for key in ids)
             for label in ("a", "b", "c"):
                 assert counts[label] == short.get((language, name, label), sizes.all()[name] // 3)
-            assert name.startswith("train") or not any((language, name, label) in short for label in "abc")
+            assert part_of(name) in fill or not any((language, name, label) in short for label in "abc")
             assert all(by_id[key].language == language for key in ids)
         trains = [set(sets[f"train.{size}"]) for size in sizes.train]
         assert all(smaller <= larger for smaller, larger in pairwise(trains))
@@ -137,7 +139,7 @@ def test_a_class_that_is_too_small_is_refused_with_its_numbers():
 
 def test_with_fill_the_largest_train_sets_take_what_there_is_and_say_so():
     some = [each for each in documents(10) if (each.language, each.label) != ("de", "MCAT") or each.id[-1] in "12345"]
-    found = balanced(some, CLASSES, Sizes(8, 8, (4, 24)), seed="7", fill=True)
+    found = balanced(some, CLASSES, Sizes(8, 8, (4, 24)), seed="7", fill=(TRAIN,))
     assert [tuple(each) for each in found.short] == [("de", "train.24", "MCAT", 6, 1)]
     assert {name: len(ids) for name, ids in found.sets["de"].items()} == {
         "test": 8,

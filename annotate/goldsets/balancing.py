@@ -1,0 +1,75 @@
+"""The balanced sets of a task: as the draw chose them, or of the documents that people have labelled."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from django.db.models import Count
+
+from annotate.core import stages
+from annotate.core.balanced import Document, Sizes, balanced
+from annotate.core.splits import DEV, TEST, TRAIN
+from annotate.kinds.balanced_draw import CHANCES, IDS
+from annotate.kinds.predicted_draw import FRAME, NEEDED, SIZES
+from annotate.models import Task
+
+
+class Balancing(NamedTuple):
+    """sets: language -> set -> ids, empty of tasks that have none; short: language -> what is short of the sizes.
+    chances: (language, class) -> the chance of being drawn of a document that was declared, or predicted, to be of the
+    class; empty where nobody knows it. by_people: whether people decide the classes.
+    """
+
+    sets: Mapping[str, Mapping[str, list[str]]]
+    short: Mapping[str, list[dict[str, Any]]]
+    chances: Mapping[tuple[str, str], float]
+    by_people: bool = False
+
+
+def balancing_of(task: Task, without: Collection[int]) -> Balancing:
+    """without: units whose label was known to somebody; they are in no set that is made now."""
+    drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}
+    if any(NEEDED in parameters for parameters in drawn.values()):
+        return _labelled(task, drawn, without)
+    chosen = {language: parameters for language, parameters in drawn.items() if IDS in parameters}
+    return Balancing(
+        {language: parameters[IDS] for language, parameters in chosen.items()},
+        {language: parameters["short"] for language, parameters in chosen.items()},
+        {
+            (language, label): chance
+            for language, parameters in chosen.items()
+            for label, chance in parameters[CHANCES].items()
+        },
+    )
+
+
+def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
+    """The sets take the documents in the order of the lots by which they were drawn. While people are at work, all may
+    be short."""
+    parameters = next(iter(drawn.values()))
+    classes, (test, dev, train) = parameters["classes"], parameters[SIZES]
+    sizes = Sizes(test, dev, tuple(train))
+    units = task.units.exported().exclude(pk__in=without)
+    done = units.filter(stage=stages.LABELLED, label__in=classes).values_list("item__key", "item__language", "label")
+    documents = [Document(key, language, label) for key, language, label in done.order_by("pk")]
+    made = balanced(documents, classes, sizes, seed=task.seed, fill=(TEST, DEV, TRAIN))
+    empty: dict[str, list[str]] = {name: [] for name, size in sizes.all().items() if size}
+    taken = Counter(
+        {
+            (language, label): number
+            for language, label, number in units.order_by()
+            .values_list("item__language", "predicted")
+            .annotate(Count("pk"))
+        }
+    )
+    return Balancing(
+        {language: made.sets.get(language, empty) for language in drawn},
+        {language: [each._asdict() for each in made.short if each.language == language] for language in drawn},
+        {
+            (language, label): taken[language, label] / of
+            for language, told in drawn.items()
+            for label, of in told[FRAME].items()
+            if of
+        },
+        by_people=True,
+    )

@@ -1,0 +1,125 @@
+"""Balanced sets whose documents people label: where a class turns out to be short, more is drawn, in the same order.
+
+A predictor found the documents, and those are with people that the sets need if it is right in all of them. A document
+of which people find another class, or none, leaves its own class short, so the next one in the order of the lots
+follows it. This goes on until each class has its number or nothing is left that the predictor finds to be of it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, F, Q
+
+from annotate.core import stages
+from annotate.core.lottery import lot
+from annotate.kinds.predicted_draw import NEEDED
+from annotate.models import Reserve, Task, Unit
+from annotate.work.contesting import locked
+from annotate.work.entering import add_units
+from corpora.items import items_of
+from corpora.models import Item
+
+BATCH = 5_000
+Orders = Mapping[str, Mapping[str, list[str]]]  # language -> class -> ids
+
+
+def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:
+    """Keep what may be drawn later, without what is `taken` now. Returns id -> class, of all."""
+    Reserve.objects.bulk_create(
+        (
+            Reserve(task=task, language=language, predicted=label, place=place, key=key)
+            for language, of_class in orders.items()
+            for label, order in of_class.items()
+            for place, key in enumerate(order)
+            if key not in taken
+        ),
+        batch_size=BATCH,
+    )
+    return {key: label for of_class in orders.values() for label, order in of_class.items() for key in order}
+
+
+def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
+    """The items in an order that tells nothing. Items that were drawn together are separated: among the pages of one
+    query, a page of another query would stand out as a hidden gold answer, and neighbours would tell a class.
+    """
+    return sorted(items, key=lambda item: lot(seed, "place", item.key))
+
+
+def draw_on(unit: Unit) -> None:
+    """Called when somebody has said something of a unit: once it is done, and the answer is kept, draw what is short.
+
+    That is a transaction of its own, so that no answer is lost where the corpus cannot be read; the next one tries
+    again.
+    """
+
+    def draw() -> None:  # which has a name, for the log, as a partial function has not
+        draw_short(unit.task_id, unit.item.language)
+
+    if unit.predicted and unit.stage in stages.FINISHED:
+        transaction.on_commit(draw, robust=True)
+
+
+@transaction.atomic
+def draw_short(task_id: int, language: str) -> int:
+    """Draw what the classes of a language lack, as far as there is some. Returns how many documents."""
+    task = locked(Task(pk=task_id))
+    if not task.is_open:
+        return 0
+    rows = [
+        row
+        for cell in standing(task, language)
+        for row in task.reserve.filter(language=language, predicted=cell["class"])[: cell["short"]]
+    ]
+    if not rows:
+        return 0
+    predicted = {row.key: row.predicted for row in rows}
+    items = shuffled(items_of(task.draw.corpus, predicted), task.seed)
+    add_units(task, items, predicted=predicted)
+    task.reserve.filter(pk__in=[row.pk for row in rows]).delete()
+    return len(rows)
+
+
+def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
+    """How far each class is, in each language or in one, in JSON's terms; empty for other tasks.
+
+    needed: how many documents all sets need; labelled: found by people to be of it; drawn: predicted to be of it, and
+    given to people; waiting and right, of these: still with people, and found to be of it; left: predicted so, and not
+    drawn yet; short: how many must still be drawn; over: nothing is left to draw and nothing waits, so the class stays
+    short.
+    """
+    draws = task.draws.exclude(predictor="").filter(parameters__has_key=NEEDED).order_by("language")
+    found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
+    if not found:
+        return []
+    units = task.units.exported().filter(item__language__in=found).order_by()
+    of_label = units.filter(stage=stages.LABELLED).values_list("item__language", "label").annotate(Count("pk"))
+    labelled = {(language, label): number for language, label, number in of_label}
+    of_predicted = units.values_list("item__language", "predicted").annotate(
+        drawn=Count("pk"),
+        waiting=Count("pk", filter=~Q(stage__in=stages.FINISHED)),
+        right=Count("pk", filter=Q(label=F("predicted"))),
+    )
+    given = {(language, label): numbers for language, label, *numbers in of_predicted}
+    of_reserve = task.reserve.order_by().values_list("language", "predicted").annotate(Count("pk"))
+    left = {(language, label): number for language, label, number in of_reserve}
+    rows = []
+    for language, label in ((language, label) for language, told in found.items() for label in told["classes"]):
+        cell, needed = (language, label), found[language][NEEDED]
+        drawn, waiting, right = given.get(cell, (0, 0, 0))
+        short = max(0, needed - labelled.get(cell, 0) - waiting)
+        rows.append(
+            {
+                "language": language,
+                "class": label,
+                "needed": needed,
+                "labelled": labelled.get(cell, 0),
+                "drawn": drawn,
+                "waiting": waiting,
+                "right": right,
+                "left": left.get(cell, 0),
+                "short": short,
+                "over": bool(short) and cell not in left and not waiting,
+            }
+        )
+    return rows

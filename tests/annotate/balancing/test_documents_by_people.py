@@ -1,0 +1,181 @@
+"""Balanced sets of documents that people label: a predictor finds them, and more are drawn until no class is short."""
+
+import json
+from collections import Counter
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work.drawing_on import draw_short, standing
+from annotate.work.judging import judge, undo
+from annotate.work.queue import take
+from corpora.folders import corpus_dir
+from tests.annotate.balancing.acts import ROOT, TOPICS, exported, lists, opened, read_all
+
+# What is drawn after an answer is drawn in a transaction of its own.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLASSES = "sports health travel"
+SETS = {"test": 9, "dev": 3, "train": "6 12", "predictor": "mine", "languages": "de en"}
+NEEDED = 8
+
+
+@pytest.fixture
+def predictions(sentences, tmp_path):
+    """Of every fourth sentence a topic that it is not of."""
+    topics = TOPICS.split()
+    path = tmp_path / "mine.jsonl"
+    with path.open("w") as file:
+        for language in ("de", "en", "fr", "ja"):
+            for number, row in enumerate(rows(language)):
+                place = topics.index(row["topic"])
+                label = topics[(place + 1 + number % 3) % 7] if number % 4 == 0 else row["topic"]
+                file.write(json.dumps({"id": row["id"], "label": f"__label__{label}"}) + "\n")
+    call_command("import_predictions", "sib", str(path), name="mine", version="1")
+
+
+def rows(language):
+    text = (ROOT / f"fixtures/topics/sib200.{language}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def truth(unit):
+    """What the sentence is about, or none of the classes."""
+    [label] = unit.item.declared
+    return label if label in CLASSES.split() else "none"
+
+
+def say_truth(reader, unit):
+    return truth(unit)
+
+
+@pytest.fixture
+def kind(tmp_path, kind):
+    """With an answer for sentences of no class."""
+    with open(kind, "a") as file:
+        file.write('[[answers]]\ncode = "none"\nname = "None of these"\nkey = "0"\n')
+    return kind
+
+
+def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_that(
+    predictions, kind, readers, tmp_path
+):
+    said = opened("topics", kind, classes=CLASSES, **SETS)
+    assert "48 documents in 2 languages for people to label, 8 of each class as mine@1 sees it." in said
+    task = Task.objects.get()
+    # Whatever came with a document, people are asked about it.
+    assert set(task.units.values_list("stage", "label", "agreed_label")) == {("QUEUED", "", "")}
+    assert task.units.count() == 48
+    read_all(task, readers[:2], say_truth)
+    # Two of three readers are through: nothing is settled, so nothing is drawn.
+    assert task.units.count() == 48
+    read_all(task, readers[2:], say_truth)
+    read_all(task, readers * 9, say_truth)
+    cells = standing(task)
+    assert [(cell["short"], cell["over"], cell["waiting"]) for cell in cells] == [(0, False, 0)] * 6
+    assert all(cell["labelled"] >= NEEDED for cell in cells)
+    # More than needed of a class only since some were found among those predicted to be of another.
+    for cell in cells:
+        of = task.units.filter(item__language=cell["language"], label=cell["class"])
+        assert of.filter(predicted=cell["class"]).count() <= NEEDED
+    found = {row["id"]: row for row in exported("topics", tmp_path / "gold")}
+    for language, spelled in (("de", "german"), ("en", "english")):
+        sets = lists(tmp_path / "gold", spelled)
+        assert {name: len(ids) for name, ids in sets.items()} == {"test": 9, "dev": 3, "train.6": 6, "train.12": 12}
+        for ids in sets.values():
+            assert set(Counter(found[key]["label"] for key in ids).values()) == {len(ids) // 3}
+            assert all([found[key]["label"]] == found[key]["declared"] for key in ids)
+            assert {found[key]["language"] for key in ids} == {language}
+    left_out = [json.loads(line) for line in (tmp_path / "gold/left_out.jsonl").read_text().splitlines()]
+    assert {row["left_out"] for row in left_out} <= {"other_label", "not_needed"}
+    assert len(left_out) + len(found) == task.units.count()
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert "found by the predictor `mine@1`" in card
+    manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
+    assert manifest["sets"]["standing"] == cells
+    assert manifest["finished"] is True
+
+
+def test_what_is_drawn_further_is_next_in_the_order_of_the_lots(predictions, kind, readers):
+    opened("topics", kind, classes=CLASSES, **SETS)
+    task = Task.objects.get()
+    expected = list(task.reserve.filter(language="de", predicted="sports").values_list("key", flat=True))
+    drawn = set(task.units.values_list("item__key", flat=True))
+    assert not drawn & set(expected)
+    read_all(task, readers * 9, say_truth)
+    later = task.units.exclude(item__key__in=drawn).filter(item__language="de", predicted="sports")
+    keys = set(later.values_list("item__key", flat=True))
+    assert keys == set(expected[: len(keys)])
+    assert keys
+
+
+def test_a_class_of_which_nothing_is_left_stays_short_and_the_set_says_so(predictions, kind, readers, tmp_path):
+    said = opened("topics", kind, classes=CLASSES, short="fill", **SETS | {"test": 60, "languages": "de"})
+    assert "Note: de, sports: " in said
+    task = Task.objects.get()
+    read_all(task, readers * 5, say_truth)
+    cells = standing(task)
+    assert all(cell["over"] and cell["left"] == 0 and cell["short"] for cell in cells)
+    exported("topics", tmp_path / "gold")
+    manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
+    told = manifest["sets"]["languages"]["de"]
+    assert told["sets"]["test"] == sum(cell["labelled"] for cell in cells)
+    assert told["sets"]["train.12"] == 0
+    assert {each["set"] for each in told["short"]} == {"test", "dev", "train.6", "train.12"}
+
+
+def test_an_answer_stands_where_nothing_can_be_drawn_and_a_later_one_draws_it(predictions, kind, readers, caplog):
+    opened("topics", kind, classes=CLASSES, **SETS)
+    task = Task.objects.get()
+    moved = corpus_dir("sib").with_name("elsewhere")
+    corpus_dir("sib").rename(moved)
+    read_all(task, readers, say_truth)
+    assert task.units.count() == 48
+    assert set(task.units.values_list("stage", flat=True)) == {"LABELLED"}
+    assert "There is no corpus 'sib'" in caplog.text
+    moved.rename(corpus_dir("sib"))
+    call_command("close", "topics")
+    assert draw_short(task.pk, "de") == 0
+    call_command("reopen", "topics")
+    assert task.units.count() > 48
+
+
+def test_an_answer_that_is_taken_back_and_given_again_draws_what_is_short_then(predictions, kind, person):
+    opened("topics", kind, classes=CLASSES, redundancy=1, **SETS | {"languages": "de"})
+    task = Task.objects.get()
+    reader = person("reader", "de")
+    before = task.units.count()
+    lease = take(reader, task)
+    judge(reader, lease.pk, Answer(lease.unit.predicted))
+    assert task.units.count() == before
+    undone = undo(reader, task)
+    judge(reader, undone.pk, Answer("none"))
+    assert task.units.count() == before + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"predictor": "cld2"}, "cld2 tells languages and not classes"),
+        ({"predictor": "yours"}, "There is no predictor 'yours' for corpus sib"),
+        ({"apart": "sentence"}, "Which set a document is in is known once people have labelled it; leave --apart"),
+        ({"joint": 3}, "leave --apart, --joint and --from-indices out, or --predictor"),
+        ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These are numbers of what mine@1 says"),
+        ({"classes": "sports none"}, "The class none is called as an answer of sentence_topic that means something"),
+    ],
+)
+def test_sets_that_people_cannot_fill_are_refused(predictions, kind, options, why):
+    with pytest.raises(CommandError, match=why):
+        opened("topics", kind, **{"classes": CLASSES} | SETS | options)
+    assert not Task.objects.exists()
+
+
+def test_predictions_of_classes_are_of_all_records_and_are_not_renamed(sentences, tmp_path):
+    path = tmp_path / "mine.tsv"
+    path.write_text("".join(f"{row['id']}\t{row['topic']}\n" for row in rows("de")))
+    with pytest.raises(CommandError, match=r"lacks 420 records, .* Write one row for every record of corpus sib"):
+        call_command("import_predictions", "sib", str(path), name="mine", version="1")
+    with pytest.raises(CommandError, match="whose classes have no other names here; leave --map out"):
+        call_command("import_predictions", "sib", str(path), name="mine", version="1", map=["de=en"])
