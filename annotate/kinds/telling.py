@@ -55,7 +55,7 @@ def _answers(kind: Kind) -> Iterator[str]:
         return
     if kind.answers:
         order = ", the best first" if "median" in kind.form.AGGREGATIONS else ""
-        yield f"They answer with a button or its key{order}, or skip with the space bar:"
+        yield f"They answer with a button or its key{order}, or skip with {kind.skip_key.name}:"
     elif kind.asks_each:
         yield "The question names one of the languages for which the task is opened; people answer Yes (1) or No (2)."
     else:

@@ -451,6 +451,15 @@ def test_the_page_is_one_file_and_shows_the_language_that_is_asked_for(write, ca
     assert not re.search(r"<script|<link|src=|@import|url\(", page)
 
 
+def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_window(write, capsys):
+    path = write(MOOD.replace('"passage"', '"document"'))
+    said = checked(path, capsys)
+    assert "or skip with 0:" in said
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert 'data-key="Digit0"><kbd>0</kbd> Skip' in page
+    assert page.count('<p dir="auto">The review of an invented record. The review') == 10
+
+
 @pytest.mark.parametrize("base", ["language", "verify"])
 def test_the_page_of_a_question_about_languages_names_those_that_are_added(write, capsys, base):
     path = write(pidgin("language", base).replace("labels", "# labels"), "pidgin.toml")
