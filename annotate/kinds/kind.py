@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotate.kinds.designs import DESIGNS
 from corpora.core.languages import LANGUAGES, LISTED, Language
@@ -60,6 +60,20 @@ class Block:
     fields: tuple[str, ...]
 
 
+class Key(NamedTuple):
+    """A key of the page: its place on the keyboard (KeyboardEvent.code), what is printed on it, and its name in
+    a sentence.
+    """
+
+    code: str
+    cap: str
+    name: str
+
+
+SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
+
+# The style of a text that is longer than a window.
+DOCUMENT = "document"
 # How a block of fields looks, and what it is for.
 STYLES: Mapping[str, str] = {
     "typed": "what somebody typed or wants",
@@ -68,7 +82,7 @@ STYLES: Mapping[str, str] = {
     "question": "a question",
     "passage": "a text to read",
     "headline": "the headline of a document",
-    "document": "a long text, in a column to read",
+    DOCUMENT: "a long text, in a column to read",
 }
 
 
@@ -184,6 +198,13 @@ class Kind:
     def fields(self) -> tuple[str, ...]:
         """The fields of its records, in the order in which they are shown and exported."""
         return tuple(name for block in self.layout for name in block.fields)
+
+    @property
+    def skip_key(self) -> Key:
+        """The key that skips a unit. Beside a document the space bar scrolls, as it does wherever people read: whoever
+        reads on by it must not skip.
+        """
+        return NOUGHT if any(block.style == DOCUMENT for block in self.layout) else SPACE
 
     @property
     def answered_here(self) -> bool:

@@ -18,10 +18,10 @@ ANSWER_KEYS: Mapping[str, str] = {
     "code": "what is stored and exported",
     "name": "what the button says, in English or by language",
     "meaning": "what is said below the name, in English or by language; it may be left out",
-    "key": "0 to 9 or a to z; without one, the answers have 1 to 9 by their place",
+    "key": "1 to 9 or a to z; without one, the answers have 1 to 9 by their place",
 }
 # Physical keys, by what an English keyboard prints on them; and those that the page itself uses (queue.js).
-PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(10)} | {
+PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(1, 10)} | {
     letter: f"Key{letter.upper()}" for letter in "abcdefghijklmnopqrstuvwxyz"
 }
 OF_THE_PAGE = {
@@ -85,7 +85,7 @@ def _key(table: Table) -> str:
     if key in OF_THE_PAGE:
         raise table.fault("key", f"the key {key} is that of {OF_THE_PAGE[key]} on the page; choose another.")
     if key not in PHYSICAL:
-        raise table.fault("key", f"{written!r} is not a key that an answer can have; write one of 0 to 9 or a to z.")
+        raise table.fault("key", f"{written!r} is not a key that an answer can have; write one of 1 to 9 or a to z.")
     return PHYSICAL[key]
 
 

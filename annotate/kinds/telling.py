@@ -58,7 +58,7 @@ def _answers(kind: Kind) -> Iterator[str]:
         yield f"They answer with a class that is named when the task is opened, by the keys 1 to 9{more}, or skip:"
     elif kind.answers:
         order = ", the best first" if "median" in kind.form.AGGREGATIONS else ""
-        yield f"They answer with a button or its key{order}, or skip with the space bar:"
+        yield f"They answer with a button or its key{order}, or skip with {kind.skip_key.name}:"
     elif kind.asks_each:
         yield "The question names one of the languages for which the task is opened; people answer Yes (1) or No (2)."
     else:

@@ -7,6 +7,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
 from annotate.kinds import Kind
+from annotate.kinds.kind import DOCUMENT
 from annotate.models import Lease, Task, Unit
 from annotate.pages import showing
 from annotate.quality.guidelines import in_language
@@ -64,5 +65,11 @@ def _permit(kind: Kind, language: str) -> Permit:
 
 
 def _item(kind: Kind, language: str) -> Item:
-    fields = {name: f"The {name.replace('_', ' ')} of an invented {kind.noun}." for name in kind.fields}
+    fields = {name: _invented(name, kind.noun, block.style) for block in kind.layout for name in block.fields}
     return Item(key="1", language=language if fields else "", fields=fields, text="\n".join(fields.values()) or POST)
+
+
+def _invented(name: str, noun: str, style: str) -> str:
+    """A sentence, or a document that is longer than a window."""
+    sentence = f"The {name.replace('_', ' ')} of an invented {noun}."
+    return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence

@@ -10,7 +10,9 @@ from markdown_it import MarkdownIt
 
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
+from annotate.kinds.kind import DOCUMENT
 from annotate.models import Judgment, Lease, Task
+from annotate.pages.paragraphs import paragraphs
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.work.permit import Permit
@@ -46,9 +48,13 @@ def record(item: Item, kind: Kind) -> dict[str, Any]:
     """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs."""
     if not kind.layout:
         return {"paragraphs": item.text.splitlines()}
-    fields = {name: Field(name, item.fields[name].splitlines(), item.language) for name in kind.fields}
-    blocks = [(block.style, [fields[name] for name in block.fields]) for block in kind.layout]
-    return {"blocks": blocks, "fields": fields}
+    blocks = [(block.style, [_field(item, name, block.style) for name in block.fields]) for block in kind.layout]
+    return {"blocks": blocks, "fields": {field.name: field for _, fields in blocks for field in fields}}
+
+
+def _field(item: Item, name: str, style: str) -> Field:
+    text = item.fields[name]
+    return Field(name, paragraphs(text) if style == DOCUMENT else text.splitlines(), item.language)
 
 
 def question(lease: Lease, permit: Permit) -> dict[str, Any]:

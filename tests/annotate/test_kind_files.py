@@ -180,7 +180,7 @@ WRONG = [
     (mood('key = "a"', "key = 1"), "line 18: key is 1; it must be a text in quotes."),
     (
         mood('key = "a"', 'key = "ä"'),
-        "line 18: 'ä' is not a key that an answer can have; write one of 0 to 9 or a to z.",
+        "line 18: 'ä' is not a key that an answer can have; write one of 1 to 9 or a to z.",
     ),
     (mood('key = "a"', 'key = "Q"'), "line 18: the key q is that of Undefined on the page; choose another."),
     (mood('key = "a"', 'key = "space"'), "line 18: the key space is that of Skip on the page; choose another."),
@@ -449,6 +449,15 @@ def test_the_page_is_one_file_and_shows_the_language_that_is_asked_for(write, ca
     assert "<h1>Look twice</h1>" in page
     assert "--accent" in page
     assert not re.search(r"<script|<link|src=|@import|url\(", page)
+
+
+def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_window(write, capsys):
+    path = write(MOOD.replace('"passage"', '"document"'))
+    said = checked(path, capsys)
+    assert "or skip with 0:" in said
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert 'data-key="Digit0"><kbd>0</kbd> Skip' in page
+    assert page.count('<p dir="auto">The review of an invented record. The review') == 10
 
 
 @pytest.mark.parametrize("base", ["language", "verify"])

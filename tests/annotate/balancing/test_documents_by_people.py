@@ -55,7 +55,7 @@ def say_truth(reader, unit):
 def kind(tmp_path, kind):
     """With an answer for sentences of no class."""
     with open(kind, "a") as file:
-        file.write('[[answers]]\ncode = "none"\nname = "None of these"\nkey = "0"\n')
+        file.write('[[answers]]\ncode = "none"\nname = "None of these"\nkey = "n"\n')
     return kind
 
 
