@@ -8,8 +8,7 @@ from annotate.actions.options import FORMAT, MAP, column
 from annotate.core.option import Option, flag
 from annotate.evaluation.evaluate import MEASURES, evaluate, write_report
 from annotate.evaluation.given import EvaluationError, check_for_files, corpus_of, of_corpus, of_file, read_sets
-from annotate.evaluation.xglue_grading import check_of_records, grade
-from annotate.evaluation.xglue_predictions import read_record_sets
+from annotate.evaluation.grading import check_of_records, grade
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import read_ids
 from annotate.reports import writing
@@ -100,7 +99,7 @@ def _of_posts(values) -> dict[str, Any]:
 
 def _of_records(values) -> dict[str, Any]:
     check_of_records([option.spelled for option in OF_POSTS if values[option.name]])
-    return grade(values["predictions"], read_record_sets(values["gold"], unfinished=values["unfinished"]))
+    return grade(values["predictions"], values["gold"], unfinished=values["unfinished"])
 
 
 def _against(sets, values):

@@ -20,8 +20,7 @@ from annotate.evaluation.given import (
     of_file,
     read_sets,
 )
-from annotate.evaluation.xglue_grading import check_of_records, grade
-from annotate.evaluation.xglue_predictions import read_record_sets
+from annotate.evaluation.grading import check_of_records, grade
 from annotate.goldsets.manifest import manifest_of
 from annotate.kinds.designs import DESIGNS
 from annotate.notebook.asking import SAID, told
@@ -90,7 +89,7 @@ def evaluate(
             }
             if any(_is_of_records(folder) for folder in folders):
                 check_of_records([option for option, given in of_posts.items() if given])
-                return Evaluation(grade(_folder(predictions), read_record_sets(folders, unfinished=unfinished)))
+                return Evaluation(grade(_folder(predictions), folders, unfinished=unfinished))
             labels = [predictions] if against is None else [predictions, against]
             check_for_files(["--map"] if mapping else [], files=not all(map(_is_named, labels)))
             sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)

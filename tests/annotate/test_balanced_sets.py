@@ -291,8 +291,9 @@ def test_evaluate_says_that_it_does_not_measure_on_such_a_set(sentences, kind, t
     opened("topics", kind, test=7)
     exported("topics", tmp_path / "gold")
     (tmp_path / "predictions").mkdir()
-    for options in ({"predictor": "fasttext"}, {"predictions": str(tmp_path / "predictions")}):
-        with pytest.raises(
-            CommandError, match="is a balanced set of documents, on which evaluate measures nothing yet"
-        ):
+    for options, why in (
+        ({"predictor": "fasttext"}, "is not a set of posts, so its predictions are files"),
+        ({"predictions": str(tmp_path / "predictions")}, "is a set in the format MLDoc, on which evaluate measures no"),
+    ):
+        with pytest.raises(CommandError, match=why):
             call_command("evaluate", gold=[str(tmp_path / "gold")], out=str(tmp_path / "report"), **options)
