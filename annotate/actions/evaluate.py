@@ -22,6 +22,12 @@ PREDICTOR, OTHER, SETS, MEASURED = (
     "The gold sets",
     "What is measured",
 )
+AGAINST = Option(
+    "against",
+    shown="PREDICTOR",
+    help="compare with this one, post by post; with --predictions another folder of them, document by document",
+    group=OTHER,
+)
 # What says how posts are measured.
 OF_POSTS = (
     Option(
@@ -38,7 +44,7 @@ OF_POSTS = (
         help="measure this file of predictions (id, label), joined by id",
         group=PREDICTOR,
     ),
-    Option("against", shown="PREDICTOR", help="compare with this one, post by post", group=OTHER),
+    AGAINST,
     Option("against_file", Path, shown="FILE", help="compare with this file of predictions", group=OTHER),
     MAP,
     column(FIELDS, "label=lang"),
@@ -70,7 +76,8 @@ PREDICTIONS = Option(
     "predictions",
     Path,
     shown="FOLDER",
-    help="for sets of records: TASK/LANGUAGE.prediction, such as QADSM/en.prediction, with a line for each test row",
+    help="for sets of records: files with a line for each test row, TASK/LANGUAGE.prediction of XGLUE's tasks, such as "
+    "QADSM/en.prediction, and TRAIN-TEST.prediction of balanced sets of documents, such as de-en.prediction",
     group=PREDICTOR,
 )
 
@@ -98,8 +105,9 @@ def _of_posts(values) -> dict[str, Any]:
 
 
 def _of_records(values) -> dict[str, Any]:
-    check_of_records([option.spelled for option in OF_POSTS if values[option.name]])
-    return grade(values["predictions"], values["gold"], unfinished=values["unfinished"])
+    check_of_records([option.spelled for option in OF_POSTS if values[option.name] and option is not AGAINST])
+    against = Path(values["against"]) if values["against"] else None
+    return grade(values["predictions"], values["gold"], against=against, unfinished=values["unfinished"])
 
 
 def _against(sets, values):
@@ -125,7 +133,8 @@ ACTION = Action(
     "Measure a predictor on exported or imported gold sets: accuracy on a uniform set, recall by language on "
     "recall-oriented sets, precision by language on precision-oriented ones, the uniform set joined in where it is "
     "given, each with its 95% interval. What the sets cannot tell is refused, or said in the report. Of records: what "
-    "a folder of XGLUE's prediction files is worth, by language.",
+    "a folder of prediction files is worth, XGLUE's by language, those for balanced sets of documents by the languages "
+    "of training and of the test.",
     (*OF_POSTS, PREDICTIONS, *OF_ALL),
     run,
     (EvaluationError, GoldSetError, RecordError),

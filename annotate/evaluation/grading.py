@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation import xglue_grading
+from annotate.evaluation import mldoc_grading, xglue_grading
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import read_published_sets
 
 # The format of a set -> what makes the report of (predictions, sets, other predictions to compare them with).
-GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {"XGLUE": xglue_grading.grade}
+GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {"XGLUE": xglue_grading.grade, "MLDoc": mldoc_grading.grade}
 
 
 def check_of_records(of_posts: Collection[str]) -> None:
@@ -32,8 +32,4 @@ def grade(
                 f"{first.folder} is a set in the format {first.format} and {gold.folder} in {gold.format}, whose "
                 "predictions are not in one folder; measure on each by itself."
             )
-    if first.format not in GRADED:
-        raise EvaluationError(
-            f"{first.folder} is a set in the format {first.format}, on which evaluate measures nothing."
-        )
     return GRADED[first.format](predictions, sets, against)

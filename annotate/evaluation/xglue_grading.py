@@ -23,9 +23,7 @@ from annotate.reports import xglue_report
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
     """The report. EvaluationError if the predictions do not fit the sets."""
     if against:
-        raise EvaluationError(
-            "--against is for sets of posts and of documents; of XGLUE's tasks measure each by itself."
-        )
+        raise EvaluationError("--against is not for XGLUE's tasks; measure each folder by itself.")
     check_sets(sets)
     graded = read_predictions(predictions, sets)
     name = predictions.resolve().name

@@ -289,7 +289,9 @@ def test_predictors_are_for_posts_and_folders_of_predictions_for_records(exporte
         "--predictions, and no predictor."
     )
     assert assay.evaluate(mine, gold).to_dict()["qadsm"]["average"] == 1.0
-    for options in ({"against": mine}, {"mapping": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
+    with pytest.raises(assay.AssayError, match=r"^against is not for XGLUE's tasks; measure each folder by itself"):
+        assay.evaluate(mine, gold, against=mine)
+    for options in ({"mapping": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
         with pytest.raises(
             assay.AssayError, match=f"^{next(iter(options))} is for sets of posts; with predictions give"
         ):
