@@ -8,8 +8,7 @@ from annotate.actions.options import FORMAT, MAP, column
 from annotate.core.option import Option, flag
 from annotate.evaluation.evaluate import MEASURES, evaluate, write_report
 from annotate.evaluation.given import EvaluationError, check_for_files, corpus_of, of_corpus, of_file, read_sets
-from annotate.evaluation.xglue_grading import check_of_records, grade
-from annotate.evaluation.xglue_predictions import read_record_sets
+from annotate.evaluation.grading import check_of_records, grade
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import read_ids
 from annotate.reports import writing
@@ -22,6 +21,12 @@ PREDICTOR, OTHER, SETS, MEASURED = (
     "Another predictor to compare it with",
     "The gold sets",
     "What is measured",
+)
+AGAINST = Option(
+    "against",
+    shown="PREDICTOR",
+    help="compare with this one, post by post; with --predictions another folder of them, document by document",
+    group=OTHER,
 )
 # What says how posts are measured.
 OF_POSTS = (
@@ -39,7 +44,7 @@ OF_POSTS = (
         help="measure this file of predictions (id, label), joined by id",
         group=PREDICTOR,
     ),
-    Option("against", shown="PREDICTOR", help="compare with this one, post by post", group=OTHER),
+    AGAINST,
     Option("against_file", Path, shown="FILE", help="compare with this file of predictions", group=OTHER),
     MAP,
     column(FIELDS, "label=lang"),
@@ -71,7 +76,8 @@ PREDICTIONS = Option(
     "predictions",
     Path,
     shown="FOLDER",
-    help="for sets of records: TASK/LANGUAGE.prediction, such as QADSM/en.prediction, with a line for each test row",
+    help="for sets of records: files with a line for each test row, TASK/LANGUAGE.prediction of XGLUE's tasks, such as "
+    "QADSM/en.prediction, and TRAIN-TEST.prediction of balanced sets of documents, such as de-en.prediction",
     group=PREDICTOR,
 )
 
@@ -99,8 +105,9 @@ def _of_posts(values) -> dict[str, Any]:
 
 
 def _of_records(values) -> dict[str, Any]:
-    check_of_records([option.spelled for option in OF_POSTS if values[option.name]])
-    return grade(values["predictions"], read_record_sets(values["gold"], unfinished=values["unfinished"]))
+    check_of_records([option.spelled for option in OF_POSTS if values[option.name] and option is not AGAINST])
+    against = Path(values["against"]) if values["against"] else None
+    return grade(values["predictions"], values["gold"], against=against, unfinished=values["unfinished"])
 
 
 def _against(sets, values):
@@ -126,7 +133,8 @@ ACTION = Action(
     "Measure a predictor on exported or imported gold sets: accuracy on a uniform set, recall by language on "
     "recall-oriented sets, precision by language on precision-oriented ones, the uniform set joined in where it is "
     "given, each with its 95% interval. What the sets cannot tell is refused, or said in the report. Of records: what "
-    "a folder of XGLUE's prediction files is worth, by language.",
+    "a folder of prediction files is worth, XGLUE's by language, those for balanced sets of documents by the languages "
+    "of training and of the test.",
     (*OF_POSTS, PREDICTIONS, *OF_ALL),
     run,
     (EvaluationError, GoldSetError, RecordError),

@@ -29,6 +29,11 @@ class Difference:
     low: float
     high: float
 
+    @property
+    def better(self) -> str | None:
+        """Which of the two is, "first" or "second", where nought lies outside the interval."""
+        return "first" if self.low > 0 else "second" if self.high < 0 else None
+
 
 def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:
     """How far two estimates from the same posts are apart; None where one of them knows nothing.

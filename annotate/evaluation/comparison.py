@@ -6,7 +6,7 @@ posts that were read would be mostly of disputed ones, and there a detector that
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -210,11 +210,7 @@ class _Moments:
 
 
 def _told(found: Difference | None, posts: int) -> Told | None:
-    """better: which of the two, where nought lies outside the interval."""
-    if found is None:
-        return None
-    better = "first" if found.low > 0 else "second" if found.high < 0 else None
-    return {"value": found.value, "low": found.low, "high": found.high, "posts": posts, "better": better}
+    return None if found is None else {**asdict(found), "posts": posts, "better": found.better}
 
 
 # --- the plain test

@@ -4,7 +4,7 @@ Measured for each language, and averaged with all languages counted alike. The r
 like that of evaluate.py; reports/xglue_report.py says it in words.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,38 +14,25 @@ from annotate.core.estimation import proportion
 from annotate.core.ranking import mean_ndcg
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.metrics import mean
-from annotate.evaluation.xglue_predictions import Graded, Measured, RecordSet, read_predictions
+from annotate.evaluation.prediction_files import PublishedSet, unfinished_ones
+from annotate.evaluation.xglue_predictions import Graded, Measured, check_sets, read_predictions
 from annotate.kinds.labels import label_name
 from annotate.reports import xglue_report
 
 
-def check_of_records(of_posts: Collection[str]) -> None:
-    """of_posts: options that were given and are for sets of posts. EvaluationError if there is one."""
-    for option in of_posts:
-        raise EvaluationError(
-            f"{option} is for sets of posts; with --predictions give the sets of records with --gold, and nothing else."
-        )
-
-
-def grade(predictions: Path, sets: list[RecordSet]) -> dict[str, Any]:
+def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
     """The report. EvaluationError if the predictions do not fit the sets."""
+    if against:
+        raise EvaluationError("--against is not for XGLUE's tasks; measure each folder by itself.")
+    check_sets(sets)
     graded = read_predictions(predictions, sets)
     name = predictions.resolve().name
     return {
         "kind": xglue_report.KIND,
         "predictor": {"name": name, "version": "", "spelled": name},
-        "gold": [
-            {
-                "name": gold.name,
-                "folder_name": gold.folder.resolve().name,
-                "rows": gold.rows,
-                "finished": gold.finished,
-                "digest": gold.digest,
-            }
-            for gold in sets
-        ],
+        "gold": [gold.described() for gold in sets],
         **{part.task: _task(part) for part in graded},
-        "warnings": _warnings(sets, graded),
+        "warnings": [*unfinished_ones(sets), *_extra(graded)],
     }
 
 
@@ -95,16 +82,10 @@ MEASURES: dict[str, tuple[str, Callable[[Measured, str], dict[str, Any]]]] = {
 }
 
 
-def _warnings(sets: Iterable[RecordSet], graded: Iterable[Graded]) -> list[str]:
-    unfinished = [
-        f"The gold set {gold.name} is unfinished: records that still wait for people are missing from it."
-        for gold in sets
-        if not gold.finished
-    ]
-    extra = [
+def _extra(graded: Iterable[Graded]) -> list[str]:
+    return [
         f"There are also predictions of {part.task.upper()} in {', '.join(part.extra)}, but the set "
         f"{part.gold.name} has no test rows there; they are not measured."
         for part in graded
         if part.extra
     ]
-    return unfinished + extra

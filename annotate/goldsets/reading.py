@@ -110,19 +110,14 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
     )
 
 
-UNMEASURED = "is a balanced set of documents, on which evaluate measures nothing yet."
-
-
 def _design(place: Path, manifest: dict[str, Any]) -> Design:
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
         raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(BY_ROW)}.")
-    if DESIGNS[name].names_answers:
-        raise GoldSetError(f"{place.parent} {UNMEASURED}")
     if not DESIGNS[name].by_row:
         raise GoldSetError(
-            f"{place.parent} is a set of records, and predictions for it must be in XGLUE's files; name "
-            "their folder with --predictions, and no predictor."
+            f"{place.parent} is not a set of posts, so its predictions are files of a published format; name their "
+            "folder with --predictions, and no predictor."
         )
     return DESIGNS[name]
 

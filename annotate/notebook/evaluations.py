@@ -20,14 +20,13 @@ from annotate.evaluation.given import (
     of_file,
     read_sets,
 )
-from annotate.evaluation.xglue_grading import check_of_records, grade
-from annotate.evaluation.xglue_predictions import read_record_sets
+from annotate.evaluation.grading import check_of_records, grade
 from annotate.goldsets.manifest import manifest_of
 from annotate.kinds.designs import DESIGNS
 from annotate.notebook.asking import SAID, told
 from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import Rows, check_pandas, of_dicts
-from annotate.reports import writing
+from annotate.reports import mldoc_report, writing
 from corpora.core.predictions import read_map
 from corpora.readers import format_of
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 COLUMNS = ("measure", "of", "language", "name", "value", "low", "high", "posts")
+OF_PAIRS = ("measure", "train", "test", "label", "value", "low", "high")
 
 
 def evaluate(
@@ -57,7 +57,7 @@ def evaluate(
     each with its 95% interval.
 
     predictions: the path of a file (id, label); id -> label; a DataFrame with the columns id and label; or the name of
-    a predictor of the corpus, such as "fasttext" or "ours@2". Of sets of records: the folder of XGLUE's prediction
+    a predictor of the corpus, such as "fasttext" or "ours@2". Of sets of records: the folder of prediction
     files. gold: a folder, or several. against: other predictions, compared post by post. measures: of accuracy, recall,
     precision; all that the sets allow if none is named. mapping: what labels mean here: {"nb": "no", "zh": ["zh-CN",
     "zh-TW"]}. corpus: whose predictor is meant, where the sets were imported. vanished: ids of posts that are gone.
@@ -81,7 +81,6 @@ def evaluate(
             wanted, gone = _known(measures), frozenset(vanished)
             of_posts = {
                 "--measure": wanted,
-                "--against": against is not None,
                 "--map": mapping,
                 "--corpus": corpus,
                 "--vanished": gone,
@@ -90,7 +89,8 @@ def evaluate(
             }
             if any(_is_of_records(folder) for folder in folders):
                 check_of_records([option for option, given in of_posts.items() if given])
-                return Evaluation(grade(_folder(predictions), read_record_sets(folders, unfinished=unfinished)))
+                other = None if against is None else _folder(against)
+                return Evaluation(grade(_folder(predictions), folders, against=other, unfinished=unfinished))
             labels = [predictions] if against is None else [predictions, against]
             check_for_files(["--map"] if mapping else [], files=not all(map(_is_named, labels)))
             sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
@@ -128,7 +128,7 @@ def _is_of_records(folder: Path) -> bool:
 def _folder(predictions: Given) -> Path:
     if isinstance(predictions, str | os.PathLike):
         return Path(predictions).expanduser()
-    raise EvaluationError("A set of records is measured on with a folder of XGLUE's prediction files; give its path.")
+    raise EvaluationError("A set of records is measured on with a folder of prediction files; give its path.")
 
 
 def _known(measures: Iterable[str]) -> list[str]:
@@ -186,7 +186,12 @@ class Evaluation:
         """The estimates, a row each: measure (accuracy, recall, precision …), of (which posts: with_und, without_und;
         naive ones take agreement for the truth), language ("" for all together) and its name, value, low and high (a
         95% interval; shares between 0 and 1, null where nothing was measured), posts that it rests on.
+
+        Of balanced sets of documents: measure (accuracy, recall; mean, transfer: the means of accuracy with and without
+        the diagonal), train and test language ("" for all), label (of recall), value, low and high.
         """
+        if self._report["kind"] == mldoc_report.KIND:
+            return of_dicts(list(_figures_of_pairs(self._report)), OF_PAIRS, "figures")
         return of_dicts(list(_figures(self._report)), COLUMNS, "figures")
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -214,3 +219,23 @@ def _figures(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                     posts = estimate.get("posts", row.get("rows"))
                     shares = {key: estimate[key] for key in ("value", "low", "high")}
                     yield {"measure": measure, "of": of, **told, **shares, "posts": posts}
+
+
+def _figures_of_pairs(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    accuracy = report["accuracy"]
+    means = [
+        ("", "", accuracy["means"]),
+        *((row["language"], "", row) for row in accuracy["by_train"]),
+        *(("", row["language"], row) for row in accuracy["by_test"]),
+    ]
+    for measure, found in (("accuracy", accuracy["pairs"]), ("recall", report["recall"])):
+        for row in found:
+            yield _figure(measure, row["train"], row["test"], row.get("label", ""), row["estimate"])
+    for measure, key in (("mean", "all"), ("transfer", "transfer")):
+        for train, test, row in means:
+            yield _figure(measure, train, test, "", row[key])
+
+
+def _figure(measure: str, train: str, test: str, label: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
+    told = {"measure": measure, "train": train, "test": test, "label": label}
+    return told | {key: estimate[key] for key in ("value", "low", "high")}

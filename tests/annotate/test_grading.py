@@ -249,7 +249,7 @@ def test_a_set_without_published_files_says_why(exported, predict):
     )
     none = exported("qadsm", {"en": 1}, name="none", published=None)
     assert refusal("--gold", none, "--predictions", mine) == (
-        f"The set none in {none} is of the kind a_type, for which XGLUE has no files; there is no place "
+        f"The set none in {none} is of the kind a_type, which has no published format; there is no place "
         "to predict anything for it."
     )
 
@@ -285,11 +285,13 @@ def test_predictors_are_for_posts_and_folders_of_predictions_for_records(exporte
     )
     assert refusal("--gold", gold, "--predictions", mine, "--against-file", "x").startswith("--against-file is for")
     assert refusal("cld2", "--gold", gold) == (
-        f"{gold} is a set of records, and predictions for it must be in XGLUE's files; name their folder "
-        "with --predictions, and no predictor."
+        f"{gold} is not a set of posts, so its predictions are files of a published format; name their folder with "
+        "--predictions, and no predictor."
     )
     assert assay.evaluate(mine, gold).to_dict()["qadsm"]["average"] == 1.0
-    for options in ({"against": mine}, {"mapping": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
+    with pytest.raises(assay.AssayError, match=r"^against is not for XGLUE's tasks; measure each folder by itself"):
+        assay.evaluate(mine, gold, against=mine)
+    for options in ({"mapping": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
         with pytest.raises(
             assay.AssayError, match=f"^{next(iter(options))} is for sets of posts; with predictions give"
         ):

@@ -32,7 +32,7 @@ MAY_BE_LEFT = re.compile(r"rejects|(^|/)(lock|[^/]*\.writers|tmp/.*)$")
 
 @pytest.fixture(scope="module")
 def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  # noqa: F811 - fixture
-    """The folder of an installation with tasks of three kinds, a person, and gold sets, unfinished and imported."""
+    """The folder of an installation with tasks of three kinds, a person, and gold sets of each sort."""
     folder = tmp_path_factory.mktemp("world")
     shutil.copytree(prelabelled, folder / "var")
     hasher = "django.contrib.auth.hashers.MD5PasswordHasher"
@@ -56,6 +56,14 @@ def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  #
         crowd.write_text("".join(lines[:200]))
         call_command("import_judgments", "crowd", crowd)
         call_command("export_gold", "posts", out=folder / "unfinished")
+        topics = [str(FIXTURES / "topics" / f"sib200.{code}.jsonl") for code in ("de", "en")]
+        fields = {"fields": "headline body", "column": ["headline=topic", "body=text"], "labels": "topic"}
+        call_command("import_corpus", "topics", *topics, licence="CC-BY-SA-4.0", **fields)
+        classes = {"classes": "sports health", "design": "balanced", "kind": "topic"}
+        call_command("open_task", "topics", corpus="topics", seed="1", test=10, train="10", **classes)
+        call_command("open_task", "untested", corpus="topics", seed="1", train="10", **classes)
+        for name in ("topics", "untested"):
+            call_command("export_gold", name, out=folder / name)
         published = FIXTURES / "twitter_langid" / "uniformly_sampled.tsv"
         call_command("import_gold", published, out=folder / "published", design="uniform", name="published")
         yield folder
@@ -75,7 +83,7 @@ def ended(world, data_dir, tmp_path, monkeypatch, capsys, db):
     shutil.copytree(world / "var", data_dir, dirs_exist_ok=True)
     here = tmp_path / "here"
     here.mkdir()
-    for name in ("unfinished", "published"):
+    for name in ("unfinished", "published", "topics", "untested"):
         shutil.copytree(world / name, here / name)
     monkeypatch.chdir(here)
 

@@ -118,4 +118,71 @@ EVALUATE = [
     ("evaluate --predictions nowhere --gold published", None, 1, "nowhere|records"),
     ("evaluate", None, 2, "Something is missing: --gold"),
 ]
-TABLE = [*IMPORT_GOLD, *EVALUATE]
+
+
+def predictions(name="de-en", content=b"sports\n" * 10):
+    """A folder with one file of predictions for the balanced set, whose test sets have ten documents each."""
+
+    def make(path):
+        path.mkdir()
+        (path / f"{name}.prediction").write_bytes(content)
+
+    return make
+
+
+def of_folder(path):
+    path.mkdir()
+    (path / "de-en.prediction").mkdir()
+
+
+DOCUMENTS = "evaluate --gold topics --predictions FILE.pairs"
+NO_PAIR = "is not named as a pair; name it by the language of training, or joint, .* such as de-en.prediction"
+OF_DOCUMENTS = [
+    (DOCUMENTS, predictions(), 0, "Transfer +50.0%"),
+    (DOCUMENTS, predictions("joint-en"), 0, "Joint +50.0%"),
+    (DOCUMENTS, predictions(content="\ufeffsports\r\n".encode() * 1 + b" sports \r\n" * 9), 0, "50.0%"),
+    (DOCUMENTS, predictions(content=b"sports\n" * 9 + b"sports"), 0, "50.0%"),
+    (DOCUMENTS, predictions("english"), 1, NO_PAIR),
+    (DOCUMENTS, predictions("de_en"), 1, NO_PAIR),
+    (DOCUMENTS, predictions("german-english"), 1, NO_PAIR),
+    (DOCUMENTS, predictions("de-joint"), 1, NO_PAIR),
+    (DOCUMENTS, predictions("DE-EN"), 1, NO_PAIR),
+    (DOCUMENTS, predictions(".de-en"), 1, NO_PAIR),
+    (DOCUMENTS, predictions("fr-en"), 1, "is trained on fr, which the set lacks; it has de, en, and joint"),
+    (
+        DOCUMENTS,
+        predictions("de-zh-CN"),
+        1,
+        "is tested on zh-CN, .* no test documents; .* in de, en",
+    ),
+    (DOCUMENTS, predictions(content=b"sports\n" * 9), 1, "has 9 lines, and mldoc-indices/english.test has 10 rows"),
+    (DOCUMENTS, predictions(content=b"sports\n" * 11), 1, "has 11 lines"),
+    (DOCUMENTS, predictions(content=b"sports\n" * 10 + b"\n"), 1, "has 11 lines"),
+    (DOCUMENTS, predictions(content=b""), 1, "has 0 lines"),
+    (
+        DOCUMENTS,
+        predictions(content=b"sports\n" * 9 + b"politics\n"),
+        1,
+        "line 10: 'politics' is not .* one of sports, health",
+    ),
+    (
+        DOCUMENTS,
+        predictions(content=b"0\n" * 10),
+        1,
+        "line 1: '0' is not a label of the task",
+    ),
+    (DOCUMENTS, predictions(content=b"sports\n" * 9 + b"\n"), 1, "line 10: '' is not a label"),
+    (DOCUMENTS, predictions(content=b"sp\xf6rts\n" * 10), 1, "is not UTF-8; save it as UTF-8"),
+    (DOCUMENTS, predictions(content=("sports\n" * 10).encode("utf-16")), 1, "is not UTF-8"),
+    (DOCUMENTS, of_folder, 1, "de-en.prediction cannot be read: Is a directory"),
+    (DOCUMENTS, lambda path: path.mkdir(), 1, "has no file of predictions; put one there for each pair"),
+    (DOCUMENTS, b"sports\n", 1, "There is no folder FILE.pairs; name one with files such as de-en.prediction"),
+    (DOCUMENTS.replace("topics", "untested"), predictions(), 1, "has no test set, .* open a task with --test"),
+    (DOCUMENTS + " --gold untested", predictions(), 1, "2 balanced sets are given"),
+    (DOCUMENTS + " --gold published", predictions(), 1, "published is a set of posts"),
+    (DOCUMENTS + " --measure recall", predictions(), 1, "--measure is for sets of posts"),
+    (DOCUMENTS + " --against nowhere", predictions(), 1, "There is no folder nowhere"),
+    (DOCUMENTS + " --against ./FILE.pairs", predictions(), 1, "cannot be compared with itself"),
+    ("evaluate langid --gold topics", None, 1, "topics is not a set of posts, so its predictions are files"),
+]
+TABLE = [*IMPORT_GOLD, *EVALUATE, *OF_DOCUMENTS]

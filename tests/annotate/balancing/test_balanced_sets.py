@@ -226,14 +226,3 @@ def test_headline_and_body_are_of_the_kind_that_comes_with_assay_and_a_text_that
     assert {row["label"] for row in rows} == {"sports", "health"}
     assert not {"headline", "body"} & rows[0].keys()
     assert sorted(path.name for path in (tmp_path / "gold").iterdir() if path.is_dir()) == ["mldoc-indices"]
-
-
-def test_evaluate_says_that_it_does_not_measure_on_such_a_set(sentences, kind, tmp_path):
-    opened("topics", kind, test=7)
-    exported("topics", tmp_path / "gold")
-    (tmp_path / "predictions").mkdir()
-    for options in ({"predictor": "fasttext"}, {"predictions": str(tmp_path / "predictions")}):
-        with pytest.raises(
-            CommandError, match="is a balanced set of documents, on which evaluate measures nothing yet"
-        ):
-            call_command("evaluate", gold=[str(tmp_path / "gold")], out=str(tmp_path / "report"), **options)

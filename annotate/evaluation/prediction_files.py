@@ -1,0 +1,141 @@
+"""What all published formats share in which predictions are handed in: the sets that they are for, and lines of files.
+
+xglue_predictions.py and mldoc_predictions.py say which files a format has; grading.py knows the formats.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotate.evaluation.given import EvaluationError
+from annotate.goldsets.edits import differing
+from annotate.goldsets.manifest import GoldSetError, manifest_of
+from annotate.kinds.designs import DESIGNS
+
+SUFFIX = ".prediction"
+RESTORE = "Restore it, or export the set again."
+
+
+@dataclass(frozen=True)
+class PublishedSet:
+    """A set of records, exported in a published format. format: its name; files: those of the format, with their rows;
+    rows: of the whole set.
+    """
+
+    folder: Path
+    name: str
+    finished: bool
+    labels: list[str]
+    format: str
+    files: dict[str, int]
+    manifest: Mapping[str, Any]
+    rows: int
+    digest: str
+
+    @property
+    def mark(self) -> str:
+        return "" if self.finished else ".unfinished"
+
+    def described(self) -> dict[str, Any]:
+        """What a report says of it."""
+        return {
+            "name": self.name,
+            "folder_name": self.folder.resolve().name,
+            "rows": self.rows,
+            "finished": self.finished,
+            "digest": self.digest,
+        }
+
+
+def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[PublishedSet]:
+    """The sets in these folders. GoldSetError or EvaluationError for a set on which nothing can be measured."""
+    sets = []
+    for folder in folders:
+        try:
+            gold = _read(folder)
+        except OSError as error:
+            raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
+        except (KeyError, TypeError) as error:
+            raise GoldSetError(f"{folder / 'manifest.json'} lacks what is needed: {error}. {RESTORE}") from error
+        if not (gold.finished or unfinished):
+            raise EvaluationError(
+                f"The gold set {gold.name} in {folder} is unfinished: records that still wait for people are missing "
+                "from it. Export it again when it is done, or pass --unfinished to measure on it all the same."
+            )
+        sets.append(gold)
+    return sets
+
+
+def _read(folder: Path) -> PublishedSet:
+    manifest = manifest_of(folder)
+    design = DESIGNS.get(str(manifest.get("design")))
+    if design is None or design.by_row:
+        raise GoldSetError(
+            f"{folder} is a set of posts, and --predictions is for sets of records; name a predictor, "
+            "or give a file of its labels with --file."
+        )
+    task, published = manifest["task"], manifest["published"]
+    if published is None:
+        raise EvaluationError(
+            f"The set {task['name']} in {folder} is of the kind {task['type']}, which has no published format; there "
+            "is no place to predict anything for it."
+        )
+    changed, missing = differing(folder, manifest["files"])
+    missing += [name for name in published["files"] if name not in manifest["files"]]
+    for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
+        if names:
+            raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
+    return PublishedSet(
+        folder=folder,
+        name=task["name"],
+        finished=manifest["finished"],
+        labels=list(task["labels"]),
+        format=published["format"],
+        files=dict(published["files"]),
+        manifest=manifest,
+        rows=manifest["counts"]["labelled"],
+        digest=manifest["digest"],
+    )
+
+
+def unfinished_ones(sets: Iterable[PublishedSet]) -> list[str]:
+    """What a report warns of where sets are unfinished."""
+    return [
+        f"The gold set {gold.name} is unfinished: records that still wait for people are missing from it."
+        for gold in sets
+        if not gold.finished
+    ]
+
+
+# --- files of predictions
+
+
+def read_lines(path: Path, *, wanted: int, tested: str) -> list[str]:
+    """The lines of a file, stripped, one for each of the `wanted` rows of the file `tested`; an empty one after the
+    last newline is not a line. EvaluationError where there are more or fewer.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise EvaluationError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise EvaluationError(f"{path} is not UTF-8; save it as UTF-8.") from None
+    lines = text.split("\n")
+    lines = [line.strip() for line in (lines[:-1] if lines[-1] == "" else lines)]
+    if len(lines) != wanted:
+        raise EvaluationError(
+            f"{path} has {len(lines):,} lines, and {tested} has {wanted:,} rows; predict one line for each, in "
+            "their order."
+        )
+    return lines
+
+
+def check_labels(path: Path, said: Iterable[str], labels: Collection[str]) -> None:
+    """EvaluationError for a line that is none of the labels."""
+    for number, value in enumerate(said, 1):
+        if value not in labels:
+            raise EvaluationError(
+                f"{path}, line {number:,}: {value[:40]!r} is not a label of the task; it must be one of "
+                f"{', '.join(labels)}."
+            )

@@ -1,0 +1,342 @@
+"""Predictions for balanced sets of documents, by the languages of training and of the test, from files to a report."""
+
+import json
+import shutil
+from collections import Counter
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import transaction
+from django.test import override_settings
+
+import assay
+from annotate.core.comparing import holm, mcnemar
+from annotate.core.intervals import jeffreys
+from annotate.goldsets.manifest import write_manifest
+from annotate.kinds.balanced_draw import spelled_out
+from corpora.folders import digest_of
+from tests.annotate.test_balanced_sets import ROOT, SENTENCES
+
+pytestmark = pytest.mark.django_db
+
+CLASSES = ("sports", "health", "travel")
+EACH = 10  # test documents of a class in a language
+# Four languages of the fixtures, and four more codes for the same sentences, so that there are as many as MLDoc has.
+SOURCES = {"de": "de", "en": "en", "fr": "fr", "ja": "ja", "es": "de", "it": "en", "ru": "fr", "zh-CN": "ja"}
+
+
+@pytest.fixture(scope="module")
+def made(django_db_setup, django_db_blocker, tmp_path_factory):
+    """Exported sets: `gold`, and `kept`, whose texts may not leave, with published lists of unequal classes."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "sentence_topic.toml").write_text(SENTENCES, encoding="utf-8")
+    files = []
+    for code, source in SOURCES.items():
+        lines = (ROOT / f"fixtures/topics/sib200.{source}.jsonl").read_text(encoding="utf-8").splitlines()
+        told = [
+            row | {"id": f"{code}-{row['id']}", "language": code}
+            for row in map(json.loads, lines)
+            if row["topic"] in CLASSES
+        ]
+        files.append(folder / f"{code}.jsonl")
+        files[-1].write_text("".join(f"{json.dumps(row)}\n" for row in told), encoding="utf-8")
+    fixed = {"fields": "body sentence", "column": ["body=text"], "labels": "topic"}
+    drawn = {"kind": str(folder / "sentence_topic.toml"), "classes": " ".join(CLASSES), "design": "balanced"}
+    with (
+        django_db_blocker.unblock(),
+        override_settings(DATA_DIR=folder / "var"),
+        transaction.atomic(),
+    ):
+        call_command("import_corpus", "sib", *map(str, files), licence="CC-BY-SA-4.0", **fixed)
+        call_command("open_task", "gold", corpus="sib", seed="1", test=3 * EACH, dev=6, apart="sentence", **drawn)
+        call_command("export_gold", "gold", out=str(folder / "gold"))
+        (folder / "lists").mkdir()
+        numbers = dict(zip(CLASSES, (8, 4, 2), strict=True))
+        ids = [key for label, number in numbers.items() for key in of_class(folder / "gold", "de", label)[:number]]
+        (folder / "lists/german.test").write_text("".join(f"{key}\n" for key in ids))
+        call_command("import_corpus", "kept", str(files[0]), licence="ours", text_may_leave=False, **fixed)
+        call_command("open_task", "kept", corpus="kept", seed="1", from_indices=str(folder / "lists"), **drawn)
+        call_command("export_gold", "kept", out=str(folder / "kept"))
+        transaction.set_rollback(True)
+    return folder
+
+
+def labels(gold, language):
+    """The classes of a language's test documents, in their order."""
+    rows = map(json.loads, next(gold.glob("gold*.jsonl")).read_text(encoding="utf-8").splitlines())
+    by_id = {row["id"]: row["label"] for row in rows}
+    [path] = gold.glob(f"mldoc-indices/{spelled_out(language)}*.test")
+    return {key: by_id[key] for key in path.read_text().split()}
+
+
+def of_class(gold, language, label):
+    return [key for key, true in labels(gold, language).items() if true == label]
+
+
+@pytest.fixture
+def gold(made):
+    return made / "gold"
+
+
+@pytest.fixture
+def predict(tmp_path):
+    """predict(gold, "mine", {"de-en": (9, 5, 10)}) writes predictions of which so many of each class are right, and of
+    a class the first ones in the test's order, or the last where a number is below nought; another class for the rest.
+    """
+
+    def make(gold, name, pairs):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        for pair, hits in pairs.items():
+            truth = labels(gold, next(code for code in SOURCES if pair.endswith(f"-{code}")))
+            lines = dict(truth)
+            for number, (label, right) in enumerate(zip(CLASSES, hits, strict=True)):
+                own = [key for key, true in truth.items() if true == label]
+                wrong = own[right:] if right >= 0 else own[:right]
+                lines |= dict.fromkeys(wrong, CLASSES[number - 1])
+            (folder / f"{pair}.prediction").write_text("".join(f"{line}\n" for line in lines.values()))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        call_command("evaluate", *map(str, arguments), "--json")
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def refusal(*arguments):
+    with pytest.raises(CommandError) as refused:
+        call_command("evaluate", *map(str, arguments))
+    return str(refused.value)
+
+
+def pairs_of(report):
+    return {(row["train"], row["test"]): row["estimate"] for row in report["accuracy"]["pairs"]}
+
+
+# --- what is measured
+
+
+def test_accuracy_of_a_pair_is_the_share_that_is_right_and_recall_that_of_each_class(gold, predict, run):
+    report = run("--gold", gold, "--predictions", predict(gold, "mine", {"de-en": (9, 5, 10)}))
+    [pair] = report["accuracy"]["pairs"]
+    assert (pair["train"], pair["test"], pair["documents"]) == ("de", "en", 30)
+    assert pair["estimate"]["value"] == pytest.approx(24 / 30)
+    # Each class has one more, with the mean of all: (h + 0.8) of 11; its squares less 11 times the mean squared, over
+    # ten squared; and a third of each class.
+    spread = sum((hits + 0.8 - (hits + 0.8) ** 2 / 11) / 10**2 / 9 for hits in (9, 5, 10))
+    count = 0.8 * 0.2 / spread
+    assert (pair["estimate"]["low"], pair["estimate"]["high"]) == pytest.approx(jeffreys(0.8 * count, count))
+    low, high = jeffreys(24, 30)
+    assert pair["estimate"]["high"] - pair["estimate"]["low"] < high - low
+    recall = {row["label"]: row["estimate"] for row in report["recall"]}
+    for label, hits in zip(CLASSES, (9, 5, 10), strict=True):
+        assert recall[label]["value"] == hits / 10
+        assert (recall[label]["low"], recall[label]["high"]) == jeffreys(hits, 10)
+    assert (report["tests"][1]["language"], report["tests"][1]["by_class"]) == ("en", dict.fromkeys(CLASSES, 10))
+    assert report["warnings"] == []
+
+
+def test_means_count_each_pair_alike_with_the_diagonal_and_without(gold, predict, run):
+    mine = predict(
+        gold,
+        "mine",
+        {"de-de": (10, 10, 10), "de-en": (9, 5, 10), "en-en": (9, 9, 9), "en-de": (6, 6, 3), "fr-en": (0, 10, 5)},
+    )
+    accuracy = run("--gold", gold, "--predictions", mine)["accuracy"]
+    values = {"de-de": 1.0, "de-en": 0.8, "en-en": 0.9, "en-de": 0.5, "fr-en": 0.5}
+    means = accuracy["means"]
+    assert (means["all"]["value"], means["all"]["pairs"]) == (pytest.approx(sum(values.values()) / 5), 5)
+    assert (means["transfer"]["value"], means["transfer"]["pairs"]) == (pytest.approx(1.8 / 3), 3)
+    by_train = {row["language"]: row for row in accuracy["by_train"]}
+    assert list(by_train) == ["de", "en", "fr"]
+    assert by_train["de"]["all"]["value"] == pytest.approx(0.9)
+    assert by_train["de"]["transfer"]["value"] == pytest.approx(0.8)
+    by_test = {row["language"]: row for row in accuracy["by_test"]}
+    assert by_test["en"]["all"]["value"] == pytest.approx((0.8 + 0.9 + 0.5) / 3)
+    assert (by_test["fr"]["all"]["value"], by_test["fr"]["all"]["pairs"]) == (None, 0)
+    assert accuracy["joint"] is None
+
+
+def test_a_mean_over_systems_that_are_right_on_the_same_documents_knows_no_more_than_one_of_them(gold, predict, run):
+    alike = run("--gold", gold, "--predictions", predict(gold, "alike", {"de-en": (6, 5, 8), "fr-en": (6, 5, 8)}))
+    apart = run("--gold", gold, "--predictions", predict(gold, "apart", {"de-en": (6, 5, 8), "fr-en": (-6, -5, -8)}))
+    [one, _], mean = alike["accuracy"]["pairs"], alike["accuracy"]["means"]["all"]
+    assert {key: mean[key] for key in one["estimate"]} == pytest.approx(one["estimate"])
+    other = apart["accuracy"]["means"]["all"]
+    assert other["value"] == pytest.approx(mean["value"])
+    assert other["high"] - other["low"] < mean["high"] - mean["low"]
+
+
+def test_names_are_read_by_the_languages_of_the_set_and_joint_is_in_no_mean_of_languages(gold, predict, run):
+    mine = predict(
+        gold, "mine", {"zh-CN-de": (5, 5, 5), "de-zh-CN": (6, 6, 6), "zh-CN-zh-CN": (7, 7, 7), "joint-zh-CN": (9, 9, 9)}
+    )
+    report = run("--gold", gold, "--predictions", mine)
+    found = {pair: made["value"] for pair, made in pairs_of(report).items()}
+    assert found == pytest.approx(
+        {("de", "zh-CN"): 0.6, ("zh-CN", "de"): 0.5, ("zh-CN", "zh-CN"): 0.7, ("joint", "zh-CN"): 0.9}
+    )
+    assert report["accuracy"]["means"]["all"]["value"] == pytest.approx(0.6)
+    assert report["accuracy"]["means"]["transfer"]["value"] == pytest.approx(0.55)
+    assert (report["accuracy"]["joint"]["value"], report["accuracy"]["joint"]["pairs"]) == (pytest.approx(0.9), 1)
+
+
+def test_sets_whose_texts_may_not_leave_are_measured_and_the_shares_of_their_classes_are_told(
+    made, predict, run, capsys
+):
+    kept = made / "kept"
+    assert not (kept / "mldoc-documents").exists()
+    assert Counter(labels(kept, "de").values()) == {"sports": 8, "health": 4, "travel": 2}
+    mine = predict(kept, "mine", {"de-de": (8, 2, 0)})
+    assert pairs_of(run("--gold", kept, "--predictions", mine))["de", "de"]["value"] == pytest.approx(10 / 14)
+    call_command("evaluate", "--gold", str(kept), "--predictions", str(mine))
+    assert "The classes have 2 to 8 test documents each, so accuracy is that" in capsys.readouterr().out
+
+
+# --- two systems
+
+
+def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and_holm(gold, predict, run):
+    mine = predict(gold, "mine", {"de-en": (9, 9, 9), "en-en": (8, 8, 8), "fr-en": (5, 5, 5), "ja-en": (1, 1, 1)})
+    other = predict(gold, "other", {"de-en": (2, 3, 4), "en-en": (8, 8, 8), "fr-en": (-5, -5, -5), "en-ja": (1, 1, 1)})
+    report = run("--gold", gold, "--predictions", mine, "--against", other)
+    found = report["comparison"]
+    rows = {(row["train"], row["test"]): row for row in found["pairs"]}
+    assert list(rows) == [("de", "en"), ("en", "en"), ("fr", "en")]
+    alone = {pair: (row["only_first"], row["only_second"]) for pair, row in rows.items()}
+    assert alone == {("de", "en"): (18, 0), ("en", "en"): (0, 0), ("fr", "en"): (15, 15)}
+    p_values = [mcnemar(*both) for both in alone.values()]
+    assert [row["p"] for row in rows.values()] == p_values
+    assert [row["p_holm"] for row in rows.values()] == holm(p_values)
+    assert [row["accuracy"]["value"] for row in rows.values()] == pytest.approx([0.6, 0, 0])
+    assert [row["accuracy"]["better"] for row in rows.values()] == ["first", None, None]
+    assert found["means"]["all"]["value"] == pytest.approx(0.2)
+    assert found["means"]["transfer"]["value"] == pytest.approx(0.3)
+    assert found["means"]["all"]["better"] == "first"
+    assert (found["alone"], found["other"]["spelled"]) == (2, "other")
+    back = run("--gold", gold, "--predictions", other, "--against", mine)["comparison"]
+    assert back["means"]["all"]["value"] == pytest.approx(-0.2)
+    assert back["means"]["all"]["better"] == "second"
+
+
+def test_a_folder_is_not_compared_with_itself_nor_with_one_of_other_pairs(gold, predict):
+    mine, other = predict(gold, "mine", {"de-en": (9, 9, 9)}), predict(gold, "other", {"en-de": (9, 9, 9)})
+    assert refusal("--gold", gold, "--predictions", mine, "--against", mine) == (
+        f"{mine} cannot be compared with itself; name another folder with --against."
+    )
+    assert refusal("--gold", gold, "--predictions", mine, "--against", other) == (
+        "mine and other have no pair of languages in common, so there is nothing to compare; predict the same pairs "
+        "with both."
+    )
+
+
+# --- the report
+
+
+@pytest.fixture
+def all_pairs(gold, predict):
+    def make(name, best):
+        hits = {f"{train}-{test}": (best, 9, 5 + (train == test)) for train in (*SOURCES, "joint") for test in SOURCES}
+        return predict(gold, name, {pair: of for pair, of in hits.items() if pair != "ja-ru"} | {"fr-en": (9, 9, 9)})
+
+    return make
+
+
+def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, all_pairs, tmp_path, capsys):
+    mine, other, out = all_pairs("mine", 8), all_pairs("other", 4), tmp_path / "report"
+    capsys.readouterr()
+    call_command("evaluate", gold=[str(gold)], predictions=mine, against=str(other), out=out)
+    text = capsys.readouterr().out
+    markdown, html = ((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))
+    report = json.loads((out / "report.json").read_text())
+    mean = report["accuracy"]["means"]["transfer"]
+    shown = f"{100 * mean['value']:.1f}% [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]"
+    for written in (text, markdown, html):
+        assert "mine against other, measured on 1 gold set" in written
+        assert shown in written
+        assert "mean over 55 pairs of two different languages" in written
+        assert "1 pair has no file of predictions" in written
+        assert "documents with an equal sentence stay in one of test, dev and train" in written
+        assert "A is mine, B is other, on the same documents." in written
+    matrix = text[text.index("\ntrain  ") :].split("\n\n")[0].splitlines()[1:]
+    assert matrix[0].split() == ["train", "de", "en", "es", "fr", "it", "ja", "ru", "zh-CN"]
+    assert [line.split()[0] for line in matrix[1:]] == ["de", "en", "es", "fr", "it", "ja", "ru", "zh-CN", "joint"]
+    # On the diagonal 8, 9 and 6 of ten, else 8, 9 and 5; the highest transfer to English is from French.
+    assert matrix[1].split()[1:3] == ["(76.7)", "73.3"]
+    assert matrix[4].split()[2] == "90.0*"
+    assert matrix[6].split()[7] == "–"
+    tables = [
+        line for line in text.splitlines() if line.split()[:1] and line.split()[0] in (*SOURCES, "joint", "train")
+    ]
+    assert len(tables) > 200
+    assert max(map(len, tables)) <= 80
+    assert '<td class="number best">90.0* <small>[' in html
+
+
+def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, predict, run):
+    mine = predict(gold, "mine", {"de-en": (9, 5, 10), "en-en": (9, 9, 9)})
+    other = predict(gold, "other", {"de-en": (2, 3, 4)})
+    found = assay.evaluate(mine, gold, against=other)
+    assert found.to_dict() == run("--gold", gold, "--predictions", mine, "--against", other)
+    rows = {(row["measure"], row["train"], row["test"], row["label"]): row["value"] for row in found.figures}
+    assert rows["accuracy", "de", "en", ""] == pytest.approx(0.8)
+    assert rows["recall", "de", "en", "health"] == 0.5
+    assert rows["mean", "", "", ""] == pytest.approx(0.85)
+    assert rows["transfer", "", "en", ""] == pytest.approx(0.8)
+    assert "Accuracy by train and test language" in found._repr_html_()
+    with pytest.raises(assay.AssayError, match="measured on with a folder of prediction files; give its path"):
+        assay.evaluate({"1": "sports"}, gold)
+
+
+# --- sets that are not measured on
+
+
+def unfinished(gold, folder):
+    """The set as it would be while records wait for people."""
+    shutil.copytree(gold, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    names = {"gold.jsonl": "gold.unfinished.jsonl"} | {
+        name: name.replace(".test", ".unfinished.test") for name in manifest["files"] if name.endswith(".test")
+    }
+    for name, renamed in names.items():
+        (folder / name).rename(folder / renamed)
+    listed = {names.get(name, name): rows for name, rows in manifest["published"]["files"].items()}
+    manifest |= {"finished": False, "published": manifest["published"] | {"files": listed}}
+    manifest["files"] = {
+        path.relative_to(folder).as_posix(): digest_of(path)
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    }
+    write_manifest(folder, manifest)
+    return folder
+
+
+def test_an_unfinished_set_is_measured_only_where_that_is_said(gold, predict, run, tmp_path):
+    half, mine = unfinished(gold, tmp_path / "half"), predict(gold, "mine", {"de-en": (9, 9, 9)})
+    assert "is unfinished: records that still wait" in refusal("--gold", half, "--predictions", mine)
+    report = run("--gold", half, "--predictions", mine, "--unfinished")
+    assert report["accuracy"]["means"]["all"]["value"] == pytest.approx(0.9)
+    assert report["warnings"] == [
+        "The gold set gold is unfinished: records that still wait for people are missing from it."
+    ]
+
+
+def test_predictions_are_for_one_set_as_it_was_written(gold, made, predict, tmp_path):
+    mine = predict(gold, "mine", {"de-en": (9, 9, 9)})
+    assert refusal("--gold", gold, "--gold", made / "kept", "--predictions", mine) == (
+        "2 balanced sets are given, and the predictions are for one; measure on each by itself."
+    )
+    edited = tmp_path / "edited"
+    shutil.copytree(gold, edited)
+    (edited / "mldoc-indices/english.test").write_text("one\n")
+    assert refusal("--gold", edited, "--predictions", mine) == (
+        f"{edited}/mldoc-indices/english.test is not as it was written. Restore it, or export the set again."
+    )
+    assert refusal("cld2", "--gold", gold).startswith(f"{gold} is not a set of posts, so its predictions are files")

@@ -1,0 +1,144 @@
+"""Accuracy of documents drawn class by class: means and differences, and how often their intervals hold the truth."""
+
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.by_class import Drawn, difference, mean
+from annotate.core.estimation import UNKNOWN
+from annotate.core.intervals import jeffreys
+
+DRAWS = 1000
+
+
+def of_counts(*counts):
+    """Classes of equal weight: of each the hits and the documents."""
+    return [Drawn(1 / len(counts), np.array([1.0] * hits + [0.0] * (of - hits))) for hits, of in counts]
+
+
+def test_the_value_is_the_weighted_mean_of_the_classes():
+    assert mean(of_counts((9, 10), (5, 10))).value == pytest.approx(0.7)
+    heavy = [Drawn(0.75, np.array([1.0, 0.0])), Drawn(0.25, np.array([1.0, 1.0]))]
+    assert mean(heavy).value == pytest.approx(0.625)
+
+
+def test_the_effective_count_is_that_of_the_variance_by_class():
+    # One more in each class, as all together: (9 + 0.7) of 11, and (5 + 0.7) of 11, each squares less 11 times the mean
+    # squared, over ten documents twice; and half of each.
+    spread = sum((hits - hits**2 / 11) / 10**2 / 4 for hits in (9.7, 5.7))
+    found = mean(of_counts((9, 10), (5, 10)))
+    assert found.count == pytest.approx(0.7 * 0.3 / spread)
+    assert (found.low, found.high) == jeffreys(found.hits, found.count)
+
+
+@pytest.mark.parametrize("hits", [0, 20])
+def test_where_all_are_right_or_none_the_interval_is_the_plain_one(hits):
+    found = mean(of_counts((hits, 20), (hits, 20)))
+    assert (found.low, found.high) == pytest.approx(jeffreys(2 * hits, 40))
+
+
+def test_nothing_is_known_of_no_documents_and_a_class_without_any_does_not_count():
+    assert mean([]) == UNKNOWN
+    assert difference([], []) is None
+    empty = Drawn(0.0, np.array([]))
+    classes = of_counts((9, 10), (5, 10))
+    assert mean([*classes, empty]) == mean(classes)
+    assert difference([*classes, empty], [*classes, empty]) == difference(classes, classes)
+
+
+def test_systems_that_are_right_on_the_same_documents_tell_no_more_than_one():
+    of_one = np.array([1.0] * 15 + [0.0] * 5)
+    alike = np.mean([of_one, of_one], axis=0)
+    apart = np.mean([of_one, np.roll(of_one, 5)], axis=0)
+    one, same, other = (mean([Drawn(1.0, values)]) for values in (of_one, alike, apart))
+    assert same == one
+    assert other.value == one.value
+    assert other.high - other.low < one.high - one.low
+
+
+def test_documents_that_count_half_each_are_as_good_as_counted_once():
+    assert mean([Drawn(1.0, np.full(30, 0.5))]).count == pytest.approx(30)
+
+
+COUNTS = st.lists(st.integers(1, 60).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=1)
+
+
+@given(COUNTS)
+def test_the_interval_holds_the_value_and_stays_between_0_and_1(counts):
+    found = mean(of_counts(*counts))
+    assert 0 <= found.low <= found.value + 1e-9
+    assert found.value - 1e-9 <= found.high <= 1
+
+
+@given(COUNTS, st.randoms())
+def test_a_difference_is_that_of_the_means_turns_round_with_the_two_and_leaves_ties_out(counts, random):
+    first = of_counts(*counts)
+    second = [Drawn(weight, np.array([float(random.random() < 0.5) for _ in values])) for weight, values in first]
+    apart, back = difference(first, second), difference(second, first)
+    assert apart.value == pytest.approx(mean(first).value - mean(second).value)
+    assert (back.value, back.low, back.high) == pytest.approx((-apart.value, -apart.high, -apart.low))
+    assert apart.low <= apart.value + 1e-9
+    assert apart.value - 1e-9 <= apart.high
+    same = difference(first, first)
+    assert (same.value, same.better) == (0, None)
+    assert same.low == pytest.approx(-same.high)
+
+
+# --- populations whose truth is known
+
+
+def is_held(interval, truth):
+    return interval.low <= truth <= interval.high
+
+
+@pytest.mark.parametrize(
+    ("recalls", "documents"),
+    [
+        ((0.3, 0.6, 0.75, 0.9, 0.97, 0.99, 0.8), 20),  # of each class
+        ((0.3, 0.6, 0.75, 0.9, 0.97, 0.99, 0.8), 100),
+        ((0.93, 0.97, 0.9, 0.98), 250),
+        ((0.8,) * 7, 5),
+    ],
+)
+def test_95_percent_intervals_of_accuracy_hold_the_truth_in_about_95_percent_of_draws(recalls, documents):
+    chance = np.random.default_rng(2018)
+    held, widths, plain = [], [], []
+    for _ in range(DRAWS):
+        hits = chance.binomial(documents, recalls)
+        found = mean(of_counts(*((int(number), documents) for number in hits)))
+        held.append(is_held(found, fmean(recalls)))
+        widths.append(found.high - found.low)
+        low, high = jeffreys(int(hits.sum()), documents * len(recalls))
+        plain.append(high - low)
+    assert 0.93 <= fmean(held) <= 0.975
+    # Where classes differ, they are narrower than those that take the classes for chance.
+    assert fmean(widths) < fmean(plain) * (1.05 if len(set(recalls)) == 1 else 1.01)
+
+
+@pytest.mark.parametrize(("languages", "systems", "documents"), [(3, 3, 10), (4, 5, 40), (2, 8, 100)])
+def test_means_over_systems_and_their_differences_are_held_though_the_systems_err_on_the_same_documents(
+    languages, systems, documents
+):
+    chance = np.random.default_rng(7)
+    classes = 7
+    # A document is right under a system where its ease, which all systems share by half, lies below the system's.
+    ease = chance.normal(1.0, 0.5, (2, languages, classes, systems, 1))
+    truth = [(ease[side] > np.random.default_rng(1).normal(size=200_000)).mean() for side in (0, 1)]
+    held, apart = [], []
+    for _ in range(500):
+        shared = chance.normal(size=(languages, classes, 1, documents))
+        right = [
+            ease[side] > (shared + chance.normal(size=(languages, classes, systems, documents))) / np.sqrt(2)
+            for side in (0, 1)
+        ]
+        first, second = (
+            [Drawn(1 / (languages * classes), one) for one in each.mean(axis=2).reshape(-1, documents)]
+            for each in right
+        )
+        held.append(is_held(mean(first), truth[0]))
+        apart.append(is_held(difference(first, second), truth[0] - truth[1]))
+    assert 0.93 <= fmean(held) <= 0.975
+    assert 0.93 <= fmean(apart) <= 0.975
