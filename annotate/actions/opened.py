@@ -117,6 +117,8 @@ def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
         )
         + ".",
     ]
+    if chosen := opened.stages[stages.QUEUED]:
+        said.append(f"{many(chosen, 'document')} of these, chosen by lot, go to people to audit the labels.")
     warned = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
     return Outcome(said, warned)
 

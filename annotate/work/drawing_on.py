@@ -21,6 +21,9 @@ from corpora.items import items_of
 from corpora.models import Item
 
 BATCH = 5_000
+# More is drawn in lots, of this share of what waits in the language: people who are told how much waits for them would
+# otherwise see after each answer whether it was what the predictor had said. Nobody is left without work for that.
+DRAWN_AT = 0.1
 Orders = Mapping[str, Mapping[str, list[str]]]  # language -> class -> ids
 
 
@@ -62,13 +65,16 @@ def draw_on(unit: Unit) -> None:
 
 @transaction.atomic
 def draw_short(task_id: int, language: str) -> int:
-    """Draw what the classes of a language lack, as far as there is some. Returns how many documents."""
+    """Draw what the classes of a language lack, as far as there is some, once it is a DRAWN_AT of what waits there.
+    Returns how many documents.
+    """
     task = locked(Task(pk=task_id))
-    if not task.is_open:
+    cells = standing(task, language)
+    if not task.is_open or sum(cell["short"] for cell in cells) < DRAWN_AT * sum(cell["waiting"] for cell in cells):
         return 0
     rows = [
         row
-        for cell in standing(task, language)
+        for cell in cells
         for row in task.reserve.filter(language=language, predicted=cell["class"])[: cell["short"]]
     ]
     if not rows:

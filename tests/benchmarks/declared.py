@@ -1,8 +1,8 @@
 """Audits of labels that came with documents, of which some were changed: whether the interval holds the error.
 
 The sentences of sib200/en.jsonl, with one of seven topics each. In every trial other labels are changed, balanced
-sets are drawn by the labels as they are then, and a share of each class is chosen for the audit, each by the seed of the
-trial and as a task does it.
+sets are drawn by the labels as they are then, and a share of each class is chosen for the audit, each by the seed of
+the trial and as a task does it.
 """
 
 import json
@@ -83,7 +83,7 @@ def run(folder: Path, options) -> None:
 
 
 def trial(documents: list[Document], world: World, seed: str) -> Trial:
-    lots = random.Random(seed)  # noqa: S311 - which labels are wrong
+    lots = random.Random(seed)
     truth = {document.id: document.label for document in documents}
     classes = sorted(set(truth.values()))
 

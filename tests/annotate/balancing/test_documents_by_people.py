@@ -140,19 +140,27 @@ def test_an_answer_stands_where_nothing_can_be_drawn_and_a_later_one_draws_it(pr
     assert draw_short(task.pk, "de") == 0
     call_command("reopen", "topics")
     assert task.units.count() > 48
+    assert {cell["short"] for cell in standing(task)} == {0}
 
 
-def test_an_answer_that_is_taken_back_and_given_again_draws_what_is_short_then(predictions, kind, person):
+def test_more_is_drawn_once_it_is_a_tenth_of_what_waits_so_that_no_count_tells_what_was_predicted(
+    predictions, kind, person
+):
     opened("topics", kind, classes=CLASSES, redundancy=1, **SETS | {"languages": "de"})
     task = Task.objects.get()
     reader = person("reader", "de")
-    before = task.units.count()
-    lease = take(reader, task)
+    counts = []
+    for _ in range(4):
+        lease = take(reader, task)
+        judge(reader, lease.pk, Answer("none"))
+        counts.append(task.units.count())
+    # 23, 22 and 21 wait after the first answers; of what waits then, three are more than a tenth.
+    assert counts == [24, 24, 27, 27]
+    # What is taken back is with people again, and is not short.
+    lease = undo(reader, task)
     judge(reader, lease.pk, Answer(lease.unit.predicted))
-    assert task.units.count() == before
-    undone = undo(reader, task)
-    judge(reader, undone.pk, Answer("none"))
-    assert task.units.count() == before + 1
+    assert task.units.count() == 27
+    assert sum(cell["short"] for cell in standing(task)) == 0
 
 
 @pytest.mark.parametrize(
