@@ -440,6 +440,22 @@ def test_in_practice_and_test_the_answers_are_in_sight_and_what_was_right_is_at_
     assert "Passed: 1 of 1 right" in page.inner_text("#work")
 
 
+def test_of_a_document_that_was_missed_in_a_test_what_is_right_lies_near(new_page, open_articles, ann):
+    gold = "id,label,purpose,explanation\na1,geography,practice,Because it is.\na3,politics,test,\n"
+    task = open_articles(LONG, gold=gold, test_items=1, tries=1)
+    page = new_page(user=ann.user, **DESK)
+    hands = Hands(page, FRENCH)
+    page.goto(f"/tasks/{task.name}/qualification/en/")
+    page.click("text=I have read them")
+    hands.press_and_wait(key_of("geography"))
+    hands.press_and_wait("Enter")
+    page.click("text=Begin the test")
+    hands.press_and_wait(key_of("travel"))
+    assert "Not passed: 0 of 1 right" in page.inner_text("#work")
+    assert "It is Politics" in page.inner_text(".missed .explained")
+    assert hidden_of(page, ".missed .explained") == []
+
+
 @SIZES
 def test_an_adjudicator_has_the_answers_in_sight_from_the_top_of_a_document_to_its_end(
     new_page, open_articles, person, size
