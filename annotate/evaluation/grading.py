@@ -32,4 +32,9 @@ def grade(
                 f"{first.folder} is a set in the format {first.format} and {gold.folder} in {gold.format}, whose "
                 "predictions are not in one folder; measure on each by itself."
             )
+    if first.format not in GRADED:
+        raise EvaluationError(
+            f"{first.folder} is a set in the format {first.format}, for which no predictions can be measured; there "
+            f"are measures for {' and '.join(GRADED)}."
+        )
     return GRADED[first.format](predictions, sets, against)

@@ -30,8 +30,7 @@ class Tested:
 
 def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     """Language -> its test set. EvaluationError where there is none, GoldSetError where the rows lack a document."""
-    languages = sorted({draw["language"] for draw in gold.manifest["draws"]})
-    files = {language: f"{mldoc.INDICES}/{spelled_out(language)}{gold.mark}.{TEST}" for language in languages}
+    files = {code: f"{mldoc.INDICES}/{spelled_out(code)}{gold.mark}.{TEST}" for code in _languages(gold)}
     labels = _labels(gold.folder / f"gold{gold.mark}.jsonl")
     found = {}
     for language, file in files.items():
@@ -48,6 +47,11 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     return found
 
 
+def _languages(gold: PublishedSet) -> list[str]:
+    """The languages for which the set was drawn; a set that is not balanced has one draw for all."""
+    return sorted({draw["language"] for draw in gold.manifest["draws"]} - {""})
+
+
 def _labels(rows: Path) -> dict[str, str]:
     """Id -> class of all rows of the set."""
     with rows.open(encoding="utf-8") as lines:
@@ -59,7 +63,7 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
     """Pair -> the class of each test document, as it is predicted. EvaluationError if a file does not fit the set."""
     if not folder.is_dir():
         raise EvaluationError(f"There is no folder {folder}; name one with files such as {_example(tests)}.")
-    trained = sorted({draw["language"] for draw in gold.manifest["draws"]})
+    trained = _languages(gold)
     # A code has one part of two or three small letters, its first, so no name can be read as two pairs.
     pairs = {f"{train}-{test}": (train, test) for train in (*trained, JOINT) for test in tests}
     found = {}

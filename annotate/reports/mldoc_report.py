@@ -145,8 +145,8 @@ def _of_shares(report: dict) -> str:
     counts = [number for row in report["tests"] for number in row["by_class"].values()]
     if all(len(set(row["by_class"].values())) == 1 for row in report["tests"]):
         return (
-            "Each class has as many test documents, so accuracy is the mean of the recalls of the classes: that of "
-            "documents of which each class has an equal share, whatever it has where the documents come from."
+            "All classes have equally many test documents, so accuracy is the mean of the recalls of the classes: that "
+            "of documents of which each class has an equal share, whatever it has where the documents come from."
         )
     return (
         f"The classes have {_range(counts)} test documents each, so accuracy is that of documents in which they have "
@@ -197,8 +197,8 @@ def _mean_columns() -> tuple[Column, ...]:
 def _means(report: dict) -> Section:
     accuracy = report["accuracy"]
     words = [
-        "Each pair counts alike, and one without a file does not count. On the diagonal a language is tested on the "
-        "system that was trained on it.",
+        "Each pair counts alike, and one without a file does not count. On the diagonal stand the systems that are "
+        "tested on the language of their training.",
     ]
     if report["apart"]:
         fields = ", ".join(report["apart"])

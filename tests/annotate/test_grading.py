@@ -254,6 +254,19 @@ def test_a_set_without_published_files_says_why(exported, predict):
     )
 
 
+def test_sets_of_two_formats_or_of_one_without_measures_are_told(exported, predict):
+    gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
+    other = exported("qam", {"en": 1}, published={"format": "Other", "files": {}})
+    assert refusal("--gold", other, "--predictions", mine) == (
+        f"{other} is a set in the format Other, for which no predictions can be measured; there are measures for XGLUE "
+        "and MLDoc."
+    )
+    assert refusal("--gold", gold, "--gold", other, "--predictions", mine) == (
+        f"{gold} is a set in the format XGLUE and {other} in Other, whose predictions are not in one folder; measure "
+        "on each by itself."
+    )
+
+
 def test_a_set_that_was_edited_is_refused(exported, predict):
     gold = exported("qadsm", {"en": 2})
     mine = predict("QADSM", en=["Good", "Good"])

@@ -200,6 +200,14 @@ def test_sets_whose_texts_may_not_leave_are_measured_and_the_shares_of_their_cla
     assert "The classes have 2 to 8 test documents each, so accuracy is that" in capsys.readouterr().out
 
 
+def test_one_pair_alone_and_joint_alone_are_reported_too(gold, predict, tmp_path, capsys):
+    for name, pair, headline in (("one", "de-de", "Accuracy  80.0%"), ("all", "joint-de", "Joint  80.0%")):
+        out = tmp_path / f"report of {name}"
+        call_command("evaluate", gold=[str(gold)], predictions=predict(gold, name, {pair: (9, 5, 10)}), out=out)
+        assert f"\n{headline} [" in capsys.readouterr().out
+        assert "80.0 <small>[" in (out / "report.html").read_text().replace("(80.0)", "80.0")
+
+
 # --- two systems
 
 
