@@ -226,12 +226,13 @@ NOTHING = {"value": None, "low": 0.0, "high": 1.0, "pairs": 0}
 
 
 def _table_of_means(heading: str, rows: list[dict], total: Sequence[dict] = ()) -> Table:
+    measured = [row for row in rows if row["all"]["pairs"]]
     columns = (
         Column("language", heading),
         Column("name", "name", NAME, lambda row: beside(row["language"], row["name"])),
         *_mean_columns(),
     )
-    return table(many(len(rows), "language"), columns, [row for row in rows if row["all"]["pairs"]], total=total)
+    return table(f"means by {heading} language", columns, measured, total=total)
 
 
 # --- recall
