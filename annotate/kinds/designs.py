@@ -91,6 +91,14 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             help="make the sets of published lists of ids, such as german.train.1000, and tell their faults",
             group=DRAW,
         ),
+        Option(
+            "replicates",
+            whole_number,
+            least=2,
+            most=100,
+            help="open so many tasks in place of one, NAME-01 and so on, each by a seed of its own, SEED-01 and so on",
+            group=DRAW,
+        ),
         Option("apart", words, help="fields of which equal values stay in one of test, dev and train", group=DRAW),
         Option(
             "short",
@@ -260,7 +268,10 @@ DESIGNS: Mapping[str, Design] = {
             "balanced",
             "balanced",
             _balanced,
-            options=("languages", "classes", "test", "dev", "train", "apart", "short", "joint", "from_indices"),
+            options=(
+                *("languages", "classes", "test", "dev", "train", "apart", "short", "joint", "from_indices"),
+                "replicates",
+            ),
             needs=("classes",),
             sizeless=True,
             names_answers=True,
