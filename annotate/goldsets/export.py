@@ -9,7 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from annotate.core import stages
-from annotate.core.balanced import part_of
+from annotate.core.balanced import part_of, place_of
+from annotate.core.lottery import lot
 from annotate.core.splits import TRAIN, ratios
 from annotate.goldsets.left_out import LeftOut, left_out_of
 from annotate.goldsets.splitting import Splitting, split_set
@@ -109,7 +110,9 @@ class Export:
     def sets(self) -> dict[str, dict[str, list[str]]]:
         """Language -> set -> ids, as a balanced draw chose them; empty of other draws."""
         draws = self.task.draws.order_by("language", "pk")
-        return {draw.language: draw.parameters[IDS] for draw in draws if IDS in draw.parameters}
+        found = {draw.language: draw.parameters[IDS] for draw in draws if IDS in draw.parameters}
+        # Each database keeps the keys of JSON in a different order.
+        return {code: {name: sets[name] for name in sorted(sets, key=place_of)} for code, sets in found.items()}
 
     @cached_property
     def class_chances(self) -> dict[tuple[str, str], float]:
@@ -128,7 +131,8 @@ class Export:
         for draw in self.task.draws.order_by("language", "pk"):
             for part, ids in draw.parameters.get(JOINT, {}).items():
                 found.setdefault(part, []).extend(ids)
-        return {TRAIN + f".{len(ids)}" if part == TRAIN else part: ids for part, ids in found.items()}
+        named = {TRAIN + f".{len(ids)}" if part == TRAIN else part: ids for part, ids in found.items()}
+        return {name: sorted(ids, key=lambda key, name=name: lot(self.seed, name, key)) for name, ids in named.items()}
 
     @cached_property
     def added(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotate.core import balanced as balancing
-from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each
+from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each, place_of
 from annotate.core.splits import DEV, TEST, TRAIN, equal_key
 from corpora.core.errors import CorpusError, listed
 from corpora.core.languages import LANGUAGES
@@ -213,7 +213,7 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
     by_name = {spelled_out(code): code for code in LANGUAGES} | OTHERWISE
     found: dict[str, dict[str, list[str]]] = {}
     try:
-        for path in sorted(folder.iterdir(), key=_place):
+        for path in sorted(folder.iterdir()):
             name, _, part = path.name.partition(".")
             if name == JOINT:
                 continue  # made of the others
@@ -232,17 +232,11 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
         raise CorpusError(f"{folder} cannot be read as a folder of lists: {_why(error)}.") from error
     if missing := sorted(set(languages or ()) - found.keys()) or ([] if found else ["any language"]):
         raise CorpusError(f"{folder} has no list for {missing[0]}.")
-    return found
+    return {code: {part: sets[part] for part in sorted(sets, key=place_of)} for code, sets in found.items()}
 
 
 def _why(error: OSError | UnicodeDecodeError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else f"{error.object[:40]!r} is not UTF-8"
-
-
-def _place(path: Path) -> tuple[str, str, int]:
-    name, _, part = path.name.partition(".")
-    kind, _, size = part.partition(".")
-    return name, "" if kind == TEST else kind, int(size) if size.isdecimal() else 0
 
 
 def _check_there(lists: Sets, frame: Frame, corpus: str) -> None:
