@@ -12,12 +12,14 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.quality import honeypots
 from annotate.reports import audits_and_decoys, expected_work
+from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
 from annotate.work.expected import expected
 from annotate.work.opening import Opened
 from annotate.work.progress import queue_table
+from corpora.declared import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
 ROUNDED = 0.03  # 0.33 is one of three
@@ -132,7 +134,14 @@ def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
         + ".",
     ]
     warned = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
-    return Outcome(said, warned)
+    return Outcome(said, [*warned, *_alike(opened.task)])
+
+
+def _alike(task: Task) -> list[str]:
+    """Notes on classes that differ from one another, or from labels of the corpus, in capital letters only."""
+    there = declared_counts(task.draw.corpus.name).by_label
+    groups = spelled_alike(sorted({*task.labels, *there}))
+    return [f"Note: {alike(group)}" for group in groups if not set(group).isdisjoint(task.labels)]
 
 
 NEVER_DRAWN = {

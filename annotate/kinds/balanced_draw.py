@@ -84,7 +84,7 @@ def sample_balanced(
     if not chosen.sets:
         raise CorpusError(
             f"Corpus {corpus.name} has no document with exactly one of the classes {', '.join(classes)}; write them as "
-            "its labels are, parted by spaces."
+            "its labels are, parted by spaces, or by semicolons where a label has spaces."
         )
     if empty := sorted(set(languages or ()) - chosen.sets.keys()):
         raise CorpusError(f"Corpus {corpus.name} has no document in {empty[0]} with exactly one of the classes.")

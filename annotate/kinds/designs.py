@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from annotate.core.option import Option, codes, days, fraction, sizes, whole_number, words, written
+from annotate.core.option import Option, codes, days, fraction, labels, sizes, whole_number, words, written
 from annotate.kinds.balanced_draw import sample_balanced
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
@@ -64,9 +64,9 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         ),
         Option(
             "classes",
-            words,
-            help='the declared labels that count, as in "CCAT ECAT GCAT MCAT"; what has none or several of them is '
-            "never drawn",
+            labels,
+            help='the declared labels that count, as in "CCAT ECAT GCAT MCAT", or parted by semicolons, as in "world '
+            'news; sports"; what has none or several of them is never drawn',
             group=DRAW,
         ),
         Option("test", whole_number, least=1, help="documents of the test set, in each language", group=DRAW),

@@ -278,6 +278,33 @@ def test_evaluate_says_that_it_does_not_measure_on_such_a_set(sentences, kind, t
             call_command("evaluate", gold=[str(tmp_path / "gold")], out=str(tmp_path / "report"), **options)
 
 
+def write_topics(path, *topics):
+    """The corpus own: two documents in English of each topic."""
+    documents = [
+        {"id": f"{number}-{n}", "language": "en", "body": f"Text {number} {n}", "topic": topic}
+        for number, topic in enumerate(topics)
+        for n in range(2)
+    ]
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    import_documents("own", path, fields="body", labels="topic", licence="CC0-1.0")
+
+
+def test_classes_whose_names_have_spaces_are_parted_by_semicolons(db, kind, tmp_path):
+    write_topics(tmp_path / "own.jsonl", "world news", "sports")
+    with pytest.raises(CommandError, match="world: 0 there"):
+        opened("topics", kind, corpus="own", classes="world news sports", test=3)
+    opened("topics", kind, corpus="own", classes="world news; sports;", test=4)
+    assert {row["label"] for row in exported("topics", tmp_path / "gold")} == {"world news", "sports"}
+
+
+@pytest.mark.parametrize("classes", ["sports health", "sports Sports health"])
+def test_labels_that_differ_in_capital_letters_only_are_told(db, kind, tmp_path, classes):
+    write_topics(tmp_path / "own.jsonl", "sports", "Sports", "health", "Travel", "travel")
+    said = opened("topics", kind, corpus="own", classes=classes, test=2 * len(classes.split()))
+    assert "Note: The labels Sports and sports differ in capital letters only, and are told apart; if they are" in said
+    assert "ravel" not in said
+
+
 # --- several sets by several seeds
 
 
