@@ -95,7 +95,7 @@ class Export:
     def splitting(self) -> Splitting:
         return split_set(self.units(), self.left_out, self.shares, self.seed)
 
-    @property
+    @cached_property
     def splits(self) -> Mapping[str, str]:
         return {key: part_of(name) for key, name in self.added.items()} if self.sets else self.splitting.of
 
