@@ -115,6 +115,11 @@ class Export:
         return {code: {name: sets[name] for name in sorted(sets, key=place_of)} for code, sets in found.items()}
 
     @cached_property
+    def apart(self) -> list[str]:
+        """The fields of which equal values are in one split, as a balanced draw kept them."""
+        return self.draw.parameters["apart"]
+
+    @cached_property
     def class_chances(self) -> dict[tuple[str, str], float]:
         """(Language, class) -> the chance of being drawn, of a balanced draw; empty where nobody knows it."""
         draws = self.task.draws.all()

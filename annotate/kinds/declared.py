@@ -22,8 +22,9 @@ COLUMNS = (
     *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "stage", "chance"),
     *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
-# Of documents whose classes are declared, besides: the smallest set that has a row, and the labels that came with it.
-OF_SETS = ("set", "declared")
+# Of documents whose classes are declared, besides: the smallest set that has a row, what keeps it in its split, and the
+# labels that came with it.
+OF_SETS = ("set", "apart", "declared")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 
 

@@ -68,6 +68,22 @@ def test_each_set_of_each_language_has_as_many_of_each_class_and_no_sentence_is_
     assert set(Unit.objects.values_list("stage", flat=True)) == {"AGREED"}
 
 
+def test_rows_have_what_keeps_them_apart_so_that_a_reader_can_check_it(sentences, kind, tmp_path):
+    opened("topics", kind, apart="sentence", **SIZES)
+    exported("topics", tmp_path / "gold")
+    rows = [row for path in sorted((tmp_path / "gold").glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    assert all(row["apart"] == [sentence_of(row["id"])] for row in rows)
+    splits = {}
+    for row in rows:
+        splits.setdefault(row["apart"][0], set()).add(row["split"])
+    assert len(splits) < len(rows)
+    assert {len(found) for found in splits.values()} == {1}
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert "Documents with an equal sentence are in one of these, in all languages together; rows have it as" in card
+    opened("others", kind, test=7)
+    assert {tuple(row["apart"]) for row in exported("others", tmp_path / "others")} == {()}
+
+
 def sentence_of(key):
     """The number that translations share, as the fixtures have it in their ids."""
     return key.rpartition("-")[2]
@@ -263,7 +279,7 @@ def test_headline_and_body_are_of_the_kind_that_comes_with_assay_and_a_text_that
     opened("news", "topic", corpus="news", classes="sports health", test=4, train="4")
     rows = exported("news", tmp_path / "gold")
     assert {row["label"] for row in rows} == {"sports", "health"}
-    assert not {"headline", "body"} & rows[0].keys()
+    assert not {"headline", "body", "apart"} & rows[0].keys()
     assert sorted(path.name for path in (tmp_path / "gold").iterdir() if path.is_dir()) == ["mldoc-indices"]
 
 
