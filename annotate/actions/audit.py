@@ -15,6 +15,9 @@ from annotate.reports import checks as check_words
 from annotate.reports.terminal import as_lines
 from annotate.work import auditing, contesting
 
+# The protections that this tells of, and what is said where a kind has none of them.
+AUDITED = ("audit", "decoys", "checks")
+NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
 CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
 ADD = Option("add", whole_number, least=1, shown="N", help="have people read so many more posts of those agreed on")
 LANGUAGES = Option(
@@ -33,12 +36,14 @@ def run(values, progress) -> Outcome:
     if values["add"] and audited:
         return _add(task, values)
     if values["add"]:
-        raise ActionError(f"{task.name} has no audit to add to: its labels are people's, and not the detectors'.")
+        raise ActionError(f"{task.name} has no audit to add to: none of its labels is the detectors'.")
     if values["contest"]:
         if not audited:
-            raise ActionError(f"{task.name} asks about one language at a time: there is no agreement to contest.")
+            raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
         sent = contesting.contest_all(task)
         return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
+    if task.kind.protections.isdisjoint(AUDITED):
+        return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
     told_of = _audited(task) if audited else _decoys(task)
     return _with_checks(task, told_of) if "checks" in task.kind.protections else told_of
 

@@ -321,6 +321,15 @@ def test_labels_that_differ_in_capital_letters_only_are_told(db, kind, tmp_path,
     assert "ravel" not in said
 
 
+def test_plan_says_of_records_that_there_is_no_agreement_of_detectors_to_plan_for(sentences):
+    with pytest.raises(CommandError) as error:
+        call_command("plan", "sib")
+    assert str(error.value) == (
+        "Corpus sib holds records, which detectors do not label, so there is no agreement of theirs to plan for; "
+        "`assay open_task TASK --corpus sib … --dry-run` says what people would have to read."
+    )
+
+
 # --- several sets by several seeds
 
 
