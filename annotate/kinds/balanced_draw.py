@@ -218,12 +218,17 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
             if name == JOINT:
                 continue  # made of the others
             code = by_name.get(name)
-            if code is None or not SET.fullmatch(part):
+            if not SET.fullmatch(part):
                 raise CorpusError(
                     f"{path} is not named as a list; such are named by language and set, as german.train.1000, "
                     "german.dev and german.test."
                 )
-            if languages is None or code in languages:
+            if code is None and languages is None:
+                raise CorpusError(
+                    f"{path} is a list for {name}, which is not the name of a language known here; name the languages "
+                    "of the other lists with --languages."
+                )
+            if code and (languages is None or code in languages):
                 ids = path.read_text(encoding="utf-8-sig").split()
                 if not ids:
                     raise CorpusError(f"The list {path} is empty; give it its ids, or take it away.")

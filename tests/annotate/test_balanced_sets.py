@@ -159,6 +159,14 @@ def test_the_sets_of_published_lists_are_made_again_line_by_line(sentences, kind
     assert made == {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def test_lists_of_languages_that_are_not_known_are_left_alone_where_others_are_named(sentences, kind, tmp_path):
+    opened("topics", kind, test=7)
+    exported("topics", tmp_path / "gold")
+    (tmp_path / "gold/mldoc-indices/spanish-latam.test").write_text("a\n")
+    opened("again", kind, from_indices=str(tmp_path / "gold/mldoc-indices"), languages="de fr")
+    assert Task.objects.get(name="again").languages == ["de", "fr"]
+
+
 def test_the_faults_of_published_lists_are_told(sentences, kind, tmp_path):
     folder = tmp_path / "lists"
     folder.mkdir()
@@ -235,7 +243,7 @@ def test_sets_that_cannot_be_had_are_refused_and_nothing_is_kept(sentences, kind
             {},
             "in German name .*nobody.*, of which corpus sib has no document in de with",
         ),
-        ({"klingon.test": "a\n"}, {}, "klingon.test is not named as a list"),
+        ({"spanish-latam.test": "a\n"}, {}, "a list for spanish-latam, which is .* name the languages of the other"),
         ({"german.tests": "a\n"}, {}, "german.tests is not named as a list"),
         ({}, {}, "has no list for any language"),
         ({"german.test": "\n"}, {}, "german.test is empty; give it its ids"),
