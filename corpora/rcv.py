@@ -36,13 +36,22 @@ def files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
         return
     try:
         with zipfile.ZipFile(path) as archive:
-            for entry in sorted(archive.infolist(), key=lambda entry: entry.filename):
+            entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
+            stories = [entry for entry in entries if _ends(entry.filename, ".xml")]
+            if not stories:
+                inside = [entry.filename for entry in entries if _ends(entry.filename, ".zip")]
+                what = f"ZIP files such as {inside[0]}; unpack it, and import these" if inside else "no XML file"
+                raise CorpusError(f"{path} holds {what}. Stories are an XML file each, in a ZIP file or by themselves.")
+            for entry in stories:
                 name = PurePosixPath(entry.filename)
-                if name.suffix.lower() == ".xml":
-                    folder = name.parent.name or path.stem
-                    yield f"{folder}-{name.stem}", archive.read(entry) if entry.file_size <= longest else None
+                folder = name.parent.name or path.stem
+                yield f"{folder}-{name.stem}", archive.read(entry) if entry.file_size <= longest else None
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # the last where it asks for a password
         raise CorpusError(f"{path} is cut off, damaged or locked ({error}); nothing of it was imported.") from error
+
+
+def _ends(name: str, suffix: str) -> bool:
+    return name.lower().endswith(suffix)
 
 
 def read_story(key: str, content: bytes) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from corpora import rcv
 from corpora.core.errors import CorpusError
-from corpora.core.records import OBLIGATORY
+from corpora.core.records import DECLARED, OBLIGATORY
 
 MAX_LINE = 1 << 20  # bytes
 WORDY = 4  # words that a column's name has at most
@@ -200,6 +200,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
     wanted = tuple(columns.named.items())
+    lacking = [columns.named[field] for field in columns.needed]
+    first: dict[str, Any] | None = None
     for number, line in lines:
         if isinstance(line, Fault):
             yield number, line
@@ -216,10 +218,27 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
             yield number, Fault(f"The line is not JSON: {_first_line(error)}.")
         else:
             if isinstance(value, dict):
+                first = value if first is None else first
+                lacking = [column for column in lacking if column not in value]
                 yield number, {field: value.get(column) for field, column in wanted}
             else:
                 example = json.dumps(dict.fromkeys(columns.needed, "..."))
                 yield number, Fault(f"The line is not a JSON object, such as {example}.")
+    if first is not None and lacking:
+        raise _lacks(path, lacking, list(first), columns)
+
+
+def _lacks(path: Path, missing: Collection[str], there: Sequence[str], columns: Columns) -> CorpusError:
+    """missing: columns that a file has not; there: those that it has."""
+    field = next(field for field, column in columns.named.items() if column in missing)
+    other = next((column for column in there if column not in columns.named.values()), "body")
+    do = f"--labels {other}" if field == DECLARED else f"--column {field}={other}"
+    have = ", ".join(there) or "none"
+    return CorpusError(f"{_lacking(path, missing)}; its columns are: {have}. Say which is which, for example {do}.")
+
+
+def _lacking(path: Path, missing: Collection[str]) -> str:
+    return f"{path} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
 
 
 def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
@@ -236,19 +255,13 @@ def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, 
         if column not in header and (field in columns.needed or column != field)
     ]
     if missing:
-        lacks = f"{path} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
         if any(map(_is_value, header)):
             raise CorpusError(
-                f"{lacks}: its first line seems to be a row already, and not the names of the columns. Put a line "
-                f"before it that names them, such as {_named(path, header, columns)}; with --column the row would be "
-                "lost."
+                f"{_lacking(path, missing)}: its first line seems to be a row already, and not the names of the "
+                f"columns. Put a line before it that names them, such as {_named(path, header, columns)}; with "
+                "--column the row would be lost."
             )
-        have = ", ".join(header) or "none"
-        field = next(field for field, column in columns.named.items() if column == missing[0])
-        other = next((column for column in header if column not in columns.named.values()), "body")
-        raise CorpusError(
-            f"{lacks}; its columns are: {have}. Say which is which, for example --column {field}={other}."
-        )
+        raise _lacks(path, missing, header, columns)
     return [(field, header.index(column)) for field, column in columns.named.items() if column in header]
 
 

@@ -16,6 +16,7 @@ from annotate.reports import declared_audits as of_declared
 from annotate.reports.terminal import as_lines
 from annotate.work import auditing, contesting
 
+NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
 CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
 ADD = Option("add", whole_number, least=1, shown="N", help="have people read so many more posts of those agreed on")
 LANGUAGES = Option(
@@ -34,13 +35,15 @@ def run(values, progress) -> Outcome:
     if values["add"] and audited:
         return _add(task, values)
     if values["add"]:
-        raise ActionError(f"{task.name} has no audit of the detectors' labels, to which something could be added.")
+        raise ActionError(f"{task.name} has no audit to add to: none of its labels is the detectors'.")
     if values["contest"]:
         if not audited:
-            raise ActionError(f"In {task.name} no label is one on which detectors agree: there is nothing to contest.")
+            raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
         sent = contesting.contest_all(task)
         return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
-    tell = next((tell for name, tell in BY_PROTECTION.items() if name in task.kind.protections), _decoys)
+    tell = next((tell for name, tell in TOLD.items() if name in task.kind.protections), None)
+    if tell is None:
+        return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
     told_of = tell(task)
     return _with_checks(task, told_of) if "checks" in task.kind.protections else told_of
 
@@ -90,7 +93,8 @@ def _declared(task: Task) -> Outcome:
     return Outcome([*said, *of_declared.words(audit)], data={"task": task.name, "declared": audit})
 
 
-BY_PROTECTION = {"audit": _audited, "audit of declared labels": _declared, "decoys": _decoys}
+# The protections that this tells of.
+TOLD = {"audit": _audited, "audit of declared labels": _declared, "decoys": _decoys}
 
 
 def _with_checks(task: Task, outcome: Outcome) -> Outcome:

@@ -14,13 +14,13 @@ from tqdm import tqdm
 from annotate.actions.action import Action, ActionError, Progress
 from annotate.actions.calling import NEEDED, Command
 from annotate.actions.database import prepare_new
-from annotate.core.option import Option, codes, days, flag, fraction, points, share, whole_number, words
+from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, whole_number, words
 
 PROGRAM = "assay"
 # How an option's value is read -> what stands for it in the help.
 SHOWN = {
     **{whole_number: "N", share: "SHARE", fraction: "SHARE", points: "POINTS"},
-    **{codes: "CODES", days: "DAYS", words: "WORDS"},
+    **{codes: "CODES", days: "DAYS", words: "WORDS", labels: "LABELS"},
 }
 
 

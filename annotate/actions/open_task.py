@@ -22,7 +22,7 @@ from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.quality.gold_answers import GoldAnswerError, read_gold
 from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
-from annotate.work.opening import Opened, Progress, Then, extend_task, open_task
+from annotate.work.opening import Opened, Progress, ThenAll, extend_task, open_tasks
 from corpora.core.languages import LANGUAGES
 from corpora.models import Corpus
 from corpora.readers import named_columns
@@ -129,30 +129,30 @@ def run(values, progress) -> Outcome:
     progress.begin(None, "unit")
     told: list[Outcome] = []
 
-    def tell(made: Opened) -> None:
-        told.append(opened.told(made, values["size"], extended=values["extend"], dry_run=values["dry_run"]))
+    def tell(made: list[Opened]) -> None:
+        for each in made:
+            told.append(opened.told(each, values["size"], extended=values["extend"], dry_run=values["dry_run"]))
         if values["dry_run"]:
             # After everything was done as it would be, so that what is told is what would be.
             transaction.set_rollback(True)
 
     (extend if values["extend"] else open_new)(values, progress.advance, tell)
-    return told[0]
+    return opened.together(told) if values["replicates"] else told[0]
 
 
 # --- a new task
 
 
-def open_new(values: Values, progress: Progress, then: Then) -> Opened:
+def open_new(values: Values, progress: Progress, then: ThenAll) -> None:
     kind = kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     check_design(kind, design, values)
     chosen = {name: values[name] for name in design.options if values[name] is not None}
     languages = chosen.pop("languages", None)
-    return open_task(
-        values["name"],
+    open_tasks(
+        replicas(values["name"], values["seed"], chosen.pop("replicates", None)),
         corpus_named(values["corpus"]),
         kind,
-        seed=values["seed"],
         design=design.name,
         size=values["size"],
         languages=None if languages in (None, ALL) else languages,
@@ -166,6 +166,14 @@ def open_new(values: Values, progress: Progress, then: Then) -> Opened:
         progress=progress,
         then=then,
     )
+
+
+def replicas(name: str, seed: str, number: int | None) -> dict[str, str]:
+    """Name of a task -> its seed: of one task, or, where a number is given, of so many, whose names sort."""
+    if number is None:
+        return {name: seed}
+    marks = [f"{each:0{max(2, len(str(number)))}}" for each in range(1, number + 1)]
+    return {f"{name}-{mark}": f"{seed}-{mark}" for mark in marks}
 
 
 def kind_named(given: str | None, design: str | None) -> Kind:
@@ -219,6 +227,8 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
             raise ActionError(f"--{needed} is needed to open a task by the {design.spelled} design.")
     if values["size"] is None and design.size is None and not design.sizeless:
         raise ActionError(f"--size is needed to open a task by the {design.spelled} design.")
+    if values["replicates"] and values["from_indices"]:
+        raise ActionError("Published lists make the same sets by any seed; leave --replicates or --from-indices out.")
     if strange := not_allowed(kind, design, values):
         offered = (
             " The languages to offer are named with --labels." if "--languages" in strange and kind.is_routed else ""
@@ -250,7 +260,7 @@ def is_given(option: Option, values: Values) -> bool:
 # --- a larger one
 
 
-def extend(values: Values, progress: Progress, then: Then) -> Opened:
+def extend(values: Values, progress: Progress, then: ThenAll) -> None:
     name, size = values["name"], values["size"]
     task = Task.objects.filter(name=name).first()
     if task is None:
@@ -265,7 +275,7 @@ def extend(values: Values, progress: Progress, then: Then) -> Opened:
     may_be = ("name", "size", "extend", "dry_run", *fixed)
     if given := [option.spelled for option in OPTIONS if option.name not in may_be and is_given(option, values)]:
         raise ActionError(f"{', '.join(given)}: extending keeps what the task was opened with. Leave it out.")
-    return extend_task(task, size, progress, then)
+    extend_task(task, size, progress, lambda made: then([made]))
 
 
 ACTION = Action(

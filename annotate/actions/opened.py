@@ -12,6 +12,7 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.quality import honeypots
 from annotate.reports import audits_and_decoys, expected_work
+from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
@@ -19,6 +20,7 @@ from annotate.work.drawing_on import standing
 from annotate.work.expected import expected
 from annotate.work.opening import Opened
 from annotate.work.progress import queue_table
+from corpora.declared import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
 ROUNDED = 0.03  # 0.33 is one of three
@@ -39,6 +41,23 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
     closed = [] if task.is_open else [f"Task {task.name} is closed: nobody is asked until `assay reopen {task.name}`."]
     # The table of a dry run says who lacks readers.
     return Outcome(said, [*([] if dry_run else lacking(task)), *outcome.warned, *closed], data)
+
+
+def together(outcomes: list[Outcome]) -> Outcome:
+    """Of tasks that were opened at once: what is said of all of them is said once, after what is said of each."""
+    said = [sentence for each in outcomes for sentence in each.said if not _of_all(sentence, outcomes)]
+    said += [sentence for sentence in outcomes[0].said if _of_all(sentence, outcomes)]
+    warned = [
+        sentence if _of_all(sentence, outcomes) else f"{each.data['task']}: {sentence}"
+        for each in outcomes
+        for sentence in each.warned
+    ]
+    data = {"dry_run": outcomes[0].data["dry_run"], "tasks": [each.data for each in outcomes]}
+    return Outcome(said, list(dict.fromkeys(warned)), data)
+
+
+def _of_all(sentence: str, outcomes: list[Outcome]) -> bool:
+    return all(sentence in (*each.said, *each.warned) for each in outcomes)
 
 
 def _counted(opened: Opened) -> dict[str, Any]:
@@ -120,7 +139,14 @@ def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
     if chosen := opened.stages[stages.QUEUED]:
         said.append(f"{many(chosen, 'document')} of these, chosen by lot, go to people to audit the labels.")
     warned = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
-    return Outcome(said, warned)
+    return Outcome(said, [*warned, *_alike(opened.task)])
+
+
+def _alike(task: Task) -> list[str]:
+    """Notes on classes that differ from one another, or from labels of the corpus, in capital letters only."""
+    there = declared_counts(task.draw.corpus.name).by_label
+    groups = spelled_alike(sorted({*task.labels, *there}))
+    return [f"Note: {alike(group)}" for group in groups if not set(group).isdisjoint(task.labels)]
 
 
 def _to_label(opened: Opened, rows: list[dict[str, Any]]) -> Outcome:

@@ -44,7 +44,11 @@ OPTIONS = (
 
 def run(values, progress) -> Outcome:
     name, wished = values["corpus"], values["width"] / 100
-    manifest_of(name)
+    if manifest_of(name).fields:
+        raise ActionError(
+            f"Corpus {name} holds records, which detectors do not label, so there is no agreement of theirs to plan "
+            f"for; `assay open_task TASK --corpus {name} … --dry-run` says what people would have to read."
+        )
     task = planning.usual_task()
     stream = planning.stream_of(name, task)
     there = planning.languages_of(stream)

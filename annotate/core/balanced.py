@@ -34,6 +34,11 @@ def part_of(name: str) -> str:
     return name.partition(".")[0]
 
 
+def place_of(name: str) -> tuple[int, int]:
+    """By which sets stand in the order in which they are filled: test, dev, and train by size."""
+    return (TEST, DEV, TRAIN).index(part_of(name)), int(name.partition(".")[2] or 0)
+
+
 class Sizes(NamedTuple):
     """How many documents each set has in each language; 0 for none. train: rising, each set within the next."""
 
@@ -274,7 +279,7 @@ class Fault(NamedTuple):
 def faults(sets: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
     """What is wrong with the lists of one language: ids in two of test, dev and train, ids that one list has several
     times, and ids that a train set has and the next larger one lacks."""
-    trains = sorted((name for name in sets if part_of(name) == TRAIN), key=lambda name: int(name.split(".")[1]))
+    trains = sorted((name for name in sets if part_of(name) == TRAIN), key=place_of)
     parts = [name for name in (trains[-1] if trains else "", DEV, TEST) if name in sets]
     for place, first in enumerate(parts):
         for second in parts[place + 1 :]:

@@ -51,6 +51,11 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
+def labels(text: str) -> list[str]:
+    """Words, or, where a semicolon stands, what stands between semicolons; as `--labels` reads those of a record."""
+    return [label for part in text.split(";") if (label := part.strip())] if ";" in text else words(text)
+
+
 def sizes(text: str) -> list[int]:
     """Whole numbers, parted by spaces."""
     return [whole_number(number) for number in words(text)]
@@ -179,6 +184,7 @@ _TYPES: Mapping[Callable[[str], Any], tuple[type, str]] = {
     points: (float, "a number of points"),
     codes: (list, "a list of codes"),
     words: (list, "a list of words"),
+    labels: (list, "a list of labels"),
     flag: (bool, "yes or no"),
     Path: (Path, "the path of a file"),
     str: (str, "a word"),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count
 
 from annotate.core import stages
-from annotate.core.balanced import Document, Sizes, balanced
+from annotate.core.balanced import Document, Sizes, balanced, place_of
 from annotate.core.splits import DEV, TEST, TRAIN
 from annotate.kinds.balanced_draw import CHANCES, IDS
 from annotate.kinds.predicted_draw import FRAME, NEEDED, SIZES
@@ -33,7 +33,7 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
         return _labelled(task, drawn, without)
     chosen = {language: parameters for language, parameters in drawn.items() if IDS in parameters}
     return Balancing(
-        {language: parameters[IDS] for language, parameters in chosen.items()},
+        {language: _in_order(parameters[IDS]) for language, parameters in chosen.items()},
         {language: parameters["short"] for language, parameters in chosen.items()},
         {
             (language, label): chance
@@ -73,3 +73,8 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
         },
         by_people=True,
     )
+
+
+def _in_order(sets: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Each database keeps the keys of JSON in a different order."""
+    return {name: sets[name] for name in sorted(sets, key=place_of)}

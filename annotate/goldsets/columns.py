@@ -179,6 +179,13 @@ COLUMNS: Mapping[str, Column] = {
         lambda row: row.item.declared,
         "The labels that came with the record; annotators never saw them.",
     ),
+    "apart": Column(
+        pa.list_(_TEXT),
+        lambda row: [row.item.fields[field] for field in row.export.apart],
+        "The values of the fields of --apart, in their order: rows with an equal one are in one split. It is left out "
+        "where the licence keeps the text.",
+        with_text=True,
+    ),
     "label": Column(
         _TEXT,
         lambda row: row.judged.label or None,

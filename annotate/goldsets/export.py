@@ -10,6 +10,7 @@ from functools import cached_property
 
 from annotate.core import stages
 from annotate.core.balanced import part_of
+from annotate.core.lottery import lot
 from annotate.core.splits import TRAIN, ratios
 from annotate.goldsets.balancing import Balancing, balancing_of
 from annotate.goldsets.left_out import LeftOut, known_of
@@ -115,6 +116,12 @@ class Export:
     def balancing(self) -> Balancing:
         return balancing_of(self.task, self.known)
 
+    @cached_property
+    def apart(self) -> list[str]:
+        """The fields of which equal values are in one split, as a balanced draw kept them."""
+        fields: list[str] = self.draw.parameters["apart"]
+        return fields
+
     @property
     def sets(self) -> Mapping[str, Mapping[str, list[str]]]:
         """Language -> set -> ids, of balanced sets; empty of others."""
@@ -127,7 +134,8 @@ class Export:
         for draw in self.task.draws.order_by("language", "pk"):
             for part, ids in draw.parameters.get(JOINT, {}).items():
                 found.setdefault(part, []).extend(ids)
-        return {TRAIN + f".{len(ids)}" if part == TRAIN else part: ids for part, ids in found.items()}
+        named = {TRAIN + f".{len(ids)}" if part == TRAIN else part: ids for part, ids in found.items()}
+        return {name: sorted(ids, key=lambda key, name=name: lot(self.seed, name, key)) for name, ids in named.items()}
 
     @cached_property
     def added(self) -> dict[str, str]:

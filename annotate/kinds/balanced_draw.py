@@ -12,15 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotate.core import balanced as balancing
-from annotate.core.balanced import (
-    BalanceError,
-    Document,
-    Sizes,
-    balanced,
-    check_sizes,
-    faults,
-    one_of_each,
-)
+from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each, place_of
 from annotate.core.splits import DEV, TEST, TRAIN, equal_key
 from corpora.core.errors import CorpusError, listed
 from corpora.core.languages import LANGUAGES
@@ -94,7 +86,7 @@ def sample_balanced(
     if not chosen.sets:
         raise CorpusError(
             f"Corpus {corpus.name} has no document with exactly one of the classes {', '.join(classes)}; write them as "
-            "its labels are, parted by spaces."
+            "its labels are, parted by spaces, or by semicolons where a label has spaces."
         )
     if empty := sorted(set(languages or ()) - chosen.sets.keys()):
         raise CorpusError(f"Corpus {corpus.name} has no document in {empty[0]} with exactly one of the classes.")
@@ -231,17 +223,22 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
     by_name = {spelled_out(code): code for code in LANGUAGES} | OTHERWISE
     found: dict[str, dict[str, list[str]]] = {}
     try:
-        for path in sorted(folder.iterdir(), key=_place):
+        for path in sorted(folder.iterdir()):
             name, _, part = path.name.partition(".")
             if name == JOINT:
                 continue  # made of the others
             code = by_name.get(name)
-            if code is None or not SET.fullmatch(part):
+            if not SET.fullmatch(part):
                 raise CorpusError(
                     f"{path} is not named as a list; such are named by language and set, as german.train.1000, "
                     "german.dev and german.test."
                 )
-            if languages is None or code in languages:
+            if code is None and languages is None:
+                raise CorpusError(
+                    f"{path} is a list for {name}, which is not the name of a language known here; name the languages "
+                    "of the other lists with --languages."
+                )
+            if code and (languages is None or code in languages):
                 ids = path.read_text(encoding="utf-8-sig").split()
                 if not ids:
                     raise CorpusError(f"The list {path} is empty; give it its ids, or take it away.")
@@ -250,17 +247,11 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
         raise CorpusError(f"{folder} cannot be read as a folder of lists: {_why(error)}.") from error
     if missing := sorted(set(languages or ()) - found.keys()) or ([] if found else ["any language"]):
         raise CorpusError(f"{folder} has no list for {missing[0]}.")
-    return found
+    return {code: {part: sets[part] for part in sorted(sets, key=place_of)} for code, sets in found.items()}
 
 
 def _why(error: OSError | UnicodeDecodeError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else f"{error.object[:40]!r} is not UTF-8"
-
-
-def _place(path: Path) -> tuple[str, str, int]:
-    name, _, part = path.name.partition(".")
-    kind, _, size = part.partition(".")
-    return name, "" if kind == TEST else kind, int(size) if size.isdecimal() else 0
 
 
 def _check_there(lists: Sets, frame: Frame, corpus: str) -> None:

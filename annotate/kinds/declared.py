@@ -22,9 +22,9 @@ COLUMNS = (
     *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "stage", "chance"),
     *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
-# Of documents in balanced sets, besides: the smallest set that has a row, the labels that came with it, the chance that
-# people audited these, and the label by which a predictor found it for people.
-OF_SETS = ("set", "declared", "audit_chance", "predicted")
+# Of documents in balanced sets, besides: the smallest set that has a row, what keeps it in its split, the labels that
+# came with it, the chance that people audited these, and the label by which a predictor found it for people.
+OF_SETS = ("set", "apart", "declared", "audit_chance", "predicted")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 
 

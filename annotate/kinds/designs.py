@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from annotate.core.option import Option, codes, days, fraction, sizes, whole_number, words, written
+from annotate.core.option import Option, codes, days, fraction, labels, sizes, whole_number, words, written
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.predicted_draw import sample_predicted
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
@@ -65,9 +65,9 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         ),
         Option(
             "classes",
-            words,
-            help='the declared labels that count, as in "CCAT ECAT GCAT MCAT"; what has none or several of them is '
-            "never drawn",
+            labels,
+            help='the declared labels that count, as in "CCAT ECAT GCAT MCAT", or parted by semicolons, as in "world '
+            'news; sports"; what has none or several of them is never drawn',
             group=DRAW,
         ),
         Option("test", whole_number, least=1, help="documents of the test set, in each language", group=DRAW),
@@ -90,6 +90,14 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             Path,
             shown="FOLDER",
             help="make the sets of published lists of ids, such as german.train.1000, and tell their faults",
+            group=DRAW,
+        ),
+        Option(
+            "replicates",
+            whole_number,
+            least=2,
+            most=100,
+            help="open so many tasks in place of one, NAME-01 and so on, each by a seed of its own, SEED-01 and so on",
             group=DRAW,
         ),
         Option("apart", words, help="fields of which equal values stay in one of test, dev and train", group=DRAW),
@@ -264,7 +272,7 @@ DESIGNS: Mapping[str, Design] = {
             _balanced,
             options=(
                 *("languages", "classes", "predictor", "test", "dev", "train", "apart", "short", "joint"),
-                "from_indices",
+                *("from_indices", "replicates"),
             ),
             needs=("classes",),
             sizeless=True,

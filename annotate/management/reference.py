@@ -21,7 +21,7 @@ from drf_spectacular.generators import SchemaGenerator
 from annotate.actions.commands import ActionCommand, value_of
 from annotate.actions.options import address
 from annotate.core import refusals
-from annotate.core.option import Option, codes, days, flag, fraction, points, share, sizes, whole_number, words
+from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, sizes, whole_number, words
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
 from annotate.kinds import KINDS, files, parts
@@ -39,6 +39,7 @@ TAKES: Mapping[Callable[[str], Any], str] = {
     points: "points of percent",
     codes: "codes",
     words: "words",
+    labels: "labels, parted by spaces or by semicolons",
     sizes: "whole numbers, parted by spaces",
     days: "days, such as `2014-07-01..2014-08-01`",
     flag: "",

@@ -4,7 +4,8 @@ What a task is before it has units is checked in new_task.py.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from annotate.work.contesting import contest_all, locked
 from annotate.work.drawing_on import shuffled, store_orders
 from annotate.work.entering import add_units
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
+from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.draw import Sample, sample_uniform
 from corpora.items import items_of, record
@@ -51,14 +53,22 @@ class Opened:
 
 
 Then = Callable[[Opened], object]  # hears what came of it, before it is kept: it may undo all of it
+ThenAll = Callable[[list[Opened]], object]  # the same of several
 
 
 def open_task(
-    name: str,
+    name: str, corpus: Corpus, kind: Kind, *, seed: str, then: Then = lambda opened: None, **how: Any
+) -> Opened:
+    """One task; how: as open_tasks has it."""
+    [opened] = open_tasks({name: seed}, corpus, kind, then=lambda made: then(made[0]), **how)
+    return opened
+
+
+def open_tasks(
+    seeds: Mapping[str, str],
     corpus: Corpus,
     kind: Kind,
     *,
-    seed: str,
     design: str = "",
     size: int | None = None,
     languages: list[str] | None = None,
@@ -70,48 +80,67 @@ def open_task(
     reuse: bool = False,
     options: Mapping[str, Any] | None = None,
     progress: Progress = lambda units: None,
-    then: Then = lambda opened: None,
-) -> Opened:
-    """Draw from a corpus by a design of the kind, and ask the kind's question of what was drawn.
+    then: ThenAll = lambda opened: None,
+) -> list[Opened]:
+    """For each seed draw from a corpus by a design of the kind, and ask the kind's question of what was drawn: all of
+    these tasks, or none.
 
-    size: units in all or for each language, or groups of them if the kind keeps records together; None for the
-    design's default, or all. languages: those to draw for; None for all. chosen: options of the draw; options: the
-    task's options that differ from the kind's defaults. labels: what may be answered, if that is languages. gold:
-    records whose answer is known, which are never work. reuse: take the labels that posts have from other tasks of the
-    corpus, instead of asking again. TaskError, GoldAnswerError or CorpusError if it is refused; then nothing was
-    changed.
+    seeds: name of the task -> seed. size: units in all or for each language, or groups of them if the kind keeps
+    records together; None for the design's default, or all. languages: those to draw for; None for all. chosen: options
+    of the draw; options: the task's options that differ from the kind's defaults. labels: what may be answered, if that
+    is languages. gold: records whose answer is known, which are never work. reuse: take the labels that posts have from
+    other tasks of the corpus, instead of asking again. TaskError, GoldAnswerError or CorpusError if it is refused; then
+    nothing was changed.
     """
     how, chosen = DESIGNS[design or kind.designs[0]], chosen or {}
     named = classes_and_answers(kind, chosen["classes"]) if how.names_answers else labels
-    task = new_task(name, kind, title, languages if how.asks_each and languages else named, options or {})
-    _check_fields(kind, corpus)
-    wanted = Wanted(
-        corpus=corpus,
-        size=how.size if size is None else size,
-        seed=seed,
-        languages=languages,
-        chosen=chosen,
-        together=kind.together,
-        fields=kind.fields,
-        leave_out=frozenset(row.id for row in gold),
-        unread=_unread(chosen["of"], corpus) if how.of_uniform else {},
-    )
+    listed = languages if how.asks_each and languages else named
+    made = []
     # The files are read before the transaction, during which nobody else may write.
-    opened = Opened(task, Counter(), how.draw(wanted))
-    progress(0)
-    _take_languages(task, how, opened.samples, titled=bool(title) or not kind.titled_by_languages)
+    for name, seed in seeds.items():
+        with _named(name, seed, len(seeds)):
+            task = new_task(name, kind, title, listed, options or {})
+            _check_fields(kind, corpus)
+            wanted = Wanted(
+                corpus=corpus,
+                size=how.size if size is None else size,
+                seed=seed,
+                languages=languages,
+                chosen=chosen,
+                together=kind.together,
+                fields=kind.fields,
+                leave_out=frozenset(row.id for row in gold),
+                unread=_unread(chosen["of"], corpus) if how.of_uniform else {},
+            )
+            opened = Opened(task, Counter(), how.draw(wanted))
+            progress(0)
+            _take_languages(task, how, opened.samples, titled=bool(title) or not kind.titled_by_languages)
+            made.append(opened)
     with transaction.atomic():
-        with made_once(name):
-            task.save()
-        add_first(task, guidelines or kind.guidelines)
-        if how.asks_each:
-            known = known_units(corpus)
-            for sample in opened.samples:
-                progress(_add_asked(opened, sample, known, reuse))
-        else:
-            progress(_add(opened, corpus, gold, seed))
-        then(opened)
-    return opened
+        for opened, (name, seed) in zip(made, seeds.items(), strict=True):
+            with _named(name, seed, len(seeds)):
+                with made_once(name):
+                    opened.task.save()
+                add_first(opened.task, guidelines or kind.guidelines)
+                if how.asks_each:
+                    known = known_units(corpus)
+                    for sample in opened.samples:
+                        progress(_add_asked(opened, sample, known, reuse))
+                else:
+                    progress(_add(opened, corpus, gold, seed))
+        then(made)
+    return made
+
+
+@contextmanager
+def _named(name: str, seed: str, of: int) -> Iterator[None]:
+    """Where one of several tasks is refused: TaskError that says which."""
+    try:
+        yield
+    except (TaskError, CorpusError) as error:
+        if of == 1:
+            raise
+        raise TaskError(f"{name}, by the seed {seed}: {error} So none of the {of} tasks was made.") from error
 
 
 def _unread(name: str, corpus: Corpus) -> dict[str, str]:

@@ -238,8 +238,16 @@ def test_the_command_refuses_what_makes_no_sense(make_task, options, why):
 
 def test_the_command_refuses_a_task_that_has_no_audit(make_task):
     make_task([DISPUTED], asked="de")
-    with pytest.raises(CommandError, match="task has no audit to add to: its labels are people's"):
+    with pytest.raises(CommandError, match="task has no audit to add to: none of its labels is the detectors'"):
         call_command("audit", "task", add=1)
+
+
+def test_audit_says_where_a_kind_has_nothing_that_it_tells_of(make_records_task, capsys):
+    make_records_task(gold=[])
+    call_command("audit", "crowd")
+    assert capsys.readouterr().out == (
+        "Task crowd: its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them.\n"
+    )
 
 
 @pytest.mark.postgres_only

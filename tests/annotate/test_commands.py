@@ -165,7 +165,7 @@ def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(mak
     told = capsys.readouterr().out
     assert re.search(r"^de +German +2 +2 of 2: 100\.0% \[\d+\.\d, 100\.0\] +–$", told, re.MULTILINE)
     assert "\nIn 2 answers to them readers said Yes 2 times.\n" in told
-    with pytest.raises(CommandError, match="asks about one language at a time"):
+    with pytest.raises(CommandError, match="task has no agreement to contest: none of its labels is the detectors'"):
         call_command("audit", "task", "--contest")
     make_task([DISPUTED], name="bare", asked="de")
     call_command("audit", "bare")

@@ -67,11 +67,31 @@ def test_a_corpus_has_labels_in_all_its_files_or_in_none(write, import_corpus):
         import_corpus("plain", write("d.jsonl", [story("2", "CCAT")]), labels="topic")
 
 
-def test_labels_come_with_records_alone_and_from_a_column_that_is_there(write, import_corpus):
+def test_labels_come_with_records_alone(write, import_corpus):
     with pytest.raises(CommandError, match="Labels come with records alone"):
         import_corpus("c", write("a.jsonl", [{"id": "1", "text": "a", "topic": "b"}]), labels="topic")
-    with pytest.raises(CommandError, match="subject"):
-        import_corpus(
-            "c", write("a.csv", "id,language,body,topic\n1,en,Shares,CCAT\n"), fields="body", labels="subject"
-        )
     assert read_manifest("c") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "id,language,body,topic\n1,en,Shares,CCAT\n"),
+        ("a.jsonl", [story("1", "CCAT"), story("2", "ECAT", "Prices fell.")]),
+    ],
+)
+def test_a_column_of_labels_that_a_file_has_not_is_told_in_one_sentence(write, import_corpus, name, content):
+    path = write(name, content)
+    with pytest.raises(CommandError) as error:
+        import_corpus("c", path, fields="body", labels="subject")
+    assert str(error.value) == (
+        f"{path} has no column subject; its columns are: id, language, body, topic. Say which is which, for example "
+        "--labels topic."
+    )
+    assert read_manifest("c") is None
+
+
+def test_a_column_of_labels_that_only_some_lines_have_rejects_the_others(write, import_corpus):
+    some = [story("1", "CCAT"), {"id": "2", "language": "en", "body": "Prices fell.", "more": "ECAT"}]
+    stories(import_corpus, write("a.jsonl", some), max_rejects="50%")
+    assert [(reject["line"], reject["reason"][:21]) for reject in rejects("c", 1)] == [(2, "The label is missing;")]

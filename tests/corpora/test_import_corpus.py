@@ -167,7 +167,8 @@ def test_parts_are_cut_at_their_size_and_keep_the_order(write, import_corpus, mo
         ("a.jsonl.zst", zstandard.compress(as_jsonl(POSTS * 50).encode())[:-9], {}, "is cut off or damaged"),
         ("a.jsonl.gz", gzip.compress(as_jsonl(POSTS).encode()) + b"rest", {}, "is cut off or damaged"),
         ("a.odt", "a", {}, "does not tell its format; give --format jsonl|csv|tsv|parquet"),
-        ("a.jsonl", '{"body": "a"}\n' * 2, {}, "all of its 2 rows were rejected, the first at line 1: The id is"),
+        ("a.jsonl", '{"body": "a"}\n' * 2, {}, "has no columns id, text; its columns are: body. Say which is which"),
+        ("a.jsonl", '{"id": null, "text": "a"}\n' * 2, {}, "all of its 2 rows were rejected, the first at line 1: The"),
         ("a.jsonl", '{"id": 1, "text": "a"}', {"column": ["body=text"]}, "write FIELD=COLUMN with one of id, text"),
     ],
 )  # fmt: skip

@@ -92,7 +92,7 @@ PEOPLE = [
 ]
 REPORTS = [
     ("audit none", None, 1, "There is no task 'none'; there is: "),
-    ("audit ads --contest", None, 1, "no agreement to contest|asks about"),
+    ("audit ads --contest", None, 1, "ads has no agreement to contest"),
     ("audit posts --contest=yes", None, 2, "--contest takes no value"),
     ("audit", None, 2, "Something is missing: TASK"),
     ("reroute none", None, 1, "There is no task 'none'"),

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotate.core.lottery import lot
 from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
 
 if TYPE_CHECKING:
@@ -64,7 +63,6 @@ def _files(
         # What people or erasure took out of the set is in none of its lists.
         there = {name: [key for key in ids if key in by_id] for name, ids in sets.items()}
         for name, ids in there.items():
-            ids.sort(key=lambda key, name=name: lot(export.seed, name, key))
             yield f"{INDICES}/{spelled}{mark}.{name}", ids
             if export.with_text:
                 chosen = [by_id[key] for key in ids]
