@@ -16,7 +16,7 @@ from annotate.core.by_class import Drawn, Values
 from annotate.core.comparing import holm, mcnemar
 from annotate.core.estimation import proportion
 from annotate.evaluation.given import EvaluationError
-from annotate.evaluation.mldoc_predictions import Pair, Tested, read_predictions, read_tests
+from annotate.evaluation.mldoc_predictions import Pair, Tested, classes_of, read_predictions, read_tests
 from annotate.evaluation.prediction_files import PublishedSet, unfinished_ones
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.labels import label_name
@@ -33,7 +33,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
             f"{len(sets)} balanced sets are given, and the predictions are for one; measure on each by itself."
         )
     [gold] = sets
-    tests = read_tests(gold)
+    tests, classes = read_tests(gold), classes_of(gold)
     names = _names(predictions, against)
     first = _read(predictions, gold, tests)
     return {
@@ -41,18 +41,18 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
         "predictor": _described(names[0]),
         "gold": [gold.described()],
         "apart": sorted({field for draw in gold.manifest["draws"] for field in draw["parameters"]["apart"]}),
-        "classes": gold.labels,
+        "classes": classes,
         "tests": [
             {
                 "language": language,
                 "name": label_name(language),
                 "documents": len(tested.truth),
-                "by_class": {label: tested.truth.count(label) for label in gold.labels},
+                "by_class": {label: tested.truth.count(label) for label in classes},
             }
             for language, tested in tests.items()
         ],
         "accuracy": _accuracy(first, tests),
-        "recall": _recall(first, tests, gold.labels),
+        "recall": _recall(first, tests, classes),
         "comparison": _comparison(first, _read(against, gold, tests), tests, names) if against else None,
         "warnings": unfinished_ones(sets),
     }

@@ -14,7 +14,7 @@ from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RESTORE, SUFFIX, PublishedSet, check_labels, read_lines
 from annotate.goldsets.formats import mldoc
 from annotate.goldsets.manifest import GoldSetError
-from annotate.kinds.balanced_draw import JOINT, spelled_out
+from annotate.kinds.balanced_draw import JOINT
 from corpora.core.languages import LANGUAGES
 
 Pair = tuple[str, str]  # the language of training, or JOINT; the language of the test
@@ -30,7 +30,9 @@ class Tested:
 
 def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     """Language -> its test set. EvaluationError where there is none, GoldSetError where the rows lack a document."""
-    files = {code: f"{mldoc.INDICES}/{spelled_out(code)}{gold.mark}.{TEST}" for code in _languages(gold)}
+    languages = _languages(gold)
+    names = {code: mldoc.named(code, languages)[0] for code in languages}
+    files = {code: f"{mldoc.INDICES}/{name}{gold.mark}.{TEST}" for code, name in names.items()}
     labels = _labels(gold.folder / f"gold{gold.mark}.jsonl")
     found = {}
     for language, file in files.items():
@@ -50,6 +52,12 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
 def _languages(gold: PublishedSet) -> list[str]:
     """The languages for which the set was drawn; a set that is not balanced has one draw for all."""
     return sorted({draw["language"] for draw in gold.manifest["draws"]} - {""})
+
+
+def classes_of(gold: PublishedSet) -> list[str]:
+    """Without what else people could answer."""
+    classes: list[str] = gold.manifest["draws"][0]["parameters"]["classes"]
+    return classes
 
 
 def _labels(rows: Path) -> dict[str, str]:
@@ -74,7 +82,7 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
         pair = pairs[stem]
         tested = tests[pair[1]]
         said = read_lines(path, wanted=len(tested.truth), tested=tested.file)
-        check_labels(path, said, gold.labels)
+        check_labels(path, said, classes_of(gold))
         found[pair] = said
     if not found:
         raise EvaluationError(

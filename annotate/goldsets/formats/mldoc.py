@@ -59,7 +59,7 @@ def _files(
     """Each file with its lines."""
     mark, fields = export.mark, export.kind.fields
     for language, sets in [*export.sets.items(), (JOINT, export.joint)]:
-        spelled, code = (JOINT, JOINT) if language == JOINT else _named(language, export.sets)
+        spelled, code = (JOINT, JOINT) if language == JOINT else named(language, export.sets)
         # What people or erasure took out of the set is in none of its lists.
         there = {name: [key for key in ids if key in by_id] for name, ids in sets.items()}
         for name, ids in there.items():
@@ -73,9 +73,9 @@ def _files(
             yield f"{SAMPLING}/{spelled}{mark}", _lines([by_id[key] for key in once], fields, letters)
 
 
-def _named(language: str, languages: Iterable[str]) -> tuple[str, str]:
-    """How the lists and LASER's files call a language: chinese and zh, or, beside another Chinese, simplified-chinese
-    and zh-CN."""
+def named(language: str, languages: Iterable[str]) -> tuple[str, str]:
+    """How the lists and LASER's files of a set of these languages call one of them: chinese and zh, or, beside another
+    Chinese, simplified-chinese and zh-CN."""
     base = language.split("-")[0]
     if Counter(code.split("-")[0] for code in languages)[base] > 1:
         return spelled_out(language), language

@@ -14,6 +14,19 @@ ROOT = Path(__file__).resolve().parents[3]
 TOPICS = "science/technology travel politics sports health entertainment geography"
 SPELLED = {"de": "german", "en": "english", "fr": "french", "ja": "japanese"}
 LANGUAGES = tuple(SPELLED)
+# A kind that shows a text alone.
+SENTENCES = """\
+title = "What is the sentence about?"
+form = "choice"
+answers_from = "draw"
+
+[[layout]]
+style = "document"
+fields = ["body"]
+
+[publishes]
+mldoc = "documents"
+"""
 SIZES = {"test": 35, "dev": 14, "train": "28 49 70"}
 
 

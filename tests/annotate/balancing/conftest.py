@@ -2,20 +2,7 @@
 
 import pytest
 
-from tests.annotate.balancing.acts import LANGUAGES, ROOT, import_documents
-
-SENTENCES = """\
-title = "What is the sentence about?"
-form = "choice"
-answers_from = "draw"
-
-[[layout]]
-style = "document"
-fields = ["body"]
-
-[publishes]
-mldoc = "documents"
-"""
+from tests.annotate.balancing.acts import LANGUAGES, ROOT, SENTENCES, import_documents
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotate.evaluation.grading import grade
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.drawing_on import draw_short, standing
@@ -96,6 +97,14 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
     assert manifest["sets"]["standing"] == cells
     assert manifest["finished"] is True
+    # What people could answer besides is no class that a classifier could name.
+    (tmp_path / "mine").mkdir()
+    said = [found[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"]]
+    (tmp_path / "mine/de-en.prediction").write_text("".join(f"{label}\n" for label in said))
+    report = grade(tmp_path / "mine", [tmp_path / "gold"])
+    assert report["classes"] == CLASSES.split()
+    right = sum(found[key]["label"] == found[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"])
+    assert report["accuracy"]["pairs"][0]["estimate"]["value"] == pytest.approx(right / 9)
 
 
 def test_what_is_drawn_further_is_next_in_the_order_of_the_lots(predictions, kind, readers):

@@ -12,10 +12,10 @@ from django.test import override_settings
 import assay
 from annotate.core.comparing import holm, mcnemar
 from annotate.core.intervals import jeffreys
+from annotate.goldsets.formats import mldoc
 from annotate.goldsets.manifest import write_manifest
-from annotate.kinds.balanced_draw import spelled_out
 from corpora.folders import digest_of
-from tests.annotate.test_balanced_sets import ROOT, SENTENCES
+from tests.annotate.balancing.acts import ROOT, SENTENCES
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +65,7 @@ def labels(gold, language):
     """The classes of a language's test documents, in their order."""
     rows = map(json.loads, next(gold.glob("gold*.jsonl")).read_text(encoding="utf-8").splitlines())
     by_id = {row["id"]: row["label"] for row in rows}
-    [path] = gold.glob(f"mldoc-indices/{spelled_out(language)}*.test")
+    [path] = gold.glob(f"mldoc-indices/{mldoc.named(language, SOURCES)[0]}*.test")
     return {key: by_id[key] for key in path.read_text().split()}
 
 
