@@ -98,10 +98,11 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
     if not found:
         return []
-    units = task.units.exported().filter(item__language__in=found).order_by()
-    of_label = units.filter(stage=stages.LABELLED).values_list("item__language", "label").annotate(Count("pk"))
+    # Each language has its own queue, so the unit's own column will do, by which there is an index.
+    units = task.units.exported().filter(language__in=found).order_by()
+    of_label = units.filter(stage=stages.LABELLED).values_list("language", "label").annotate(Count("pk"))
     labelled = {(language, label): number for language, label, number in of_label}
-    of_predicted = units.values_list("item__language", "predicted").annotate(
+    of_predicted = units.values_list("language", "predicted").annotate(
         drawn=Count("pk"),
         waiting=Count("pk", filter=~Q(stage__in=stages.FINISHED)),
         right=Count("pk", filter=Q(label=F("predicted"))),
