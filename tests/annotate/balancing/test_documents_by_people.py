@@ -1,6 +1,7 @@
 """Balanced sets of documents that people label: a predictor finds them, and more are drawn until no class is short."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -13,7 +14,8 @@ from annotate.work.drawing_on import draw_short, standing
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
 from corpora.folders import corpus_dir
-from tests.annotate.balancing.acts import ROOT, TOPICS, exported, lists, opened, read_all
+from tests.annotate.balancing.acts import ROOT, TOPICS, exported, import_documents, lists, opened, read_all
+from tests.annotate.test_hidden import all_an_annotator_sees
 
 # What is drawn after an answer is drawn in a transaction of its own.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -196,3 +198,32 @@ def test_predictions_of_classes_are_of_all_records_and_are_not_renamed(sentences
         call_command("import_predictions", "sib", str(path), name="mine", version="1")
     with pytest.raises(CommandError, match="whose classes have no other names here; leave --map out"):
         call_command("import_predictions", "sib", str(path), name="mine", version="1", map=["de=en"])
+
+
+def test_nothing_that_an_annotator_sees_depends_on_what_was_declared_or_predicted(db, kind, person, tmp_path):
+    ann = person("ann", "en")
+    seen = []
+    for name, topics, predicted, drawn in (
+        ("of-people", ("sports", "health"), ("sports", "health"), {"predictor": "mine"}),
+        ("otherwise", ("health", "sports"), ("health", "sports"), {"predictor": "mine"}),
+        ("mistaken", ("sports", "sports"), ("health", "sports"), {"predictor": "mine"}),
+        ("audited", ("sports", "health"), ("sports", "health"), {"audit_share": 1.0}),
+    ):
+        path, guesses = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.guesses.jsonl"
+        rows = [
+            {"id": f"{number}", "language": "en", "body": f"Text {number}.", "topic": topic}
+            for number, topic in enumerate(topics)
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        guessed = [{"id": f"{number}", "label": label} for number, label in enumerate(predicted)]
+        guesses.write_text("".join(json.dumps(row) + "\n" for row in guessed))
+        import_documents(name, path, fields="body", labels="topic", licence="CC0-1.0")
+        call_command("import_predictions", name, str(guesses), name="mine", version="1")
+        opened(name, kind, corpus=name, classes="sports health", test=2, **drawn)
+        task = Task.objects.get(name=name)
+        # The next one has a lease of its own.
+        pages = all_an_annotator_sees(task, ann, "health")
+        seen.append([re.sub(r'name="lease" value="\d+"', "", page) for page in pages])
+        Task.objects.filter(pk=task.pk).update(is_open=False)
+    for page, *others in zip(*seen, strict=True):
+        assert [page] * 3 == others
