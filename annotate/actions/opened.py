@@ -11,12 +11,12 @@ from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.quality import honeypots
+from annotate.quality.classes import standing
 from annotate.reports import audits_and_decoys, expected_work
 from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
-from annotate.work.drawing_on import standing
 from annotate.work.expected import expected
 from annotate.work.opening import Opened
 from annotate.work.progress import queue_table

@@ -13,14 +13,14 @@ from django.db.models import Count, Q
 from annotate.actions import corpora as listing
 from annotate.actions.action import Action, Outcome
 from annotate.actions.options import assumed
-from annotate.models import Annotator, Task
+from annotate.models import Annotator
+from annotate.quality import classes
 from annotate.reports import listing as told
 from annotate.reports.balanced_sets import standing_table
 from annotate.reports.checks import NO_SECOND
 from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, underlined
 from annotate.work.accounts import managers
-from annotate.work.drawing_on import standing as standing_of_classes
 from annotate.work.standing import Standing, standing
 from annotate.work.statistics import unseen_pauses
 from corpora.listing import corpora_there
@@ -36,13 +36,13 @@ def run(values, progress) -> Outcome:
         next_step = "The database is older than Assay. Make a copy of it; then `assay serve` brings it up to date."
         return Outcome([*said, "", next_step], data={**there, "next": [next_step]})
     stands, found, pauses, people = standing(), corpora_there(), unseen_pauses(), _people()
-    classes = {task.name: rows for task in Task.objects.filter(is_open=True) if (rows := standing_of_classes(task))}
+    of_classes = {task.name: classes.standing(task) for task in classes.of_classes().filter(is_open=True)}
     todo = _todo(found, stands, people)
     tables = [
         ("Corpora", told.corpora_table(found) if found else None, ""),
         ("Tasks", told.tasks_table(stands.tasks).without({"next"}) if stands.tasks else None, ""),
         ("What waits for whom", *_waits(stands)),
-        *((f"Classes of {name}", standing_table(rows), "") for name, rows in classes.items()),
+        *((f"Classes of {name}", standing_table(rows), "") for name, rows in of_classes.items()),
         ("Pauses that nobody has looked at", told.pauses_table(pauses) if pauses else None, ""),
     ]
     said += [
@@ -52,7 +52,7 @@ def run(values, progress) -> Outcome:
     if todo:
         said += ["", underlined("What to do next", "-"), *todo]
     data = {**there, "people": people, "corpora": found, "tasks": stands.tasks, "waits": stands.waits}
-    return Outcome(said, data=data | {"classes": classes, "pauses": pauses, "next": todo})
+    return Outcome(said, data=data | {"classes": of_classes, "pauses": pauses, "next": todo})
 
 
 def _part(title: str, table: Table, rest: str) -> list[str]:

@@ -12,8 +12,8 @@ from annotate.core.estimation import proportion
 from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
 from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots
+from annotate.quality.classes import standing
 from annotate.quality.qualification import qualified
-from annotate.work.drawing_on import standing
 
 # What is published of the report of quality/agreement.py: nothing about single people.
 AGREEMENT = (

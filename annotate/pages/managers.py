@@ -20,6 +20,7 @@ from annotate.pages.access import check_right, may, with_task
 from annotate.pages.errors import status_of
 from annotate.quality import agreement as agreeing
 from annotate.quality import honeypots
+from annotate.quality.classes import standing
 from annotate.quality.pauses import rule as rule_of
 from annotate.reports import agreement as agreement_report
 from annotate.reports import gold_answers
@@ -27,7 +28,6 @@ from annotate.reports import people as people_report
 from annotate.reports import progress as progress_report
 from annotate.reports.balanced_sets import standing_table
 from annotate.work import pausing, statistics
-from annotate.work.drawing_on import standing
 from annotate.work.queue_states import queue_states, queue_states_of
 
 # Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.

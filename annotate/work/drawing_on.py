@@ -6,15 +6,13 @@ follows it. This goes on until each class has its number or nothing is left that
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Q
 
 from annotate.core import stages
 from annotate.core.lottery import lot
-from annotate.kinds.predicted_draw import NEEDED
 from annotate.models import Reserve, Task, Unit
+from annotate.quality.classes import standing
 from annotate.work.contesting import locked
 from annotate.work.entering import add_units
 from corpora.items import items_of
@@ -84,49 +82,3 @@ def draw_short(task_id: int, language: str) -> int:
     add_units(task, items, predicted=predicted)
     task.reserve.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
-
-
-def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
-    """How far each class is, in each language or in one, in JSON's terms; empty for other tasks.
-
-    needed: how many documents all sets need; labelled: found by people to be of it; drawn: predicted to be of it, and
-    given to people; waiting and right, of these: still with people, and found to be of it; left: predicted so, and not
-    drawn yet; short: how many must still be drawn; over: nothing is left to draw and nothing waits, so the class stays
-    short.
-    """
-    draws = task.draws.exclude(predictor="").filter(parameters__has_key=NEEDED).order_by("language")
-    found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
-    if not found:
-        return []
-    # Each language has its own queue, so the unit's own column will do, by which there is an index.
-    units = task.units.exported().filter(language__in=found).order_by()
-    of_label = units.filter(stage=stages.LABELLED).values_list("language", "label").annotate(Count("pk"))
-    labelled = {(language, label): number for language, label, number in of_label}
-    of_predicted = units.values_list("language", "predicted").annotate(
-        drawn=Count("pk"),
-        waiting=Count("pk", filter=~Q(stage__in=stages.FINISHED)),
-        right=Count("pk", filter=Q(label=F("predicted"))),
-    )
-    given = {(language, label): numbers for language, label, *numbers in of_predicted}
-    of_reserve = task.reserve.order_by().values_list("language", "predicted").annotate(Count("pk"))
-    left = {(language, label): number for language, label, number in of_reserve}
-    rows = []
-    for language, label in ((language, label) for language, told in found.items() for label in told["classes"]):
-        cell, needed = (language, label), found[language][NEEDED]
-        drawn, waiting, right = given.get(cell, (0, 0, 0))
-        short = max(0, needed - labelled.get(cell, 0) - waiting)
-        rows.append(
-            {
-                "language": language,
-                "class": label,
-                "needed": needed,
-                "labelled": labelled.get(cell, 0),
-                "drawn": drawn,
-                "waiting": waiting,
-                "right": right,
-                "left": left.get(cell, 0),
-                "short": short,
-                "over": bool(short) and cell not in left and not waiting,
-            }
-        )
-    return rows

@@ -128,8 +128,14 @@ def press_and_scroll(page, key):
         """() => {
           const seen = document.documentElement.dataset;
           delete seen.scrolled;
-          addEventListener("scrollend", () => { seen.scrolled = ""; }, { once: true });
-          return scrollY;
+          const before = scrollY;
+          // An earlier scroll, to the top of a new document, may end only now.
+          addEventListener("scrollend", function ended() {
+            if (scrollY === before) return;
+            removeEventListener("scrollend", ended);
+            seen.scrolled = "";
+          });
+          return before;
         }"""
     )
     page.keyboard.press(key)

@@ -266,8 +266,9 @@ def test_detectors_and_designs_of_posts_refuse_records(ads, write):
         call_command("prelabel", "c", processes=1)
     with pytest.raises(CorpusError, match=r"holds records of query title description.* needs a corpus of posts"):
         sample_uniform(ads, size=5, seed="s")
-    with pytest.raises(CommandError, match="Corpus c holds records, whose language is declared"):
-        call_command("import_predictions", "c", str(write("p.tsv", "en0-0\ten\n")), name="ours", version="1")
+    path = str(write("p.tsv", "en0-0\ten\n"))
+    with pytest.raises(CommandError, match="Corpus c holds records, whose classes have no other names here"):
+        call_command("import_predictions", "c", path, name="ours", version="1", map=["en=de"])
 
 
 def test_a_draw_for_each_language_is_in_order_of_the_hash(ads):

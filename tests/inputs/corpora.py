@@ -214,7 +214,7 @@ IMPORT_PREDICTIONS = [
     (predictions("--map en=klingon"), predicted("en"), 1, "'klingon' is not a label known here"),
     (predictions("--column id tweet"), predicted("en"), 2, "--column takes FIELD=COLUMN in one word, such as id=tweet"),
     ("import_predictions none FILE.tsv --name mine --version 1", predicted("en"), 1, "no corpus 'none'"),
-    ("import_predictions ads FILE.tsv --name mine --version 1", predicted("en"), 1, "holds records"),
+    ("import_predictions ads FILE.tsv --name mine --version 1", predicted("en"), 1, "lacks 60 records"),
     ("import_predictions demo FILE.tsv --name langid --version 1", predicted("en"), 1, "choose another name"),
     ("import_predictions demo FILE.tsv --name ../x --version 1", predicted("en"), 1, "cannot be a predictor's name"),
     ("import_predictions demo FILE.tsv --name mine", predicted("en"), 2, "Something is missing: --version"),

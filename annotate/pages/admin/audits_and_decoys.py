@@ -67,7 +67,7 @@ def _declared(task: Task) -> Checks:
     title = "The audit of declared labels"
     if not found:
         return Checks(title, [], of_declared.EMPTY, NONE, [], of_declared.NONE_CHOSEN)
-    return Checks(title, of_declared.words(found), of_declared.class_table(found), NONE, [], "")
+    return Checks(title, of_declared.words(found), of_declared.class_table(found), NONE, [], "", "how-to/balanced-sets")
 
 
 # The protections of a kind that a task's page shows; the others have their own pages for managers.

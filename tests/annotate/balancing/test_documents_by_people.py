@@ -10,7 +10,8 @@ from django.core.management import CommandError, call_command
 from annotate.evaluation.grading import grade
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.work.drawing_on import draw_short, standing
+from annotate.quality.classes import standing
+from annotate.work.drawing_on import draw_short
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
 from corpora.folders import corpus_dir
