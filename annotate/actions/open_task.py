@@ -227,6 +227,8 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
             raise ActionError(f"--{needed} is needed to open a task by the {design.spelled} design.")
     if values["size"] is None and design.size is None and not design.sizeless:
         raise ActionError(f"--size is needed to open a task by the {design.spelled} design.")
+    if empty := [DRAW_OPTIONS[name].spelled for name in design.options if values[name] == []]:
+        raise ActionError(f"{empty[0]} is empty; name something, or leave it out.")
     if values["replicates"] and values["from_indices"]:
         raise ActionError("Published lists make the same sets by any seed; leave --replicates or --from-indices out.")
     if strange := not_allowed(kind, design, values):
@@ -265,9 +267,9 @@ def extend(values: Values, progress: Progress, then: ThenAll) -> None:
     task = Task.objects.filter(name=name).first()
     if task is None:
         raise ActionError(f"There is no task {name!r} to extend.")
-    if size is None:
-        raise ActionError("--size is needed to extend a task.")
     draw = task.draw
+    if size is None and not DESIGNS[draw.design].not_extended:
+        raise ActionError("--size is needed to extend a task.")
     fixed = {"corpus": draw.corpus.name, "seed": draw.seed, "design": draw.design}
     for option, was in fixed.items():
         if values[option] and values[option] != was:
@@ -275,7 +277,7 @@ def extend(values: Values, progress: Progress, then: ThenAll) -> None:
     may_be = ("name", "size", "extend", "dry_run", *fixed)
     if given := [option.spelled for option in OPTIONS if option.name not in may_be and is_given(option, values)]:
         raise ActionError(f"{', '.join(given)}: extending keeps what the task was opened with. Leave it out.")
-    extend_task(task, size, progress, lambda made: then([made]))
+    extend_task(task, size or 0, progress, lambda made: then([made]))
 
 
 ACTION = Action(

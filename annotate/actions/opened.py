@@ -38,7 +38,8 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
     else:
         said = [*outcome.said, *expected_work.of_checks(work["checks"])]
     data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
-    closed = [] if task.is_open else [f"Task {task.name} is closed: nobody is asked until `assay reopen {task.name}`."]
+    told_closed = f"Task {task.name} is closed: nobody is asked until `assay reopen {task.name}`."
+    closed = [told_closed] if extended and not task.is_open else []
     # The table of a dry run says who lacks readers.
     return Outcome(said, [*([] if dry_run else lacking(task)), *outcome.warned, *closed], data)
 
@@ -139,6 +140,7 @@ def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
     if chosen := opened.stages[stages.QUEUED]:
         said.append(f"{many(chosen, 'document')} of these, chosen by lot, go to people to audit the labels.")
     warned = [f"Note: {remark}" for language, parameters in draws for remark in remarks(language, parameters)]
+    warned += _no_answer_for_none(opened) if chosen else []
     return Outcome(said, [*warned, *_alike(opened.task)])
 
 
@@ -163,7 +165,16 @@ def _to_label(opened: Opened, rows: list[dict[str, Any]]) -> Outcome:
         "stays short unless people find others among the rest."
         for row in few
     ]
-    return Outcome([said], warned)
+    return Outcome([said], [*warned, *_no_answer_for_none(opened)])
+
+
+def _no_answer_for_none(opened: Opened) -> list[str]:
+    if opened.task.kind.answers:
+        return []
+    return [
+        f"Note: the kind {opened.task.kind_slug} has no answer for documents of none of the classes, which people can "
+        "only skip; give its file one under [[answers]]."
+    ]
 
 
 NEVER_DRAWN = {

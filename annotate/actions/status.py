@@ -36,7 +36,7 @@ def run(values, progress) -> Outcome:
         next_step = "The database is older than Assay. Make a copy of it; then `assay serve` brings it up to date."
         return Outcome([*said, "", next_step], data={**there, "next": [next_step]})
     stands, found, pauses, people = standing(), corpora_there(), unseen_pauses(), _people()
-    of_classes = {task.name: classes.standing(task) for task in classes.of_classes().filter(is_open=True)}
+    of_classes = {task.name: classes.standing(task) for task in classes.of_classes()}
     todo = _todo(found, stands, people)
     tables = [
         ("Corpora", told.corpora_table(found) if found else None, ""),

@@ -107,7 +107,7 @@ def check_sizes(sizes: Sizes, classes: Collection[str]) -> None:
     for name, size in sizes.all().items():
         _check_shared(name, size, classes)
     if any(first >= second for first, second in pairwise(sizes.train)):
-        raise BalanceError("The sizes of train rise, since each set is within the next; write 1000 2000 5000 10000.")
+        raise BalanceError("The sizes of train must rise, as in 1000 2000 5000, since each set is within the next.")
 
 
 def _check_shared(name: str, size: int, classes: Collection[str]) -> None:
@@ -183,7 +183,9 @@ def check_enough(
     ]
     if not lacking:
         return
-    instead = "take smaller sets" if fill else "take smaller sets, or leave train short where need be (--short fill)"
+    exact = sum(size // len(classes) for name, size in sizes.apart().items() if name != TRAIN)
+    may_fill = not fill and all(there[each.language, each.label] > exact for each in lacking)
+    instead = "take smaller sets" + (", or leave train short where need be (--short fill)" if may_fill else "")
     raise BalanceError(f"{_listed(lacking)} So {instead}, or leave the class out.")
 
 

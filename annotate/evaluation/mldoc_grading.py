@@ -21,6 +21,7 @@ from annotate.evaluation.prediction_files import PublishedSet, unfinished_ones
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.labels import label_name
 from annotate.reports import mldoc_report
+from annotate.reports.numbers import estimate
 
 Tests = Mapping[str, Tested]  # language -> its test set
 Right = Mapping[Pair, Values]  # pair -> 1 for each test document whose class is predicted, 0 for each other
@@ -54,8 +55,26 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
         "accuracy": _accuracy(first, tests),
         "recall": _recall(first, tests, classes),
         "comparison": _comparison(first, _read(against, gold, tests), tests, names) if against else None,
-        "warnings": unfinished_ones(sets),
+        "warnings": [*unfinished_ones(sets), *_doubts(gold)],
     }
+
+
+def _doubts(gold: PublishedSet) -> list[str]:
+    """What is known against the set's labels, or against how its documents were found."""
+    doubts = []
+    audit = gold.manifest.get("declared_audit")
+    if audit and audit["error"]["value"]:
+        doubts.append(
+            f"By the audit {estimate(audit['error'])} of the labels that came with the documents of {gold.name} are "
+            "wrong; those that nobody read are taken for true here."
+        )
+    if gold.manifest["sets"]["standing"]:
+        found_by = gold.manifest["draws"][0]["predictor"]
+        doubts.append(
+            f"The documents of {gold.name} were found by the predictor {found_by}: a classifier like it looks better "
+            "on them than it is."
+        )
+    return doubts
 
 
 def _read(folder: Path, gold: PublishedSet, tests: Tests) -> Right:
@@ -105,11 +124,11 @@ def _groups(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
 
 
 def _accuracy(right: Right, tests: Tests) -> dict[str, Any]:
-    def estimate(pairs: Collection[Pair]) -> dict[str, Any]:
+    def measured(pairs: Collection[Pair]) -> dict[str, Any]:
         return by_class.mean(_drawn(right, pairs, tests)).as_dict()
 
     def told(pairs: Collection[Pair]) -> dict[str, Any]:
-        return estimate(pairs) | {"pairs": len(pairs)}
+        return measured(pairs) | {"pairs": len(pairs)}
 
     def means(pairs: Iterable[Pair]) -> dict[str, Any]:
         return {which: told(group) for which, group in _groups(pairs).items()}
@@ -118,7 +137,7 @@ def _accuracy(right: Right, tests: Tests) -> dict[str, Any]:
     joint = [pair for pair in right if pair[0] == JOINT]
     return {
         "pairs": [
-            {"train": train, "test": test, "documents": len(right[train, test]), "estimate": estimate([(train, test)])}
+            {"train": train, "test": test, "documents": len(right[train, test]), "estimate": measured([(train, test)])}
             for train, test in sorted(right, key=lambda pair: (pair[0] == JOINT, pair))
         ],
         "means": means(right),

@@ -17,12 +17,14 @@ from annotate.models import Task
 class Balancing(NamedTuple):
     """sets: language -> set -> ids, empty of tasks that have none; short: language -> what is short of the sizes.
     chances: (language, class) -> the chance of being drawn of a document that was declared, or predicted, to be of the
-    class; empty where nobody knows it. by_people: whether people decide the classes.
+    class; empty where nobody knows it. taken_out: language -> how many documents were drawn and are in no set, since
+    people found none of the classes in them, or could not settle which. by_people: whether people decide the classes.
     """
 
     sets: Mapping[str, Mapping[str, list[str]]]
     short: Mapping[str, list[dict[str, Any]]]
     chances: Mapping[tuple[str, str], float]
+    taken_out: Mapping[str, int]
     by_people: bool = False
 
 
@@ -32,15 +34,30 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     if any(NEEDED in parameters for parameters in drawn.values()):
         return _labelled(task, drawn, without)
     chosen = {language: parameters for language, parameters in drawn.items() if IDS in parameters}
+    kept = _of_a_class(task, without) if chosen else set()
+    sets = {language: _in_order(parameters[IDS], kept) for language, parameters in chosen.items()}
     return Balancing(
-        {language: _in_order(parameters[IDS]) for language, parameters in chosen.items()},
+        sets,
         {language: parameters["short"] for language, parameters in chosen.items()},
         {
             (language, label): chance
             for language, parameters in chosen.items()
             for label, chance in parameters[CHANCES].items()
         },
+        {language: len(_all(parameters[IDS])) - len(_all(sets[language])) for language, parameters in chosen.items()},
     )
+
+
+def _of_a_class(task: Task, without: Collection[int]) -> set[str]:
+    """The ids of the documents that have one of the classes for a label; a copy has that of its original."""
+    units = task.units.exported().exclude(pk__in=without).order_by()
+    labels = units.values_list("item__key", "label", "copy_of__label")
+    classes = set(task.labels) - task.kind.answers.keys()
+    return {key for key, label, of_original in labels if (of_original or label) in classes}
+
+
+def _all(sets: Mapping[str, list[str]]) -> set[str]:
+    return {key for ids in sets.values() for key in ids}
 
 
 def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
@@ -71,10 +88,11 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
             for label, of in told[FRAME].items()
             if of
         },
+        dict.fromkeys(drawn, 0),
         by_people=True,
     )
 
 
-def _in_order(sets: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def _in_order(sets: Mapping[str, list[str]], kept: Collection[str]) -> dict[str, list[str]]:
     """Each database keeps the keys of JSON in a different order."""
-    return {name: sets[name] for name in sorted(sets, key=place_of)}
+    return {name: [key for key in sets[name] if key in kept] for name in sorted(sets, key=place_of)}

@@ -12,7 +12,7 @@ from annotate.models import Judgment, Task, Unit
 from corpora.models import Item, same
 
 EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
-NO_LABEL, OTHER_LABEL, NOT_NEEDED = "without_label", "other_label", "not_needed"
+NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "no_class", "not_needed"
 # The reasons in words, for the card.
 REASONS = {
     "no_majority": "the answers give no label",
@@ -23,6 +23,7 @@ REASONS = {
     UNFINISHED: "waits for people",
     NO_LABEL: "has no label",
     OTHER_LABEL: "is outside the population that the set is a sample of",
+    NO_CLASS: "is of none of the classes",
     NOT_NEEDED: "is one more of its class than the sets need",
 }
 # The move by which a unit was discarded -> why.
@@ -58,8 +59,8 @@ class LeftOut:
             return OTHER_LABEL
         if self.in_sets is None:
             return ""
-        if judged.label in self.kind.answers:  # and no class
-            return OTHER_LABEL
+        if judged.label in self.kind.answers:
+            return NO_CLASS
         return "" if unit.item.key in self.in_sets else NOT_NEEDED
 
 

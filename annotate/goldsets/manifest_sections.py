@@ -66,6 +66,7 @@ def _sets(export: Export, published: Published) -> dict:
                 "sets": {name: len(ids) for name, ids in export.sets[draw.language].items()},
                 **{name: draw.parameters[name] for name in LEFT_OUT_OF_FRAME},
                 "short": export.balancing.short[draw.language],
+                "taken_out": export.balancing.taken_out[draw.language],
                 **{name: draw.parameters[name] for name in ("published", "faults")},
             }
             for draw in draws

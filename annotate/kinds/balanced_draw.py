@@ -24,15 +24,18 @@ from corpora.models import Corpus
 IDS = "ids"
 CHANCES = "chances"  # class -> the chance that a document of it had; of published lists nobody knows it
 JOINT = "joint"  # part -> the ids of a language in the joint sets of all
+MANY = 20  # labels that a refusal names
 Sets = Mapping[str, Mapping[str, Sequence[str]]]  # language -> set -> ids
 
 
 class Frame(NamedTuple):
-    """What a corpus has. documents: of exactly one of the classes; none, several: how many others, by language."""
+    """What a corpus has. documents: of exactly one of the classes; none, several: how many others, by language; labels:
+    how many documents have each label."""
 
     documents: list[Document]
     none: Counter[str]
     several: Counter[str]
+    labels: Counter[str]
 
 
 class Chosen(NamedTuple):
@@ -73,6 +76,7 @@ def sample_balanced(
     if from_indices is None:
         check_shares(sizes, classes)
         frame = frame_of(corpus.name, languages, fields, classes, apart, leave_out)
+        _check_labels(frame, corpus.name, classes)
         chosen = _drawn(frame, classes, sizes, apart, seed=seed, fill=(TRAIN,) if short == "fill" else (), joint=joint)
     else:
         if any(sizes.all().values()) or apart or joint:
@@ -111,6 +115,17 @@ def sample_balanced(
 def check_once(classes: Sequence[str]) -> None:
     if repeated := [label for label, number in Counter(classes).items() if number > 1]:
         raise CorpusError(f"The class {repeated[0]} is named twice; name each once.")
+
+
+def _check_labels(frame: Frame, corpus_name: str, classes: Sequence[str]) -> None:
+    """CorpusError for a class that no document of the frame's languages is declared to be of."""
+    if strange := [label for label in classes if label not in frame.labels]:
+        most = [label for label, _ in frame.labels.most_common()]
+        raise CorpusError(
+            f"No document of corpus {corpus_name} has the label {strange[0]!r}; name labels that they have: "
+            f"{', '.join(most[:MANY])}{' …' if len(most) > MANY else ''}. Labels are parted by spaces, or by "
+            "semicolons where one has spaces."
+        )
 
 
 def check_shares(sizes: Sizes, classes: Sequence[str]) -> None:
@@ -189,11 +204,12 @@ def frame_of(
 ) -> Frame:
     """Of a text a digest is kept, so that a corpus need not fit into memory. predicted: id -> label, if that is the
     class and not what is declared."""
-    frame = Frame([], Counter(), Counter())
+    frame = Frame([], Counter(), Counter(), Counter())
     for row in declared_records(corpus, languages, (*fields, *apart)):
         if row["id"] in leave_out:
             continue
         labels = row["declared"] if predicted is None else [predicted[row["id"]]]
+        frame.labels.update(labels)
         own = [label for label in labels if label in classes]
         if len(own) != 1:
             (frame.several if own else frame.none)[row["language"]] += 1

@@ -15,6 +15,7 @@ from annotate.core.lottery import drawn
 from annotate.core.splits import DEV, TEST, TRAIN
 from annotate.kinds.balanced_draw import check_once, check_shares, frame_of
 from corpora.core.errors import CorpusError
+from corpora.core.languages import UND
 from corpora.declared import declared_records
 from corpora.draw import Sample, sample_chosen
 from corpora.models import Corpus
@@ -52,6 +53,10 @@ def sample_predicted(
             "--from-indices out, or --predictor."
         )
     check_once(classes)
+    if UND in classes:
+        raise CorpusError(
+            f"{UND} says that a classifier names no class, so it cannot be one; leave it out of --classes."
+        )
     sizes = Sizes(test, dev, tuple(train))
     check_shares(sizes, classes)
     found = find_predictor(corpus.name, predictor)

@@ -12,8 +12,10 @@ SHOWN = 3  # ids that a sentence names
 
 
 def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
-    """told: of a language, `short` and `faults` as a balanced draw has them (kinds/balanced_draw.py)."""
+    """told: of a language, `short` and `faults` as a balanced draw has them (kinds/balanced_draw.py), and of an
+    exported set `taken_out`."""
     return [
+        *(_taken_out(language, number) for number in [told.get("taken_out", 0)] if number),
         *(_short(language, short) for short in told["short"]),
         *(_fault(language, fault) for fault in told["faults"]),
     ]
@@ -32,6 +34,13 @@ def standing_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         Column("note", "", NOTE, lambda row: "stays short: nothing is left to draw" if row["over"] else ""),
     )
     return table("Classes, as the sets need them and as people found them", columns, rows)
+
+
+def _taken_out(language: str, number: int) -> str:
+    return (
+        f"{language}: {many(number, 'document')} that were drawn {'is' if number == 1 else 'are'} in no set, since "
+        "people found none of the classes in them, or could not settle which."
+    )
 
 
 def _short(language: str, short: Mapping[str, Any]) -> str:

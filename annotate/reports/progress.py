@@ -32,7 +32,7 @@ NONE = SafeString("")
 # What stacked bars are made of: stage and its words.
 PARTS = (
     (stages.LABELLED, "labelled by people"),
-    (stages.AGREED, "labelled by the detectors"),
+    (stages.AGREED, "labelled without people"),
     (stages.DISCARDED, "left out"),
     (stages.ADJUDICATION, "with an adjudicator"),
     (stages.QUEUED, "waiting for annotators"),

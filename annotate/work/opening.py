@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotate.core import stages
 from annotate.kinds import Kind
 from annotate.kinds.designs import DESIGNS, Design, Wanted
 from annotate.kinds.labels import negative
@@ -112,6 +113,11 @@ def open_tasks(
                 leave_out=frozenset(row.id for row in gold),
                 unread=_unread(chosen["of"], corpus) if how.of_uniform else {},
             )
+            if "predictor" in chosen and how.names_answers and (task.audit_share or task.audit_least):
+                raise TaskError(
+                    "People label every document that a --predictor finds, so there is nothing to audit; leave "
+                    "--audit-share and --audit-least out."
+                )
             opened = Opened(task, Counter(), how.draw(wanted))
             progress(0)
             _take_languages(task, how, opened.samples, titled=bool(title) or not kind.titled_by_languages)
@@ -200,6 +206,10 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
         check_pool(task)
         drawn = without_twins(task, shuffled(drawn, seed))
     opened.stages = add_units(task, drawn, predicted=predicted)
+    if DESIGNS[task.draw.design].names_answers and not opened.stages[stages.QUEUED]:
+        # Nobody is asked anything, so nobody finds it among their tasks.
+        task.is_open = False
+        task.save(update_fields=["is_open"])
     return len(drawn)
 
 

@@ -161,7 +161,7 @@ def test_documents_that_belong_together_may_leave_too_few():
     [
         (Sizes(1000, 0, ()), "abcdefg", r"1,000 documents in test cannot .* 7 classes; take 994 or 1,001\."),
         (Sizes(0, 3, ()), "abcd", r"3 documents in dev cannot .* 4 classes; take 4\."),
-        (Sizes(0, 0, (8, 8)), "ab", "The sizes of train rise"),
+        (Sizes(0, 0, (8, 8)), "ab", "The sizes of train must rise"),
         (Sizes(0, 0, ()), "ab", "No set is asked for"),
         (Sizes(4, 4, (4,)), "a", "over two classes or more, and 1 is given"),
     ],

@@ -168,7 +168,7 @@ def test_tasks_of_posts_have_no_pages_for_tests_and_pauses(make_task, person, de
     page = desk.get(address(task)).text
     assert "Test and gold answers" not in page
     assert "Pause rule" not in page
-    assert "labelled by the detectors" in page
+    assert "labelled without people" in page
     shown = words(desk.get(address(task, "people/")))
     assert "gold answers" not in shown
     assert "de" in shown

@@ -116,7 +116,7 @@ def unadjudicated(task: Task) -> dict[str, Audit]:
     posts = audits.audit_counts(task)
     return {
         label: Audit(
-            posts=posts[label][0],
+            posts=posts[(label,)][0],
             doubted=count["doubted"],
             doubted_wrong=count["doubted"],
             confirmed=count["confirmed"],

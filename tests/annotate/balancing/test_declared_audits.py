@@ -11,7 +11,7 @@ from django.core.management import call_command
 from annotate.core.audits import Audit, overall_error
 from annotate.models import Judgment, Task
 from annotate.quality import declared_audits
-from tests.annotate.balancing.acts import TOPICS, exported, opened, read_all
+from tests.annotate.balancing.acts import TOPICS, exported, lists, opened, read_all
 
 pytestmark = pytest.mark.django_db
 SETS = {"test": 70, "train": "70"}
@@ -69,7 +69,7 @@ def test_the_majority_of_several_people_is_the_label_and_the_error_is_told_by_cl
     assert "Of all these labels 14.3% [" in out.getvalue()
 
 
-def test_what_nobody_could_settle_may_be_right_or_wrong(sentences, kind, readers):
+def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentences, kind, readers, tmp_path):
     opened("topics", kind, audit_share=0.2, languages="de", **SETS)
     task = Task.objects.get()
 
@@ -82,6 +82,15 @@ def test_what_nobody_could_settle_may_be_right_or_wrong(sentences, kind, readers
     (geography,) = (row for row in found["classes"] if row["class"] == "geography")
     assert geography["error"]["value"] is None
     assert found["error"]["high"] > 4 / 28
+    rows = exported("topics", tmp_path / "gold")
+    assert Counter(row["label"] for row in rows)["geography"] == 16
+    told = json.loads((tmp_path / "gold/manifest.json").read_text())["sets"]["languages"]["de"]
+    assert told["taken_out"] == 4
+    files = {name: len(ids) for name, ids in lists(tmp_path / "gold", "german").items()}
+    assert told["sets"] == files
+    assert sum(files.values()) == len(rows) == 136
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert "de: 4 documents that were drawn are in no set, since people found none of the classes in them" in card
 
 
 def test_a_task_without_an_audit_says_that_nobody_has_read_the_labels(sentences, kind):

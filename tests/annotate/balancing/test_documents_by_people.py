@@ -93,7 +93,7 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
             assert all([found[key]["label"]] == found[key]["declared"] for key in ids)
             assert {found[key]["language"] for key in ids} == {language}
     left_out = [json.loads(line) for line in (tmp_path / "gold/left_out.jsonl").read_text().splitlines()]
-    assert {row["left_out"] for row in left_out} <= {"other_label", "not_needed"}
+    assert {row["left_out"] for row in left_out} <= {"no_class", "not_needed"}
     assert len(left_out) + len(found) == task.units.count()
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert "found by the predictor `mine@1`" in card
