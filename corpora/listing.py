@@ -93,7 +93,12 @@ def predictors_there(name: str = "") -> list[dict[str, Any]]:
     if name and name not in there:
         raise CorpusError(f"There is no corpus {name!r}; there is: {', '.join(there) or 'none'}.")
     chosen = [there[name]] if name else there.values()
-    return [row for found in chosen if found.holds != JUDGMENTS for row in _predictors(found.name, found.manifest)]
+    return [
+        row
+        for found in chosen
+        if found.manifest and found.holds != JUDGMENTS
+        for row in _predictors(found.name, found.manifest)
+    ]
 
 
 def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:
