@@ -114,13 +114,13 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
         next_line, same = next(repeats, (None, False))
         for batch in staged.iter_batches(_BATCH_ROWS):
             keep = []
-            for line in batch.column("line").to_pylist():
+            for line, key in zip(batch.column("line").to_pylist(), batch.column("id").to_pylist(), strict=True):
                 keep.append(line != next_line)
                 if line == next_line:
                     if same:
                         duplicates += 1
                     else:
-                        log.add(line, f"This id came before with {other}; the first is kept.")
+                        log.add(line, f"The id {key} came before with {other}; the first is kept.")
                     next_line, same = next(repeats, (None, False))
             writer.write(batch.filter(pa.array(keep)).select(schema.names))
         return writer.close(), duplicates
