@@ -14,7 +14,7 @@ from typing import Any
 from corpora.core.acts import KEYS, TEXTS, joined
 from corpora.core.errors import CorpusError
 from corpora.core.records import RecordError, checked, kind_of, read_language, read_time
-from corpora.folders import files_in
+from corpora.folders import files_in, name_of
 from corpora.readers import Fault, Progress, Row, lines_of, object_of
 from corpora.zipped import entries_of
 
@@ -53,14 +53,14 @@ def _acts(path: Path, longest: int, progress: Progress) -> Iterator[_Act]:
             do = f"name the folders in it, such as {inside[0]}" if inside else "name the folder that has them"
             raise CorpusError(f"{path} holds no file <celex_id>.json; {do}.")
         for number, file in enumerate(files, 1):
-            yield number, file.name, _split(path.resolve().name), _content(file, longest, progress)
+            yield number, file.name, _split(name_of(path)), _content(file, longest, progress)
     elif zipfile.is_zipfile(path):
         for number, (name, content) in enumerate(entries_of(path, ".json", longest), 1):
             progress(min(len(content or b""), path.stat().st_size))
             told = _too_long(longest) if content is None else content
             yield number, name.name, _split(name.parent.name or path.stem), told
     elif _is_act(path):
-        yield 1, path.name, _split(path.resolve().parent.name), _content(path, longest, progress)
+        yield 1, path.name, _split(name_of(path.parent)), _content(path, longest, progress)
     else:
         for number, line in lines_of(path, longest, progress):
             if isinstance(line, Fault) or not line.isspace():

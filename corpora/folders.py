@@ -59,6 +59,11 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
+def name_of(path: Path) -> str:
+    """What a file or folder is called, also where it was given as `.`; a link is called what it is called."""
+    return os.path.basename(os.path.abspath(path))
+
+
 def size_of(path: Path) -> int:
     """The bytes of a file, or of all files in a folder; 0 of anything else."""
     files = files_in(path) if path.is_dir() else [path]

@@ -15,7 +15,7 @@ from corpora.core.licences import is_free
 from corpora.core.records import DECLARED, FIELD_NAME, RESERVED, RecordError, columns_of, needed_of, read_language
 from corpora.documents import DOCUMENTS, read_any
 from corpora.engines import full_disk_explained
-from corpora.folders import digest_of, reject_name, size_of, sync
+from corpora.folders import digest_of, name_of, reject_name, size_of, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Source, read_manifest, with_source, write_manifest
 from corpora.models import Corpus
@@ -193,7 +193,7 @@ def _import(
             return Outcome(known, directory / "rejects" / reject_name(number), already=True), manifest
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
     with rejects.open("w", encoding="utf-8") as file:
-        log = RejectLog(path.name, file)
+        log = RejectLog(name_of(path), file)
         wanted = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
         may_be_empty = DOCUMENTS[format].may_be_empty if format in DOCUMENTS else ()
         read = read_any(path, format, wanted, max_line, progress)
@@ -212,7 +212,7 @@ def _import(
         )
     check_rejects(Rejected(path, format, log.count, rows, log.first, rejects), max_rejects)
     source = Source(
-        name=path.name,
+        name=name_of(path),
         sha256=digest,
         bytes=size_of(path),
         format=format,

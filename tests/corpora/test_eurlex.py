@@ -85,6 +85,14 @@ def test_an_act_by_itself_is_of_the_split_that_its_folder_is_named_after(folder,
     assert (row["id"], row["split"]) == (ACT["celex_id"], "dev")
 
 
+def test_a_folder_has_its_name_also_from_inside_and_by_a_link(folder, import_corpus, monkeypatch, tmp_path):
+    (tmp_path / "test").symlink_to(folder("acts", ACTS["dev"]))
+    monkeypatch.chdir(folder("train", ACTS["train"]))
+    said = imported(import_corpus, ".", tmp_path / "test")
+    assert "train: 20 accepted" in said
+    assert Counter(row["split"] for row in posts("eu")) == {"train": 20, "test": 20}
+
+
 def test_acts_whose_split_nothing_tells_have_none(folder, import_corpus):
     imported(import_corpus, folder("acts", [ACT]))
     assert posts("eu")[0]["split"] == ""
