@@ -54,7 +54,26 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def files_in(folder: Path) -> list[Path]:
+    """All that a folder holds, by name, but what is hidden; folders in it too."""
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def name_of(path: Path) -> str:
+    """What a file or folder is called, also where it was given as `.`; a link is called what it is called."""
+    return os.path.basename(os.path.abspath(path))
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder; 0 of anything else."""
+    files = files_in(path) if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file, as hex."""
+    """The SHA-256 of a file, as hex; of a folder that of the lines `<SHA-256> <name>` of its files, by name."""
+    if path.is_dir():
+        lines = (f"{digest_of(file)} {file.name}\n" for file in files_in(path) if file.is_file())
+        return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,12 +13,13 @@ from pathlib import Path
 from corpora.core.errors import CorpusError
 from corpora.core.licences import is_free
 from corpora.core.records import DECLARED, FIELD_NAME, RESERVED, RecordError, columns_of, needed_of, read_language
+from corpora.documents import DOCUMENTS, read_any
 from corpora.engines import full_disk_explained
-from corpora.folders import digest_of, reject_name, sync
+from corpora.folders import digest_of, name_of, reject_name, size_of, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Source, read_manifest, with_source, write_manifest
 from corpora.models import Corpus
-from corpora.readers import MAX_LINE, Columns, Progress, check_file, format_of, read_rows
+from corpora.readers import MAX_LINE, Columns, Progress, check_file, format_of
 from corpora.rejecting import Rejected, TooManyRejected, check_rejects, encoding_hint
 from corpora.staging import RejectLog, deduplicate, stage
 
@@ -144,8 +145,9 @@ def import_files(
     max_rejects: the share of a file's rows that may be rejected; with more, nothing of it is taken. `progress` hears of
     bytes read. CorpusError for a file that cannot be imported: the files before it stay.
     """
+    own = DOCUMENTS.get(format or "")
     for path in paths:
-        check_file(path, format)
+        check_file(path, format, folder=bool(own and own.folder))
     terms = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
     opened = partial(open_corpus, name, **terms, fields=fields, language=language, declared=bool(declared))
     opened()  # refuses before anything is made on disk
@@ -187,14 +189,15 @@ def _import(
     digest = digest_of(path)
     for number, known in enumerate(manifest.sources, start=1):
         if (known.sha256, known.format, known.columns, known.language) == (digest, format, columns, language):
-            progress(path.stat().st_size)
+            progress(size_of(path))
             return Outcome(known, directory / "rejects" / reject_name(number), already=True), manifest
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
     with rejects.open("w", encoding="utf-8") as file:
-        log = RejectLog(path.name, file)
+        log = RejectLog(name_of(path), file)
         wanted = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
-        read = read_rows(path, format, wanted, max_line, progress)
-        rows = stage(directory, read, log, manifest.fields, language, manifest.declared)
+        may_be_empty = DOCUMENTS[format].may_be_empty if format in DOCUMENTS else ()
+        read = read_any(path, format, wanted, max_line, progress)
+        rows = stage(directory, read, log, manifest.fields, language, manifest.declared, may_be_empty)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
     if not rows:
@@ -209,9 +212,9 @@ def _import(
         )
     check_rejects(Rejected(path, format, log.count, rows, log.first, rejects), max_rejects)
     source = Source(
-        name=path.name,
+        name=name_of(path),
         sha256=digest,
-        bytes=path.stat().st_size,
+        bytes=size_of(path),
         format=format,
         columns=columns,
         rows=rows,

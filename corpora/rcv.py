@@ -6,13 +6,14 @@ lists of MLDoc have it: 19970308-428849newsML for 428849newsML.xml in the folder
 
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from corpora.core.errors import CorpusError
+from corpora.readers import Fault, Progress, Row
+from corpora.zipped import entries_of
 
 # What a story has, by the names that --fields, --labels and --column may use.
 COLUMNS = ("id", "language", "title", "headline", "body", "topics", "posted_at")
@@ -26,32 +27,29 @@ class StoryError(ValueError):
     """Why a file is no story, as one clear sentence."""
 
 
-def files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
-    """(id, content) of each XML file; None in place of one with more than `longest` bytes. CorpusError where a file is
-    neither XML nor a ZIP file, or is damaged."""
-    if not zipfile.is_zipfile(path):
-        if path.suffix.lower() != ".xml":
-            raise CorpusError(f"{path} is neither an XML file nor a ZIP file of such; stories come in these.")
+def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
+    """COLUMNS of each story, numbered as the stories are sorted by name. longest: bytes that a story may have.
+    CorpusError where a file is neither XML nor a ZIP file, or is damaged."""
+    for number, (key, content) in enumerate(_files_of(path, longest), 1):
+        if content is None:
+            yield number, Fault(f"The story {key} is longer than {longest:,} bytes.")
+            continue
+        progress(min(len(content), path.stat().st_size))
+        try:
+            yield number, read_story(key, content)
+        except StoryError as error:
+            yield number, Fault(f"{key}: {error}")
+
+
+def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
+    """(id, content) of each XML file; None in place of one with more than `longest` bytes."""
+    if zipfile.is_zipfile(path):
+        for name, content in entries_of(path, ".xml", longest):
+            yield f"{name.parent.name or path.stem}-{name.stem}", content
+    elif path.suffix.lower() == ".xml":
         yield f"{path.resolve().parent.name}-{path.stem}", path.read_bytes() if path.stat().st_size <= longest else None
-        return
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
-            stories = [entry for entry in entries if _ends(entry.filename, ".xml")]
-            if not stories:
-                inside = [entry.filename for entry in entries if _ends(entry.filename, ".zip")]
-                what = f"ZIP files such as {inside[0]}; unpack it, and import these" if inside else "no XML file"
-                raise CorpusError(f"{path} holds {what}. Stories are an XML file each, in a ZIP file or by themselves.")
-            for entry in stories:
-                name = PurePosixPath(entry.filename)
-                folder = name.parent.name or path.stem
-                yield f"{folder}-{name.stem}", archive.read(entry) if entry.file_size <= longest else None
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # the last where it asks for a password
-        raise CorpusError(f"{path} is cut off, damaged or locked ({error}); nothing of it was imported.") from error
-
-
-def _ends(name: str, suffix: str) -> bool:
-    return name.lower().endswith(suffix)
+    else:
+        raise CorpusError(f"{path} is neither an XML file nor a ZIP file of such; stories come in these.")
 
 
 def read_story(key: str, content: bytes) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora import rcv
 from corpora.core.errors import CorpusError
 from corpora.core.records import DECLARED, OBLIGATORY
 
@@ -95,10 +94,12 @@ def format_of(path: Path) -> str | None:
     return SUFFIXES.get(suffixes[-1]) if suffixes else None
 
 
-def check_file(path: Path, format: str | None) -> None:
-    """CorpusError if it is clear before reading that a path cannot be imported."""
+def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
+    """CorpusError if it is clear before reading that a path cannot be imported. folder: whether it may be one."""
     try:
         if path.is_dir():
+            if folder:
+                return
             raise CorpusError(f"{path} is a directory; name the files in it.")
         if not path.is_file():
             raise CorpusError(f"{path} does not exist, or is not an ordinary file.")
@@ -148,25 +149,36 @@ class _Counted(io.RawIOBase):
         return int(count)
 
 
-def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
-    """Every row of a file; blank lines do not count. CorpusError if the file as a whole cannot be read."""
+@contextmanager
+def damage_explained(path: Path, format: str) -> Iterator[None]:
+    """What stops the reading of a file becomes a CorpusError that says so."""
     try:
-        if format == "parquet":
-            yield from _parquet(path, columns, max_line, progress)
-        elif format == RCV:
-            yield from _stories(path, columns, max_line, progress)
-        else:
-            with opened(path, progress) as file:
-                _check_encoding(path, file.peek(4096)[:4096])  # type: ignore[attr-defined]
-                yield from _TEXT_FORMATS[format](path, _lines(file, max_line), max_line, columns)
+        yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise CorpusError(f"{path} cannot be read as {format}: {_first_line(error)}.") from error
     except OSError as error:
         if error.errno is not None:  # the system's own, e.g. no right to read
-            raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+            raise CorpusError(f"{error.filename or path} cannot be read: {error.strerror}.") from error
         raise CorpusError(
             f"{path} is cut off or damaged ({_first_line(error)}); nothing of it was imported. Fetch it again."
         ) from error
+
+
+def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
+    """Every row of a file; blank lines do not count. CorpusError if the file as a whole cannot be read."""
+    with damage_explained(path, format):
+        if format == "parquet":
+            yield from _parquet(path, columns, max_line, progress)
+        else:
+            yield from _TEXT_FORMATS[format](path, lines_of(path, max_line, progress), max_line, columns)
+
+
+def lines_of(path: Path, limit: int, progress: Progress) -> Iterator[Line]:
+    """The lines of a file of text, unpacked; a Fault in place of one that is longer than `limit` bytes. CorpusError
+    where it is UTF-16."""
+    with opened(path, progress) as file:
+        _check_encoding(path, file.peek(4096)[:4096])  # type: ignore[attr-defined]
+        yield from _lines(file, limit)
 
 
 def looks_like_utf16(start: bytes) -> bool:
@@ -198,6 +210,22 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def object_of(content: bytes, keys: Iterable[str], what: str = "line") -> dict[str, Any] | Fault:
+    """The object of JSON that a line, or `what` it is, holds. keys: some that are named where it is none."""
+    try:
+        value = json.loads(content.decode(), object_pairs_hook=_object)
+    except _Doubled as error:
+        return Fault(f"The {what} has the key {error.args[0]!r} twice.")
+    except UnicodeDecodeError as error:
+        return Fault(f"The {what} is not UTF-8 (byte {error.start + 1}).")
+    except (ValueError, RecursionError) as error:
+        return Fault(f"The {what} is not JSON: {_first_line(error)}.")
+    if not isinstance(value, dict):
+        example = json.dumps(dict.fromkeys(keys, "..."))
+        return Fault(f"The {what} is not a JSON object, such as {example}.")
+    return value
+
+
 def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
     wanted = tuple(columns.named.items())
     lacking = [columns.named[field] for field in columns.needed]
@@ -208,22 +236,13 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
             continue
         if line.isspace():
             continue
-        try:
-            value = json.loads(line.decode(), object_pairs_hook=_object)
-        except _Doubled as error:
-            yield number, Fault(f"The line has the key {error.args[0]!r} twice.")
-        except UnicodeDecodeError as error:
-            yield number, Fault(f"The line is not UTF-8 (byte {error.start + 1}).")
-        except (ValueError, RecursionError) as error:
-            yield number, Fault(f"The line is not JSON: {_first_line(error)}.")
+        value = object_of(line, columns.needed)
+        if isinstance(value, Fault):
+            yield number, value
         else:
-            if isinstance(value, dict):
-                first = value if first is None else first
-                lacking = [column for column in lacking if column not in value]
-                yield number, {field: value.get(column) for field, column in wanted}
-            else:
-                example = json.dumps(dict.fromkeys(columns.needed, "..."))
-                yield number, Fault(f"The line is not a JSON object, such as {example}.")
+            first = value if first is None else first
+            lacking = [column for column in lacking if column not in value]
+            yield number, {field: value.get(column) for field, column in wanted}
     if first is not None and lacking:
         raise _lacks(path, lacking, list(first), columns)
 
@@ -241,7 +260,7 @@ def _lacking(path: Path, missing: Collection[str]) -> str:
     return f"{path} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
 
 
-def _places(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
+def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
     """(field, place in the header) of the columns that exist. CorpusError if a needed column is missing."""
     if repeated := sorted(
         {column for column in header if header.count(column) > 1}.intersection(columns.named.values())
@@ -406,7 +425,7 @@ def _table(path: Path, rows: Iterator[Cells], columns: Columns) -> Iterator[Row]
     _, header = next(rows, (1, []))
     if isinstance(header, Fault):
         raise CorpusError(f"{path}: its first line cannot be read as a header; check the format.")
-    places = _places(path, header, columns)
+    places = places_in(path, header, columns)
     for line, row in rows:
         if isinstance(row, Fault):
             yield line, row
@@ -434,28 +453,11 @@ _TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator
     "tsv": _tsv,
 }
 FORMATS = (*_TEXT_FORMATS, "parquet")
-RCV = "rcv"  # of corpora alone
-
-
-def _stories(path: Path, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
-    """Rows are numbered as the stories are sorted by name."""
-    places = dict(_places(path, list(rcv.COLUMNS), columns))
-    for number, (key, content) in enumerate(rcv.files_of(path, max_line), 1):
-        if content is None:
-            yield number, Fault(f"The story {key} is longer than {max_line:,} bytes.")
-            continue
-        progress(min(len(content), path.stat().st_size))
-        try:
-            story = rcv.read_story(key, content)
-        except rcv.StoryError as error:
-            yield number, Fault(f"{key}: {error}")
-        else:
-            yield number, {field: story.get(columns.named[field]) for field in places}
 
 
 def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
     with pq.ParquetFile(path) as file:
-        places = _places(path, file.schema_arrow.names, columns)
+        places = places_in(path, file.schema_arrow.names, columns)
         names = [file.schema_arrow.names[place] for _, place in places]
         size, rows, line = path.stat().st_size, max(file.metadata.num_rows, 1), 0
         for batch in file.iter_batches(1000, columns=names):

@@ -4,6 +4,7 @@ A file of which half is lost is worse than one that was refused: nobody would lo
 """
 
 import codecs
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -58,7 +59,7 @@ def check_rejects(rejected: Rejected, most: float) -> None:
 
 def encoding_hint(path: Path, format: str) -> str:
     """In which encoding a file of text seems to be, where it is not UTF-8, and what to do; a space ends it."""
-    if format == "parquet":
+    if format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
         return ""
     with opened(path, lambda taken: None) as file:
         start = file.read(_LONGEST)

@@ -5,7 +5,7 @@ Both steps hold one batch in memory, whatever the size of the file; import_corpu
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -50,10 +50,12 @@ def stage(
     fields: tuple[str, ...] = (),
     language: str = "",
     declared: bool = False,
+    may_be_empty: Collection[str] = (),
 ) -> int:
     """Write the rows that are records to the staging file and the others to the log; returns the count of all rows.
 
-    fields: the corpus's; language: the one declared for the whole file; declared: whether labels come with each.
+    fields: the corpus's; language: the one declared for the whole file; declared: whether labels come with each;
+    may_be_empty: those of the fields that need no text.
     """
     key = settings.AUTHOR_KEY.encode()
     count = characters = 0
@@ -68,7 +70,7 @@ def stage(
                 log.add(line, raw.reason)
                 continue
             try:
-                record = read_record(raw, key, fields, language, declared)
+                record = read_record(raw, key, fields, language, declared, may_be_empty)
             except RecordError as error:
                 log.add(line, str(error))
                 continue
@@ -114,13 +116,13 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
         next_line, same = next(repeats, (None, False))
         for batch in staged.iter_batches(_BATCH_ROWS):
             keep = []
-            for line in batch.column("line").to_pylist():
+            for line, key in zip(batch.column("line").to_pylist(), batch.column("id").to_pylist(), strict=True):
                 keep.append(line != next_line)
                 if line == next_line:
                     if same:
                         duplicates += 1
                     else:
-                        log.add(line, f"This id came before with {other}; the first is kept.")
+                        log.add(line, f"The id {key} came before with {other}; the first is kept.")
                     next_line, same = next(repeats, (None, False))
             writer.write(batch.filter(pa.array(keep)).select(schema.names))
         return writer.close(), duplicates

@@ -13,17 +13,26 @@ from corpora.added_languages import add_languages
 from corpora.core.licences import FREE_LICENCES
 from corpora.core.records import columns_of
 from corpora.declared import Declared, declared_counts
+from corpora.documents import DOCUMENTS, terms_of
 from corpora.import_corpus import Outcome as Imported
 from corpora.import_corpus import import_files
 from corpora.manifest import manifest_of, read_manifest
-from corpora.readers import FORMATS, MAX_LINE, RCV, named_columns
+from corpora.readers import FORMATS, MAX_LINE, named_columns
 
 SHOWN = 12  # labels that are named with their numbers
 RECORDS, LEAVING = "Records of several fields", "Where the texts come from, and whether they may leave"
 
 OPTIONS = (
     CORPUS,
-    Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="the files to read"),
+    Option(
+        "files",
+        Path,
+        required=True,
+        argument=True,
+        several=True,
+        shown="FILE",
+        help="the files to read; of --format eurlex also folders",
+    ),
     Option("licence", required=True, help="the licence of the texts, for example CC-BY-4.0"),
     Option(
         "text_may_leave",
@@ -58,7 +67,11 @@ OPTIONS = (
     ),
     column((*columns_of(()), "or of records language and their own"), "text=body"),
     LANGUAGES,
-    replace(FORMAT, choices=(*FORMATS, RCV), help=f"{FORMAT.help}; rcv: stories of Reuters' corpora, XML or ZIP files"),
+    replace(
+        FORMAT,
+        choices=(*FORMATS, *DOCUMENTS),
+        help="; ".join([FORMAT.help, *(f"{name}: {documents.help}" for name, documents in DOCUMENTS.items())]),
+    ),
     Option(
         "longest_line",
         whole_number,
@@ -76,10 +89,11 @@ def run(values, progress) -> Outcome:
     if values["languages"]:
         add_languages(values["languages"])
     progress.begin(size_of(values["files"]), "B")
-    name, fields = values["corpus"], tuple(values["fields"])
+    name, format = values["corpus"], values["format"]
     known = read_manifest(name)
+    fields, language, labels = terms_of(format, known, tuple(values["fields"]), values["language"], values["labels"])
     columns = columns_of(fields or (known.fields if known else ()))
-    told = {option: values[option] for option in ("licence", "text_may_leave", "source", "format", "language")}
+    told = {option: values[option] for option in ("licence", "text_may_leave", "source", "format")}
     outcomes = import_files(
         name,
         values["files"],
@@ -89,7 +103,8 @@ def run(values, progress) -> Outcome:
         max_rejects=values["max_rejects"],
         progress=progress.advance,
         fields=fields,
-        declared=values["labels"],
+        language=language,
+        declared=labels,
     )
     done = []
     for outcome in outcomes:

@@ -6,6 +6,7 @@ from pathlib import Path
 from django.conf import settings
 
 from annotate.core.option import Option, OptionError, share
+from corpora import folders
 from corpora.readers import FORMATS
 from corpora.rejecting import MOST
 
@@ -66,4 +67,4 @@ def assumed() -> str:
 
 def size_of(files: Collection[Path]) -> int:
     """Bytes in all, for a bar; missing files count nothing, and are refused when they are read."""
-    return sum(file.stat().st_size for file in files if file.is_file())
+    return sum(map(folders.size_of, files))

@@ -6,7 +6,7 @@ refused with a sentence for the person who has to mend the source.
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
@@ -77,13 +77,15 @@ def read_record(
     fields: tuple[str, ...] = (),
     language: str = "",
     declared: bool = False,
+    may_be_empty: Collection[str] = (),
 ) -> Record:
     """The record of one source row, keyed by columns_of(fields, declared). RecordError for the first rule it breaks.
 
     fields: empty for a post. language: the one declared for the whole source. declared: whether labels come with it.
+    may_be_empty: those of the fields that need no text.
     """
     key = read_id(raw.get("id"))
-    values = tuple(_text(field, raw.get(field)) for field in fields or ("text",))
+    values = tuple(_text(field, raw.get(field), field in may_be_empty) for field in fields or ("text",))
     return Record(
         id=key,
         # Mentions in an ad or a passage are part of what was published, and of what is asked about.
@@ -103,15 +105,15 @@ def read_labels(value: object) -> tuple[str, ...]:
     if value is None:
         raise RecordError("The label is missing; where a record has none, write an empty string or list.")
     if not isinstance(value, str | list | tuple):
-        raise RecordError(f"The label is {_kind(value)}; it must be a string, or a list of strings.")
+        raise RecordError(f"The label is {kind_of(value)}; it must be a string, or a list of strings.")
     found = value.split(";") if isinstance(value, str) else list(value)
     return tuple(dict.fromkeys(label for each in found if (label := _label(each))))
 
 
 def _label(value: object) -> str:
     if not isinstance(value, str):
-        raise RecordError(f"One of the labels is {'null' if value is None else _kind(value)}; each must be a string.")
-    label = _checked("label", value).strip()
+        raise RecordError(f"One of the labels is {kind_of(value)}; each must be a string.")
+    label = checked("label", value).strip()
     if len(label) > MAX_LABEL:
         raise RecordError(f"A label has {len(label):,} characters; {MAX_LABEL} are the most.")
     if not label.isprintable():
@@ -119,7 +121,8 @@ def _label(value: object) -> str:
     return label
 
 
-def _checked(field: str, value: str) -> str:
+def checked(field: str, value: str) -> str:
+    """The value. RecordError where it holds what a corpus cannot."""
     if "\0" in value:
         raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
     if not value.isascii() and _SURROGATE.search(value):
@@ -132,8 +135,8 @@ def read_id(value: object) -> str:
     if value is None:
         raise RecordError("The id is missing.")
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise RecordError(f"The id is {_kind(value)}; it must be a string or an integer.")
-    key = _checked("id", str(value)).strip()
+        raise RecordError(f"The id is {kind_of(value)}; it must be a string or an integer.")
+    key = checked("id", str(value)).strip()
     if not key:
         raise RecordError("The id is empty.")
     if len(key) > MAX_ID:
@@ -154,13 +157,13 @@ def odd_id(key: str) -> str:
     return ""
 
 
-def _text(field: str, value: object) -> str:
+def _text(field: str, value: object, may_be_empty: bool) -> str:
     if value is None:
         raise RecordError(f"The {field} is missing.")
     if not isinstance(value, str):
-        raise RecordError(f"The {field} is {_kind(value)}; it must be a string.")
-    text = _checked(field, value)
-    if not any(character.isprintable() and not character.isspace() for character in text):
+        raise RecordError(f"The {field} is {kind_of(value)}; it must be a string.")
+    text = checked(field, value)
+    if not may_be_empty and not any(character.isprintable() and not character.isspace() for character in text):
         raise RecordError(f"The {field} is empty.")
     return text
 
@@ -170,7 +173,7 @@ def read_language(value: object) -> str:
     if value is None:
         raise RecordError("The language is missing.")
     if not isinstance(value, str):
-        raise RecordError(f"The language is {_kind(value)}; it must be a string.")
+        raise RecordError(f"The language is {kind_of(value)}; it must be a string.")
     code = value.strip()
     if not code:
         raise RecordError("The language is empty.")
@@ -199,14 +202,14 @@ def _author(value: object, key: bytes) -> str:
     if value is None or value == "":
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise RecordError(f"The author is {_kind(value)}; it must be a string or an integer.")
-    return hmac.digest(key, _checked("author", str(value)).encode(), "sha256").hex()[:32]
+        raise RecordError(f"The author is {kind_of(value)}; it must be a string or an integer.")
+    return hmac.digest(key, checked("author", str(value)).encode(), "sha256").hex()[:32]
 
 
 def _url(value: object) -> str:
     if value is None or value == "":
         return ""
-    if not isinstance(value, str) or not _URL.fullmatch(_checked("url", value)):
+    if not isinstance(value, str) or not _URL.fullmatch(checked("url", value)):
         raise RecordError("The url is not a web address: it must begin with http:// or https:// and hold no spaces.")
     if len(value) > MAX_URL:
         raise RecordError(f"The url has {len(value):,} characters; {MAX_URL:,} are the most.")
@@ -249,5 +252,6 @@ def _moment(value: object) -> datetime:
 _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
 
 
-def _kind(value: object) -> str:
-    return _KINDS.get(type(value), "an object")
+def kind_of(value: object) -> str:
+    """What a value of JSON is, in words."""
+    return "null" if value is None else _KINDS.get(type(value), "an object")

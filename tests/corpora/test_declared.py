@@ -52,7 +52,7 @@ def test_a_record_that_comes_again_with_other_labels_is_a_reject(write, import_c
     stories(import_corpus, write("a.jsonl", again), max_rejects="50%")
     [reject] = rejects("c", 1)
     assert reject["reason"] == (
-        "This id came before with other fields, another language or other labels; the first is kept."
+        "The id 1 came before with other fields, another language or other labels; the first is kept."
     )
     assert manifest_of("c").sources[0].duplicates == 1
 

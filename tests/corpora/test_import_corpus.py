@@ -106,7 +106,7 @@ BAD_ROWS = [
     (b'{"id": "1", "text": "a", "posted_at": NaN}', "The time 'nan' cannot be read"),
     (b'{"id": "1", "text": "a", "posted_at": "Tue Jux 01 12:00:00 +0000 2014"}', "The time 'Tue Jux"),
     (b'{"id": "1", "text": "' + b"a" * (1 << 20) + b'"}', "The line is longer than 1,048,576 bytes"),
-    (b'{"id": "good", "text": "another text"}', "This id came before with another text"),
+    (b'{"id": "good", "text": "another text"}', "The id good came before with another text"),
 ]
 
 

@@ -83,7 +83,7 @@ def test_what_cannot_be_read_as_stories_is_refused(archive, import_corpus, tmp_p
     (tmp_path / "a.txt").write_bytes(STORY)
     with pytest.raises(CommandError, match=r"neither an XML file nor a ZIP file"):
         imported(import_corpus, tmp_path / "a.txt")
-    with pytest.raises(CommandError, match=r"FDCH5\.zip holds no XML file\. Stories are an XML file each"):
+    with pytest.raises(CommandError, match=r"FDCH5\.zip holds no XML file; each document is one in a ZIP file"):
         imported(import_corpus, archive({"notes.txt": b"x"}))
     inner = archive({"1.xml": STORY}, "19970308").read_bytes()
     with pytest.raises(CommandError, match=r"cd1\.zip holds ZIP files such as 19970308\.zip; unpack it"):

@@ -228,7 +228,7 @@ def test_the_same_record_twice_is_dropped_and_another_under_its_id_rejected(writ
     said = imported(import_corpus, write("a.jsonl", [first, *again.values()]))
     assert "1 accepted, 1 duplicate, 3 rejected" in said
     assert [(reject["line"], reject["reason"]) for reject in rejects()] == [
-        (line, "This id came before with other fields or another language; the first is kept.") for line in (3, 4, 5)
+        (line, "The id 1 came before with other fields or another language; the first is kept.") for line in (3, 4, 5)
     ]
     said = imported(import_corpus, write("b.jsonl", [*again.values(), ad("2")]))
     assert "1 accepted, 1 duplicate, 3 rejected" in said, "so too where the first is in an earlier part"

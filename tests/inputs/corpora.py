@@ -38,6 +38,27 @@ def unreadable(path):
     path.symlink_to("/proc/self/mem")
 
 
+ACT = json.dumps(
+    dict.fromkeys(("title", "type", "header", "recitals", "attachments"), "a")
+    | {"celex_id": "1", "uri": "http://example.org/1", "main_body": ["b", "c"], "concepts": ["7"]}
+).encode()
+
+
+def folder(files):
+    """Makes a folder of these, by their names."""
+
+    def make(path):
+        path.mkdir()
+        for name, content in files.items():
+            (path / name).write_bytes(content)
+
+    return make
+
+
+def acts(file, *options):
+    return corpus(file, "--format eurlex", *options)
+
+
 IMPORT_CORPUS = [
     # encodings
     (corpus("csv"), CSV.encode("utf-16"), 1, "looks like UTF-16.*iconv"),
@@ -166,6 +187,28 @@ IMPORT_CORPUS = [
     (corpus("jsonl", "--fields id"), GOOD, 1, "No field can be called id"),
     (corpus("jsonl", "--language de"), GOOD, 1, "language is declared for records alone"),
     (corpus("jsonl", "--languages nowhere.toml"), GOOD, 1, "nowhere.toml cannot be read"),
+    # acts
+    (acts("acts"), folder({"1.json": ACT}), 0, "1 accepted, 0 duplicates, 0 rejected"),
+    (acts("acts"), folder({"1.json": ACT, "2.json": ACT[:50]}), 3, r"1 of its 2 rows .* 2\.json: The file is not JSON"),
+    (acts("acts"), folder({"2.json": ACT}), 3, r"2\.json: The file holds the act '1'; a file is named by"),
+    (acts("acts"), folder({"notes.txt": ACT}), 1, r"holds no file <celex_id>\.json; name the folder that has them"),
+    (acts("acts"), folder({}), 1, "holds no file"),
+    (acts("jsonl"), ACT, 0, "1 accepted, 0 duplicates, 0 rejected"),
+    (acts("jsonl"), ACT.replace(b'["7"]', b'["7", "7"]'), 3, "1: The concepts have '7' twice"),
+    (acts("jsonl"), ACT.replace(b'["7"]', b'"7"'), 3, "1: The concepts are a string; they must be a list"),
+    (acts("jsonl"), ACT.replace(b'"concepts"', b'"labels"'), 3, r"1: The act has no key concepts \(today eurovoc_"),
+    (acts("jsonl"), GOOD, 3, "The act has no key celex_id"),
+    (acts("jsonl"), ACT.decode().encode("utf-16"), 1, "looks like UTF-16"),
+    (acts("zip"), b"PK\x03\x04", 3, "The line is not JSON"),
+    (acts("jsonl", "--labels subject"), ACT, 1, "has no column subject; its columns are: id, title"),
+    (acts("jsonl", "--language fr"), ACT, 0, "1 accepted"),
+    (
+        acts("acts").replace("eurlex", "multi_eurlex"),
+        folder({"1.json": ACT}),
+        1,
+        "is a directory; name the files in it",
+    ),
+    (acts("jsonl").replace("eurlex", "multi_eurlex"), ACT, 3, "Line 1: 1: The act has no key publication_date"),
     ("import_corpus new FILE.jsonl --licence proprietary", GOOD, 1, "Answer with --text-may-leave or --text-stays"),
     ("import_corpus demo FILE.jsonl --licence CC0-1.0", GOOD, 1, "import the files into another corpus"),
 ]

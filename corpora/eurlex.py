@@ -1,0 +1,189 @@
+"""Acts of the EU with their concepts of EuroVoc: EURLEX57K and MultiEURLEX (Chalkidis et al. 2019 and 2021).
+
+EURLEX57K was published as a file `<celex_id>.json` an act, in the folders train, dev and test; today it is passed on as
+train.jsonl, dev.jsonl and test.jsonl, an act a line, with two keys renamed. MultiEURLEX is such lines, each with the
+text of an act in up to 23 languages, which become a record each. corpora/core/acts.py says what a record of an act is.
+"""
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from corpora.core.acts import KEYS, TEXTS, joined
+from corpora.core.errors import CorpusError
+from corpora.core.records import RecordError, checked, kind_of, read_language, read_time
+from corpora.folders import files_in, name_of
+from corpora.readers import Fault, Progress, Row, lines_of, object_of
+from corpora.zipped import entries_of
+
+# What an act has, by the names that --fields, --labels and --column may use.
+FIELDS = ("title", "header", "recitals", "main_body", "attachments", "type", "split")
+COLUMNS = ("id", *FIELDS, "concepts", "url")
+LEVELS = ("all_levels", "level_1", "level_2", "level_3")
+FIELDS_OF_MULTI = ("body", "celex_id", "split")
+COLUMNS_OF_MULTI = ("id", "language", *FIELDS_OF_MULTI, *LEVELS, "posted_at")
+
+_TODAY = {"type": "document_type", "concepts": "eurovoc_concepts"}  # what a key is called where acts come in lines
+_MULTI = ("celex_id", "publication_date", "text", "eurovoc_concepts")
+_SPLITS = {"train", "dev", "test"}
+_Act = tuple[int, str, str, bytes | Fault]  # number, file that holds it alone or "", split that names tell or "", JSON
+
+
+def read_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
+    """COLUMNS of each act: of a folder or ZIP file in the order of the files' names, else of lines by their number.
+
+    longest: bytes that an act may have. CorpusError where there is no act, or the path is damaged.
+    """
+    for number, file, split, content in _acts(path, longest, progress):
+        what = "file" if file else "line"
+        raw = content if isinstance(content, Fault) else object_of(content, KEYS, what)
+        try:
+            yield number, Fault(_named(file, raw.reason)) if isinstance(raw, Fault) else _act(raw, file, split)
+        except RecordError as error:
+            yield number, Fault(_named(file or raw.get("celex_id"), str(error)))
+
+
+def _acts(path: Path, longest: int, progress: Progress) -> Iterator[_Act]:
+    if path.is_dir():
+        files = files_in(path)
+        if not any(map(_is_act, files)):
+            inside = [file for file in files if file.is_dir() and any(map(_is_act, files_in(file)))]
+            do = f"name the folders in it, such as {inside[0]}" if inside else "name the folder that has them"
+            raise CorpusError(f"{path} holds no file <celex_id>.json; {do}.")
+        for number, file in enumerate(files, 1):
+            yield number, file.name, _split(name_of(path)), _content(file, longest, progress)
+    elif zipfile.is_zipfile(path):
+        for number, (name, content) in enumerate(entries_of(path, ".json", longest), 1):
+            progress(min(len(content or b""), path.stat().st_size))
+            told = _too_long(longest) if content is None else content
+            yield number, name.name, _split(name.parent.name or path.stem), told
+    elif _is_act(path):
+        yield 1, path.name, _split(name_of(path.parent)), _content(path, longest, progress)
+    else:
+        for number, line in lines_of(path, longest, progress):
+            if isinstance(line, Fault) or not line.isspace():
+                yield number, "", _split(path.name), line
+
+
+def _is_act(file: Path) -> bool:
+    return file.suffix.lower() == ".json"
+
+
+def _content(file: Path, longest: int, progress: Progress) -> bytes | Fault:
+    if not _is_act(file) or not file.is_file():
+        return Fault("It is no act; acts are files <celex_id>.json, and nothing else is in their folder.")
+    size = file.stat().st_size
+    progress(size)
+    return file.read_bytes() if size <= longest else _too_long(longest)
+
+
+def _too_long(longest: int) -> Fault:
+    return Fault(f"The file is longer than {longest:,} bytes.")
+
+
+def _split(name: str) -> str:
+    """The split that a folder or file is named after, such as train.jsonl; "" where it is named after none, or two."""
+    found = _SPLITS.intersection(re.split(r"[^a-z]+", name.lower()))
+    return found.pop() if len(found) == 1 else ""
+
+
+def _named(name: object, reason: str) -> str:
+    return f"{name}: {reason}" if isinstance(name, str) and name else reason
+
+
+def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
+    """COLUMNS of an act. RecordError for the first rule that it breaks."""
+    if isinstance(raw.get("text"), dict):
+        raise RecordError("The act is of MultiEURLEX, with its text by language; import it with --format multi_eurlex.")
+    act = {key: raw.get(key, raw.get(_TODAY.get(key, key), ...)) for key in KEYS}
+    _check_keys(act)
+    celex = _text("celex_id", act["celex_id"])
+    if file and Path(file).stem != celex:
+        raise RecordError(f"The file holds the act {celex[:40]!r}; a file is named by the celex_id of its act.")
+    if not isinstance(act["main_body"], list):
+        raise RecordError(
+            f"The main_body is {kind_of(act['main_body'])}; it must be a list of strings, an article each."
+        )
+    texts = {key: _text(key, act[key]) for key in ("title", "header", "recitals", "attachments", "type")}
+    texts["main_body"] = joined(_text("article of the main_body", article) for article in act["main_body"])
+    if not any(texts[key].strip() for key in TEXTS):
+        raise RecordError(f"The act has no text: {', '.join(TEXTS)} are empty.")
+    split = _text("split", raw.get("split", split))
+    return texts | {"id": celex, "url": act["uri"], "concepts": _concepts("concepts", act["concepts"]), "split": split}
+
+
+def _check_keys(act: Mapping[str, Any]) -> None:
+    if lacking := [key for key, value in act.items() if value is ...]:
+        also = f" (today {_TODAY[lacking[0]]})" if lacking[0] in _TODAY else ""
+        raise RecordError(f"The act has no key {lacking[0]}{also}; an act has {', '.join(act)}, empty or not.")
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise RecordError(f"The {key} is {kind_of(value)}; it must be a string.")
+    return checked(key, value)
+
+
+def _concepts(key: str, value: object) -> list[str]:
+    """The ids as they stand there, in their order; a corpus would drop repeats and spaces, and so change the act."""
+    if not isinstance(value, list):
+        raise RecordError(f"The {key} are {kind_of(value)}; they must be a list of strings.")
+    found = set[str]()
+    for concept in value:
+        if not isinstance(concept, str):
+            raise RecordError(f'One of the {key} is {kind_of(concept)}; each must be a string, as in "1402".')
+        if not concept or concept != concept.strip():
+            raise RecordError(
+                f"One of the {key}, {concept[:40]!r}, is empty or has spaces around it; write an id alone."
+            )
+        if concept in found:
+            raise RecordError(f"The {key} have {concept[:40]!r} twice; name each once.")
+        found.add(concept)
+    return value
+
+
+def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
+    """COLUMNS_OF_MULTI of each act in each language that has a text, numbered one after another. CorpusError where the
+    file is damaged."""
+    number = 0
+    for place, line in lines_of(path, longest, progress):
+        if not isinstance(line, Fault) and line.isspace():
+            continue
+        raw = line if isinstance(line, Fault) else object_of(line, _MULTI)
+        try:
+            found = [raw] if isinstance(raw, Fault) else list(_multilingual(raw, _split(path.name)))
+        except RecordError as error:
+            found = [Fault(_named(raw.get("celex_id"), str(error)))]
+        for record in found:
+            number += 1
+            yield number, Fault(f"Line {place:,}: {record.reason}") if isinstance(record, Fault) else record
+
+
+def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any] | Fault]:
+    """COLUMNS_OF_MULTI of an act in each language. RecordError for the first rule that it breaks in all of them."""
+    act = {key: raw.get(key, ...) for key in _MULTI}
+    _check_keys(act)
+    celex, texts, concepts = _text("celex_id", act["celex_id"]), act["text"], act["eurovoc_concepts"]
+    for key, value, by in (("text", texts, "languages"), ("eurovoc_concepts", concepts, "levels")):
+        if not isinstance(value, dict):
+            raise RecordError(f"The {key} of MultiEURLEX is an object by {by}, and here {kind_of(value)}.")
+    if lacking := [level for level in LEVELS if level not in concepts]:
+        raise RecordError(f"The eurovoc_concepts have no {lacking[0]}; they have {', '.join(LEVELS)}, empty or not.")
+    told = {level: _concepts(level, concepts[level]) for level in LEVELS} | {
+        "celex_id": celex,
+        "split": _text("split", raw.get("split", split)),
+        "posted_at": read_time(act["publication_date"]),
+    }
+    there = {code: text for code, text in texts.items() if text is not None}
+    if not there:
+        raise RecordError("The act has no text in any language.")
+    for code, text in there.items():
+        key = f"{celex}-{code}"
+        try:
+            if not _text("text", text).strip():
+                raise RecordError("The text is empty; write null where there is none.")
+            yield told | {"id": key, "language": read_language(code), "body": text}
+        except RecordError as error:
+            yield Fault(f"{key}: {error}")

@@ -1,0 +1,274 @@
+"""Acts of the EU: folders, ZIP files and lines of EURLEX57K, and the lines of MultiEURLEX."""
+
+import json
+import zipfile
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError
+
+from corpora.core.acts import articles_of, joined, published
+from corpora.manifest import manifest_of
+from tests.corpora.on_disk import bytes_of, posts, rejects
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "eurlex"
+SPLITS = ("train", "dev", "test")
+RENAMED = {"document_type": "type", "eurovoc_concepts": "concepts"}
+
+
+def as_published(act):
+    return {RENAMED.get(key, key): value for key, value in act.items()}
+
+
+def lines(name):
+    return [json.loads(line) for line in (FIXTURES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+ACTS = {split: [as_published(act) for act in lines(split)] for split in SPLITS}
+ACT = ACTS["train"][0]
+MULTI = lines("multi_eurlex")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """folder("train", [ACT]) has a file for each act, named by its id; more: other files, by name."""
+
+    def make(name, acts, more=None):
+        path = tmp_path / name
+        path.mkdir()
+        for act in acts:
+            (path / f"{act['celex_id']}.json").write_text(json.dumps(act, indent=1), encoding="utf-8")
+        for file, content in (more or {}).items():
+            (path / file).write_text(content, encoding="utf-8")
+        return path
+
+    return make
+
+
+def imported(import_corpus, *paths, name="eu", **options):
+    return import_corpus(name, *paths, **{"format": "eurlex", "licence": "CC-BY-SA-4.0"} | options)
+
+
+def test_every_act_of_the_published_folders_comes_out_as_it_went_in(folder, import_corpus):
+    imported(import_corpus, *(folder(split, ACTS[split]) for split in SPLITS))
+    rows = posts("eu")
+    assert {row["id"]: published(row) for row in rows} == {
+        act["celex_id"]: act for split in SPLITS for act in ACTS[split]
+    }
+    assert [list(published(row)) for row in rows] == [list(ACT)] * 60
+    assert {row["id"]: row["split"] for row in rows} == {
+        act["celex_id"]: split for split in SPLITS for act in ACTS[split]
+    }
+    assert {row["language"] for row in rows} == {"en"}
+
+
+def test_the_lines_of_today_and_a_zip_file_are_the_same_acts_as_the_folders(folder, import_corpus, tmp_path):
+    folders = [folder(split, ACTS[split]) for split in SPLITS]
+    with zipfile.ZipFile(tmp_path / "dataset.zip", "w") as packed:
+        for path in (file for one in folders for file in one.iterdir()):
+            packed.write(path, f"dataset/{path.parent.name}/{path.name}")
+        packed.writestr("__MACOSX/train/._32001D0042.json", b"\0")
+    imported(import_corpus, *folders)
+    imported(import_corpus, *(FIXTURES / f"{split}.jsonl" for split in SPLITS), name="lines")
+    imported(import_corpus, tmp_path / "dataset.zip", name="zipped")
+    folders, of_lines, zipped = ({row["id"]: row for row in posts(name)} for name in ("eu", "lines", "zipped"))
+    assert folders == of_lines == zipped
+    assert manifest_of("eu").fields == manifest_of("lines").fields
+    assert rejects("zipped") == []
+
+
+def test_an_act_by_itself_is_of_the_split_that_its_folder_is_named_after(folder, import_corpus):
+    imported(import_corpus, folder("dev", [ACT]) / f"{ACT['celex_id']}.json")
+    [row] = posts("eu")
+    assert (row["id"], row["split"]) == (ACT["celex_id"], "dev")
+
+
+def test_a_folder_has_its_name_also_from_inside_and_by_a_link(folder, import_corpus, monkeypatch, tmp_path):
+    (tmp_path / "test").symlink_to(folder("acts", ACTS["dev"]))
+    monkeypatch.chdir(folder("train", ACTS["train"]))
+    said = imported(import_corpus, ".", tmp_path / "test")
+    assert "train: 20 accepted" in said
+    assert Counter(row["split"] for row in posts("eu")) == {"train": 20, "test": 20}
+
+
+def test_acts_whose_split_nothing_tells_have_none(folder, import_corpus):
+    imported(import_corpus, folder("acts", [ACT]))
+    assert posts("eu")[0]["split"] == ""
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_articles_come_out_whatever_lines_they_have(number):
+    for articles in product(("", "\n", "\n\n", "a", "a\n\nb", "\u00a0", "a\n\u00a0\u00a0\n"), repeat=number):
+        assert articles_of(joined(articles)) == list(articles)
+
+
+def test_articles_are_parted_by_an_empty_line_and_nothing_else_is():
+    assert joined(["One\ntwo", "Three\n\nfour"]) == "One\ntwo\n\nThree\n\u00a0\nfour"
+
+
+def test_parts_may_be_empty_and_an_act_without_concepts_is_kept_and_counted(folder, import_corpus):
+    bare = ACT | {"celex_id": "1", "attachments": "", "recitals": "", "main_body": [], "concepts": []}
+    said = imported(import_corpus, folder("train", [ACT, bare]))
+    assert "2 accepted, 0 duplicates, 0 rejected" in said
+    assert "1 with several, 1 with none" in said
+    assert published(next(row for row in posts("eu") if row["id"] == "1")) == bare
+
+
+BAD_ACTS = [
+    *(({key: ...}, f"The act has no key {key}") for key in ACT if key != "celex_id"),
+    ({"concepts": "1402"}, "The concepts are a string; they must be a list of strings."),
+    ({"concepts": None}, "The concepts are null; they must be a list of strings."),
+    ({"concepts": ["1402", 7]}, 'One of the concepts is a number; each must be a string, as in "1402".'),
+    ({"concepts": ["1402", "7", "1402"]}, "The concepts have '1402' twice; name each once."),
+    ({"concepts": ["1402", " 7"]}, "One of the concepts, ' 7', is empty or has spaces around it; write an id alone."),
+    ({"header": None}, "The header is null; it must be a string."),
+    ({"title": "a\0"}, "The title holds a NUL character"),
+    ({"main_body": "Article 1"}, "The main_body is a string; it must be a list of strings, an article each."),
+    ({"main_body": ["a", None]}, "The article of the main_body is null; it must be a string."),
+    ({"header": "", "recitals": " ", "main_body": ["\n"], "attachments": ""}, "The act has no text: header, "),
+    ({"celex_id": "32001D0042"}, "The file holds the act '32001D0042'; a file is named by the celex_id of its act."),
+    ({"celex_id": ...}, "The act has no key celex_id; an act has celex_id, uri, type, title, "),
+    ({"text": {"en": "a"}}, "The act is of MultiEURLEX, with its text by language; import it with"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), BAD_ACTS, ids=[why for _, why in BAD_ACTS])
+def test_an_act_that_breaks_a_rule_is_a_reject_that_names_its_file(folder, import_corpus, change, why):
+    path = folder("train", [ACT])
+    bad = {key: value for key, value in (ACT | {"celex_id": "9"} | change).items() if value is not ...}
+    (path / "9.json").write_text(json.dumps(bad))
+    imported(import_corpus, path)
+    [reject] = rejects("eu")
+    assert (reject["file"], reject["line"]) == ("train", 2)
+    assert reject["reason"].startswith(f"9.json: {why}")
+    assert [row["id"] for row in posts("eu")] == [ACT["celex_id"]]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "why"),
+    [
+        ("9.json", json.dumps(ACT)[:99], "9.json: The file is not JSON: "),
+        ("9.json", "", "9.json: The file is not JSON: "),
+        ("9.json", "[]", "9.json: The file is not a JSON object, such as "),
+        ("9.json", '{"a": 1, "a": 2}', "9.json: The file has the key 'a' twice."),
+        ("9.json", " " * 9000, "9.json: The file is longer than 8,000 bytes."),
+        ("README.txt", "Acts", "README.txt: It is no act; acts are files <celex_id>.json"),
+    ],
+)
+def test_a_file_of_the_folder_that_is_no_act_is_a_reject(folder, import_corpus, file, content, why):
+    imported(import_corpus, folder("train", [ACT], {file: content, ".DS_Store": "hidden"}), longest_line=8000)
+    [reject] = rejects("eu")
+    assert reject["reason"].startswith(why)
+
+
+def test_a_line_that_breaks_a_rule_is_a_reject_that_names_its_act(import_corpus, write):
+    path = write("train.jsonl", [ACT, ACT | {"celex_id": "9", "concepts": ["7", "7"]}])
+    imported(import_corpus, path)
+    assert rejects("eu") == [
+        {"file": "train.jsonl", "line": 2, "reason": "9: The concepts have '7' twice; name each once."}
+    ]
+
+
+def test_the_same_act_twice_is_dropped_and_one_of_another_split_rejected(folder, import_corpus, write):
+    imported(import_corpus, write("train.jsonl", [ACT, ACT]), folder("dev", [ACT, ACTS["dev"][0]]))
+    assert manifest_of("eu").sources[0].duplicates == 1
+    [reject] = rejects("eu", 2)
+    assert reject["reason"].startswith(f"The id {ACT['celex_id']} came before with other fields")
+
+
+def test_a_folder_is_known_again_until_a_file_in_it_changes(folder, import_corpus):
+    path = folder("train", ACTS["train"])
+    imported(import_corpus, path)
+    before = bytes_of("eu")
+    assert "train: already imported." in imported(import_corpus, path)
+    assert bytes_of("eu") == before
+    (path / "9.json").write_text(json.dumps(ACT | {"celex_id": "9"}))
+    assert "1 accepted, 20 duplicates" in imported(import_corpus, path)
+
+
+def test_what_holds_no_acts_is_refused_and_leaves_no_corpus(folder, import_corpus, data_dir, tmp_path):
+    folder("empty", [])
+    folder("train", [ACT])
+    for path, why in (
+        (tmp_path / "empty", r"empty holds no file <celex_id>\.json; name the folder that has them\."),
+        (tmp_path, r"holds no file <celex_id>\.json; name the folders in it, such as .*/train\."),
+        (tmp_path / "nowhere", "nowhere does not exist"),
+    ):
+        with pytest.raises(CommandError, match=why):
+            imported(import_corpus, path)
+    with pytest.raises(CommandError, match="train is a directory; name the files in it"):
+        imported(import_corpus, tmp_path / "train", format="multi_eurlex")
+    assert not list(data_dir.rglob("manifest.json"))
+
+
+def test_fields_and_labels_may_be_named_all_the_same(folder, import_corpus):
+    imported(import_corpus, folder("train", [ACT]), fields="headline main_body", column=["headline=title"])
+    [row] = posts("eu")
+    assert (row["headline"], articles_of(row["main_body"])) == (ACT["title"], ACT["main_body"])
+    assert row["declared"] == ACT["concepts"]
+    with pytest.raises(CommandError, match="has no column subject; its columns are: id, title, "):
+        imported(import_corpus, FIXTURES / "dev.jsonl", name="other", labels="subject")
+
+
+def test_acts_do_not_go_into_a_corpus_of_posts(folder, import_corpus, write):
+    import_corpus("eu", write("a.jsonl", [{"id": "1", "text": "a"}]))
+    with pytest.raises(CommandError, match="holds posts, which have one text, not records of title header"):
+        imported(import_corpus, folder("train", [ACT]), licence="CC0-1.0")
+
+
+def multilingual(import_corpus, path=FIXTURES / "multi_eurlex.jsonl", **options):
+    return imported(import_corpus, path, format="multi_eurlex", **options)
+
+
+def test_an_act_of_multieurlex_is_a_record_in_each_language_that_has_a_text(import_corpus):
+    multilingual(import_corpus)
+    rows = posts("eu")
+    expected = {
+        f"{act['celex_id']}-{language}": text for act in MULTI for language, text in act["text"].items() if text
+    }
+    assert {row["id"]: row["body"] for row in rows} == expected
+    assert Counter(row["celex_id"] for row in rows) == {"32003R1012": 22, "32012R0782": 22, "32014R0730": 23}
+    assert {row["celex_id"]: row["split"] for row in rows} == {act["celex_id"]: act["split"] for act in MULTI}
+    assert all(row["id"] == f"{row['celex_id']}-{row['language']}" for row in rows)
+    dates = {row["celex_id"]: row["posted_at"].date().isoformat() for row in rows}
+    assert dates == {act["celex_id"]: act["publication_date"] for act in MULTI}
+
+
+@pytest.mark.parametrize("level", ["level_1", "level_2", "level_3", "all_levels", None])
+def test_the_concepts_are_those_of_the_level_and_of_all_levels_where_none_is_named(import_corpus, level):
+    multilingual(import_corpus, **({"labels": level} if level else {}))
+    concepts = {act["celex_id"]: act["eurovoc_concepts"][level or "all_levels"] for act in MULTI}
+    assert {row["id"]: row["declared"] for row in posts("eu")} == {
+        row["id"]: concepts[row["celex_id"]] for row in posts("eu")
+    }
+
+
+LEVELS = MULTI[0]["eurovoc_concepts"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"text": dict.fromkeys(MULTI[0]["text"])}, "Line 2: 9: The act has no text in any language."),
+        ({"text": "A text"}, "Line 2: 9: The text of MultiEURLEX is an object by languages, and here a string."),
+        ({"text": {"en": 7}}, "Line 2: 9-en: The text is a number; it must be a string."),
+        ({"text": {"en": " "}}, "Line 2: 9-en: The text is empty; write null where there is none."),
+        ({"text": {"tlh": "nuqneH"}}, "Line 2: 9-tlh: The language 'tlh' is not a code known here"),
+        (
+            {"eurovoc_concepts": ["1"]},
+            "Line 2: 9: The eurovoc_concepts of MultiEURLEX is an object by levels, and here",
+        ),
+        ({"eurovoc_concepts": {"level_1": []}}, "Line 2: 9: The eurovoc_concepts have no all_levels; they have "),
+        ({"eurovoc_concepts": LEVELS | {"level_2": ["1", "1"]}}, "Line 2: 9: The level_2 have '1' twice"),
+        ({"publication_date": "soon"}, "Line 2: 9: The time 'soon' cannot be read"),
+        ({"publication_date": ...}, "Line 2: 9: The act has no key publication_date; an act has celex_id, "),
+    ],
+)
+def test_an_act_of_multieurlex_that_breaks_a_rule_is_a_reject_with_its_line(import_corpus, write, change, why):
+    bad = {key: value for key, value in (MULTI[0] | {"celex_id": "9"} | change).items() if value is not ...}
+    said = multilingual(import_corpus, write("a.jsonl", [MULTI[1], bad, MULTI[2]]))
+    [reject] = rejects("eu")
+    assert reject["reason"].startswith(why)
+    assert "45 accepted, 0 duplicates, 1 rejected" in said
