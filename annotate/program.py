@@ -30,8 +30,10 @@ COMMANDS = {
         "import_corpus": "Take files of posts or records into a corpus.",
         "prelabel": "Have three detectors name the language of every post.",
         "import_predictions": "Take in what a classifier says of a corpus's posts.",
+        "import_vocabulary": "Take in a thesaurus whose concepts can be labels.",
         "corpora": "List the corpora.",
         "predictors": "List the predictors of each corpus.",
+        "vocabularies": "List the vocabularies and their versions.",
     },
     "Tasks": {
         "plan": "Say how much must be drawn and read for intervals of a wished width.",

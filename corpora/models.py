@@ -107,3 +107,135 @@ class Item(models.Model):
 def same(item: Item) -> tuple[Any, ...]:
     """The key that two items share if they are the same to a reader."""
     return item.language, item.text, *sorted(item.fields.items())
+
+
+class Vocabulary(models.Model):
+    """One version of a thesaurus. Nothing in it changes; what is published later is another version."""
+
+    name = models.SlugField(max_length=64)
+    version = models.PositiveIntegerField(help_text="1, 2, ... in the order of import")
+    source = models.CharField(max_length=200, help_text="the names of its files")
+    sha256 = models.CharField(max_length=64, help_text="of all that it says, in whatever format and order")
+    languages = models.JSONField(default=list, help_text="those of its labels")
+    imported_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "vocabularies"
+        ordering = ["name", "version"]
+        constraints = [
+            models.UniqueConstraint(fields=["name", "version"], name="vocabulary_version_once"),
+            models.UniqueConstraint(fields=["name", "sha256"], name="vocabulary_content_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}, version {self.version}"
+
+
+class Scheme(models.Model):
+    """A part of a vocabulary, such as a microthesaurus of EuroVoc, or a domain of such parts."""
+
+    vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="schemes")
+    key = models.CharField("id", max_length=200)
+    domain = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="parts")
+    labels = models.JSONField(default=dict, help_text="language -> label")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["vocabulary", "key"], name="scheme_once_in_vocabulary"),
+            models.CheckConstraint(condition=~models.Q(domain=models.F("pk")), name="scheme_not_its_own_domain"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Concept(models.Model):
+    """A concept of one version of a vocabulary; its id there is the same in every version."""
+
+    vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="concepts")
+    key = models.CharField("id", max_length=200)
+    schemes = models.ManyToManyField(Scheme, related_name="concepts")
+    broader = models.ManyToManyField("self", through="Broader", symmetrical=False, related_name="narrower")
+    related = models.ManyToManyField("self", through="Related", symmetrical=False, related_name="+")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["vocabulary", "key"], name="concept_once_in_vocabulary")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Broader(models.Model):
+    """A concept and one that is broader."""
+
+    concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
+    broader = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["concept", "broader"], name="broader_once"),
+            models.CheckConstraint(condition=~models.Q(concept=models.F("broader")), name="broader_is_another"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.concept} under {self.broader}"
+
+
+class Related(models.Model):
+    """Two concepts that are related; each pair is there in both directions."""
+
+    concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
+    related = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["concept", "related"], name="related_once"),
+            models.CheckConstraint(condition=~models.Q(concept=models.F("related")), name="related_is_another"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.concept} beside {self.related}"
+
+
+class Label(models.Model):
+    """A label of a concept in one language: the preferred one, or another by which it is found."""
+
+    concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="labels")
+    language = models.CharField(max_length=16, blank=True, help_text="empty where the source does not say")
+    text = models.CharField(max_length=500)
+    is_preferred = models.BooleanField()
+    # Bytes, so that SQLite and every collation of PostgreSQL order and compare them alike.
+    plain = models.BinaryField(help_text="its words as core/words.py has them, a space between, UTF-8")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["concept", "language", "text"], name="label_once"),
+            models.UniqueConstraint(
+                fields=["concept", "language"],
+                condition=models.Q(is_preferred=True),
+                name="preferred_label_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class LabelWord(models.Model):
+    """A word of a label, for searches by beginnings of words (vocabulary_search.py)."""
+
+    vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="+", db_index=False)
+    label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="words", db_index=False)
+    word = models.BinaryField(help_text="as core/words.py has it, UTF-8; bytes, as Label.plain")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["vocabulary", "word", "label"], name="label_word_beginnings"),
+            models.Index(fields=["label", "word"], name="label_word_of_label"),
+        ]
+
+    def __str__(self) -> str:
+        return bytes(self.word).decode()

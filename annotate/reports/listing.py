@@ -1,6 +1,7 @@
-"""What there is, in tables for a terminal: corpora, tasks, what waits for whom, draws, predictors.
+"""What there is, in tables for a terminal: corpora, tasks, what waits for whom, draws, predictors,
+vocabularies.
 
-The figures are those of corpora/listing.py and work/standing.py.
+The figures are those of corpora/listing.py, corpora/vocabularies.py and work/standing.py.
 """
 
 from collections.abc import Iterable
@@ -101,6 +102,17 @@ def _incomplete(row: dict[str, Any]) -> str:
     if not row["source"]:
         return f"posts lack votes; run `assay prelabel {row['corpus']}`"
     return "the corpus has grown since: import predictions for all of its posts under the same version"
+
+
+def vocabularies_table(rows: Rows) -> Table:
+    heads = (
+        Column("vocabulary", "vocabulary"),
+        *numbers({"version": "version", "concepts": "concepts"}),
+        Column("languages", "languages", says=lambda row: " ".join(tag or NOT_MEASURED for tag in row["languages"])),
+        Column("source", "from"),
+        Column("imported_at", "imported", NAME, lambda row: f"{row['imported_at']:%Y-%m-%d}"),
+    )
+    return table("Vocabularies", heads, rows)
 
 
 def pauses_table(rows: Rows) -> Table:

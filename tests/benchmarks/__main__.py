@@ -19,6 +19,7 @@ from tests.benchmarks import (
     population,
     prelabel_speed,
     stream,
+    vocabulary,
     whole_run,
 )
 from tests.benchmarks.material import MissingData
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "crowd": crowd,
     "prelabel_speed": prelabel_speed,
     "database": database,
+    "vocabulary": vocabulary,
 }
 
 

@@ -32,3 +32,9 @@ def test_what_was_backed_up_is_there_again_once_it_is_restored(newcomer):
     # both from the archive: the page has deleted the folder
     assert "already imported" in newcomer.shell(import_posts)
     assert "0 annotators made, 1 updated" in newcomer.shell("assay add_annotators people.csv")
+
+
+def test_a_vocabulary_is_taken_in_and_its_next_version_told(newcomer):
+    newcomer.follow(HOW_TO / "vocabularies.md", {})
+    listed = newcomer.shell("assay vocabularies")
+    assert [line.split()[:3] for line in listed.splitlines()[1:]] == [["law", "1", "3"], ["law", "2", "3"]]

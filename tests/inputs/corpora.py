@@ -1,4 +1,4 @@
-"""import_corpus, prelabel, import_predictions."""
+"""import_corpus, prelabel, import_predictions, import_vocabulary."""
 
 import gzip
 import json
@@ -262,6 +262,99 @@ IMPORT_PREDICTIONS = [
     ("import_predictions demo FILE.tsv --name ../x --version 1", predicted("en"), 1, "cannot be a predictor's name"),
     ("import_predictions demo FILE.tsv --name mine", predicted("en"), 2, "Something is missing: --version"),
 ]
+VOCABULARY = {"1": {"label": "law"}, "2": {"label": "civil law", "parents": ["1"]}}
+SKOS = b"@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix x: <https://example.org/> .\n"
+
+
+def vocabulary(file, *options):
+    return " ".join([f"import_vocabulary new FILE.{file}", *options])
+
+
+def concepts(**rows):
+    return json.dumps(VOCABULARY | rows).encode()
+
+
+def huge(path):
+    """500 MB, of which the disk holds next to nothing."""
+    path.write_bytes(b"a" * 5000)
+    os.truncate(path, 500_000_000)
+
+
+IMPORT_VOCABULARY = [
+    (vocabulary("json"), concepts(), 0, "version 1: 2 concepts with 2 labels in en"),
+    (vocabulary("json", "--dry-run"), concepts(), 0, "This was a dry run"),
+    (vocabulary("json"), ("\ufeff" + json.dumps(VOCABULARY)).encode(), 0, "2 concepts"),
+    (vocabulary("tsv"), b"1\tlaw\n2\tcivil law\t1\n", 0, "2 concepts"),
+    (vocabulary("ttl"), SKOS + b'x:1 a skos:Concept ; skos:prefLabel "law"@en .', 0, "1 concept with 1 label in en"),
+    (vocabulary("json.gz"), gzip.compress(concepts()), 0, "2 concepts"),
+    # links
+    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["2"]}}), 1, "circle of 2: .* → .* → .*Take one"),
+    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["1"]}}), 1, "circle of 1: 1 → 1"),
+    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": ["9"]}}), 1, "1 has 1 unknown broader concept: 9"),
+    (vocabulary("json"), concepts(**{"1": {"label": "a", "related": ["8", "9"]}}), 1, "2 unknown related concepts: 8"),
+    (vocabulary("json"), concepts(**{"1": {"label": "a", "related": ["1"]}}), 1, "1 is related to itself"),
+    (vocabulary("json"), concepts(**{"1": {"label": "a", "parents": "2"}}), 1, "parents of concept 1 is not a list"),
+    # labels
+    (vocabulary("json"), concepts(**{"3": {"parents": []}}), 1, "Concept 3 has no label in any language"),
+    (vocabulary("json"), concepts(**{"3": {"label": " "}}), 1, "Concept 3 has no label in any language"),
+    (vocabulary("json"), concepts(**{"3": {"label_fr": "droit"}}), 0, "without a preferred label in en.*1 concept: 3"),
+    (vocabulary("json"), concepts(**{"3": {"label": "Law"}}), 0, "share.*1 label: “law” of 1, 3|“Law” of 1, 3"),
+    (vocabulary("json"), concepts(c_a={"label": "a"}, C_A={"label": "b"}), 0, "in capital letters only.*: C_A, c_a"),
+    (vocabulary("json"), concepts(**{"3": {"label": 3}}), 1, "A label of concept 3 is 3; it must be a string"),
+    (vocabulary("json"), concepts(**{"3": {"label": "x" * 501}}), 1, "concept 3 has 501 characters; 500 are the most"),
+    (vocabulary("json"), concepts(**{"3": {"label": "a\0b"}}), 1, "label of concept 3 holds a NUL"),
+    (vocabulary("json"), concepts(**{"3": {"label": "\ud800"}}), 1, "half of a surrogate pair"),
+    (vocabulary("json"), concepts(**{"3": {"label_" + "x" * 20: "a"}}), 1, "'xxxxxxxxxxxxxxxxxxxx', which is no code"),
+    (
+        vocabulary("ttl"),
+        SKOS + b'x:1 a skos:Concept ; skos:prefLabel "a"@en, "b"@en .',
+        1,
+        "two preferred labels in one",
+    ),
+    # ids
+    (vocabulary("json"), concepts(**{"": {"label": "a"}}), 1, "An id is empty"),
+    (vocabulary("json"), concepts(**{"x" * 201: {"label": "a"}}), 1, "has 201 characters; 200 are the most"),
+    (vocabulary("json"), b'{"1": {"label": "a"}, "1": {"label": "b"}}', 1, "has 1 twice in one object"),
+    (vocabulary("json", "FILE.json"), concepts(), 1, "the concept 1 is there twice"),
+    (vocabulary("tsv"), b"1\tlaw\n1\tcivil law\n", 1, "the concept 1 is there twice"),
+    (
+        vocabulary("ttl"),
+        SKOS + b'x:a\\/1 a skos:Concept ; skos:prefLabel "a" . x:b\\/1 a skos:Concept ; skos:prefLabel "b" .',
+        1,
+        "both end in 1, which is the id here",
+    ),
+    # what is no such file
+    (vocabulary("json"), b"", 1, "is empty"),
+    (vocabulary("json"), b" \n", 1, "is empty"),
+    (vocabulary("json"), b"{}", 1, "FILE.json: There is no concept in it"),
+    (vocabulary("json"), b"[]", 1, "does not hold one JSON object"),
+    (vocabulary("json"), b'{"1": "law"}', 1, "concept 1 is not an object"),
+    (vocabulary("json"), b'{"1":\n {"label": law}}', 1, "FILE.json, line 2: this is not JSON"),
+    (vocabulary("json"), b"[" * 100_000, 1, "is not JSON that can be read"),
+    (vocabulary("json"), b'{"1": {"label": "Gr\xfc"}}', 1, "line 1: the text is not UTF-8"),
+    (vocabulary("json"), json.dumps(VOCABULARY).encode("utf-16"), 1, "looks like UTF-16"),
+    (vocabulary("ttl"), SKOS + b"x:1 a skos:Concept\nx:2 a", 1, "FILE.ttl, line [23]: this is not Turtle"),
+    (vocabulary("ttl"), SKOS, 1, "There is no concept in it"),
+    (vocabulary("nt"), b"<a> <b>\n<c> .", 1, "this is not Turtle or N-Triples|There is no concept"),
+    (vocabulary("rdf"), b"<a>\n<b></a>", 1, "FILE.rdf, line 2: this is not XML"),
+    (vocabulary("tsv"), b"a,b\0c\n", 1, "line 1: there is a NUL byte"),
+    (vocabulary("tsv"), b"id\tname\n1\tlaw\n", 1, "has the column 'name'; it may have id, label"),
+    (vocabulary("tsv"), b"1\tlaw\t\tmore\n", 1, "line 1: 4 cells, but the columns are id, label, parents"),
+    (vocabulary("json"), huge, 1, "holds more than 256 MB"),
+    (vocabulary("json.gz"), gzip.compress(concepts() * 99)[:-30], 1, "cut off or damaged"),
+    (vocabulary("json.gz"), concepts(), 1, "named as gzip but does not begin as gzip"),
+    (vocabulary("ttl"), lambda path: os.mkfifo(path), 1, "not an ordinary file"),
+    (vocabulary("txt"), concepts(), 1, "does not tell its format; give --format json"),
+    (vocabulary("json", "--schemes FILE.schemes.json"), concepts(), 1, "must have the objects domains, schemes"),
+    ("import_vocabulary ../x FILE.json", concepts(), 1, "cannot be a vocabulary's name"),
+    ("import_vocabulary new nowhere.json", None, 1, "nowhere.json does not exist"),
+    ("import_vocabulary new", None, 2, "Something is missing: FILE"),
+    (vocabulary("json", "--format xls"), concepts(), 1, "--format is 'xls'; it is one of json"),
+]
+VOCABULARIES = [
+    ("vocabularies", None, 0, "There is no vocabulary yet"),
+    ("vocabularies eurovoc", None, 2, "eurovoc"),
+]
 PLAN = [
     ("plan none", None, 1, "There is no corpus 'none'; make one with"),
     ("plan demo --width 0", None, 1, "--width is 0; it must be 0.1 to 100"),
@@ -269,4 +362,4 @@ PLAN = [
     ("plan demo --measure nothing", None, 1, "--measure is 'nothing'; it is one of recall"),
     ("plan", None, 2, "Something is missing: CORPUS"),
 ]
-TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS, *PLAN]
+TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS, *IMPORT_VOCABULARY, *VOCABULARIES, *PLAN]

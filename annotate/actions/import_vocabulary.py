@@ -1,0 +1,139 @@
+"""import_vocabulary: a thesaurus, as a version of its own."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from annotate.actions.action import Action, Outcome
+from annotate.actions.options import THE_FILE, size_of
+from annotate.core.option import Option, flag
+from annotate.reports.tables import many
+from corpora.core.errors import NAMED, listed
+from corpora.import_vocabulary import Imported, import_vocabulary
+from corpora.vocabulary_files import FORMATS
+
+NOT_KEPT = "This was a dry run: nothing was kept of it."
+OPTIONS = (
+    Option("name", required=True, argument=True, help="the vocabulary's name, for example eurovoc"),
+    Option(
+        "files", Path, required=True, argument=True, several=True, shown="FILE", help="the files that hold it together"
+    ),
+    Option(
+        "schemes",
+        Path,
+        shown="FILE",
+        help="a JSON file of schemes and their domains, which takes the place of the schemes in the files",
+    ),
+    Option(
+        "language",
+        default="en",
+        shown="CODE",
+        help="the language in which people will see it; concepts without a label in it are counted",
+    ),
+    Option("dry_run", flag, False, help="only say what would become of it"),
+    Option("format", choices=FORMATS, help="the format, if the name of a file does not tell it", group=THE_FILE),
+)
+
+
+def run(values, progress) -> Outcome:
+    name, files, schemes = values["name"], values["files"], values["schemes"]
+    progress.begin(size_of([*files, *([schemes] if schemes else [])]), "B")
+    imported = import_vocabulary(
+        name,
+        files,
+        schemes=schemes,
+        format=values["format"],
+        language=values["language"],
+        dry_run=values["dry_run"],
+        progress=progress.advance,
+    )
+    said = [_told(name, imported, values["dry_run"])]
+    if imported.before and not imported.already:
+        said += _changed(imported)
+    if values["dry_run"] and not imported.already:
+        said.append(NOT_KEPT)
+    return Outcome(said, _odd(imported, values["language"]), _data(name, imported, values["dry_run"]))
+
+
+def _told(name: str, imported: Imported, dry_run: bool) -> str:
+    version = f"version {imported.version}"
+    if imported.already:
+        newer = f"; the newest is version {imported.before}" if imported.before != imported.version else ""
+        return f"Vocabulary {name}: {version} says the same, so nothing was changed{newer}."
+    supposed = " as it would be" if dry_run else ""
+    return (
+        f"Vocabulary {name}, {version}{supposed}: {many(imported.concepts, 'concept')} with "
+        f"{many(imported.labels, 'label')} in {', '.join(tag or 'no language' for tag in imported.languages)}, "
+        f"{many(imported.schemes, 'scheme')} and domains."
+    )
+
+
+def _changed(imported: Imported) -> list[str]:
+    """Against the newest version before: what is gone, new and renamed, the first few of each by their ids."""
+    changes = imported.changes
+    return [
+        f"Since version {imported.before}:",
+        *(
+            _first(what, [f"{key} {label}" for key, label in of.items()])
+            for what, of in (("gone", changes.gone), ("new", changes.new))
+        ),
+        _first("renamed", [f"{key} {old} → {new}" for key, (old, new) in changes.renamed.items()]),
+    ]
+
+
+def _first(what: str, named: list[str]) -> str:
+    more = ", the first" if len(named) > NAMED else ""
+    shown = f"{more}: {'; '.join(named[:NAMED])}" if named else ""
+    return f"  {len(named):,} {what}{shown}"
+
+
+def _odd(imported: Imported, language: str) -> list[str]:
+    odd, warned = imported.oddities, []
+    if odd.unlabelled:
+        lacking = listed(odd.unlabelled, len(odd.unlabelled), "concept")
+        warned.append(f"Note: without a preferred label in {language}, so that another one is shown: {lacking}.")
+    if odd.shared:
+        shared = _with_ids([(f"“{label}”", keys) for label, keys in odd.shared.items()])
+        warned.append(
+            f"Note: several concepts share, but for capital letters, {many(len(odd.shared), 'label')}{shared}."
+        )
+    if odd.alike:
+        alike = "; ".join(", ".join(keys) for keys in odd.alike[:NAMED])
+        warned.append(f"Note: ids that differ in capital letters only, and stay different concepts: {alike}.")
+    return warned
+
+
+def _with_ids(rows: Collection[tuple[str, list[str]]]) -> str:
+    named = [f"{what} of {', '.join(keys[:NAMED])}" for what, keys in list(rows)[:NAMED]]
+    return f"{', the first' if len(rows) > NAMED else ''}: {'; '.join(named)}"
+
+
+def _data(name: str, imported: Imported, dry_run: bool) -> dict[str, object]:
+    changes, odd = imported.changes, imported.oddities
+    return {
+        "vocabulary": name,
+        "version": imported.version,
+        "before": imported.before,
+        "already": imported.already,
+        "dry_run": dry_run,
+        "concepts": imported.concepts,
+        "labels": imported.labels,
+        "schemes": imported.schemes,
+        "languages": imported.languages,
+        "gone": changes.gone,
+        "new": changes.new,
+        "renamed": {key: list(labels) for key, labels in changes.renamed.items()},
+        "unlabelled": odd.unlabelled,
+        "shared": odd.shared,
+        "alike": odd.alike,
+    }
+
+
+ACTION = Action(
+    "import_vocabulary",
+    "Take in a thesaurus, whose concepts can be labels: descriptors as EURLEX57K has them (JSON), SKOS (Turtle, "
+    "RDF/XML or N-Triples), or a table (TSV), each plain or packed by gzip or zstd. Taken as a whole or not at all. "
+    "What says something else than the versions there are becomes a new version beside them, and what is gone, new and "
+    "renamed is told; what one of them says already changes nothing.",
+    OPTIONS,
+    run,
+)

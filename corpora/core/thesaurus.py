@@ -1,0 +1,225 @@
+"""A thesaurus as it was published: concepts with labels by language, their links, schemes and domains. It reads no
+files and knows no rows.
+
+What can only be a mistake is refused with a sentence; what is odd, and may be meant, is counted (Oddities).
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from hashlib import sha256
+from itertools import groupby
+
+from corpora.core.errors import NAMED, CorpusError, listed
+
+MAX_KEY = 200
+MAX_LABEL = 500
+MAX_TAG = 16  # of a language
+
+Labels = dict[str, str]  # language -> text
+
+
+class VocabularyError(CorpusError):
+    """Why a vocabulary cannot be taken, searched or found, as one clear sentence."""
+
+
+@dataclass(slots=True)
+class Term:
+    """One concept: preferred, language -> its label; other, language -> its further labels; the rest are ids."""
+
+    preferred: Labels = field(default_factory=dict)
+    other: dict[str, set[str]] = field(default_factory=dict)
+    broader: set[str] = field(default_factory=set)
+    related: set[str] = field(default_factory=set)
+    schemes: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Group:
+    """A scheme, such as a microthesaurus of EuroVoc; within: the id of the domain that it belongs to, "" for a domain
+    itself and where there is none."""
+
+    labels: Labels = field(default_factory=dict)
+    within: str = ""
+
+
+@dataclass(slots=True)
+class Thesaurus:
+    """By id: the concepts, and the schemes with their domains."""
+
+    terms: dict[str, Term] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+
+    @property
+    def languages(self) -> list[str]:
+        return sorted({tag for term in self.terms.values() for tag in (*term.preferred, *term.other)})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all that it says, the same whatever the format and order of its files."""
+        terms = [
+            [
+                key,
+                sorted(term.preferred.items()),
+                sorted((tag, sorted(texts)) for tag, texts in term.other.items()),
+                *(sorted(keys) for keys in (term.broader, term.related, term.schemes)),
+            ]
+            for key, term in sorted(self.terms.items())
+        ]
+        groups = [[key, sorted(group.labels.items()), group.within] for key, group in sorted(self.groups.items())]
+        return sha256(json.dumps([terms, groups]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Oddities:
+    """Ids, in order: unlabelled, without a preferred label in the wanted language; shared, label -> the concepts that
+    have it in one language; alike, ids that differ in capital letters only."""
+
+    unlabelled: list[str]
+    shared: dict[str, list[str]]
+    alike: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Against an earlier version, in order of the ids: gone and new, id -> label; renamed, id -> labels before and
+    now, in a language that both versions have."""
+
+    gone: dict[str, str]
+    new: dict[str, str]
+    renamed: dict[str, tuple[str, str]]
+
+
+def read_key(value: object, what: str = "id") -> str:
+    """VocabularyError for what cannot be an id: neither string nor whole number, empty, or too long."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise VocabularyError(f"The {what} {_short(value)} is not a string.")
+    key = _clean(str(value), what)
+    if not key:
+        raise VocabularyError(f"An {what} is empty." if what == "id" else f"A {what} is empty.")
+    if len(key) > MAX_KEY:
+        raise VocabularyError(f"The {what} {key[:20]}… has {len(key):,} characters; {MAX_KEY} are the most.")
+    return key
+
+
+def read_label(value: object, key: str) -> str:
+    """A label of the concept of this id, its white space made one space each; "" where nothing is in it."""
+    if not isinstance(value, str):
+        raise VocabularyError(f"A label of concept {key} is {_short(value)}; it must be a string.")
+    label = _clean(value, f"label of concept {key}")
+    if len(label) > MAX_LABEL:
+        raise VocabularyError(f"A label of concept {key} has {len(label):,} characters; {MAX_LABEL} are the most.")
+    return label
+
+
+def _clean(value: str, what: str) -> str:
+    if "\0" in value:
+        raise VocabularyError(f"The {what} holds a NUL character, which databases refuse; take it out.")
+    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise VocabularyError(f"The {what} holds half of a surrogate pair, which is not a character; take it out.")
+    return " ".join(value.split())
+
+
+def _short(value: object) -> str:
+    shown = json.dumps(value, default=str)
+    return shown if len(shown) <= 40 else f"{shown[:40]}…"
+
+
+def finish(thesaurus: Thesaurus) -> None:
+    """Bring it into the one form that every source has: a link of related concepts goes both ways, a preferred label is
+    no other label, and a scheme that all concepts are in, or none is in, is left out, since nothing is found by it.
+
+    VocabularyError if something in it can only be a mistake.
+    """
+    terms = thesaurus.terms
+    if not terms:
+        raise VocabularyError("There is no concept in it.")
+    for key, term in terms.items():
+        if not term.preferred and not term.other:
+            raise VocabularyError(f"Concept {key} has no label in any language; give it one, or take it out.")
+        for what, keys in (("broader", term.broader), ("related", term.related)):
+            if unknown := sorted(key for key in keys if key not in terms):
+                raise VocabularyError(
+                    f"Concept {key} has {listed(unknown, len(unknown), f'unknown {what} concept')}. Add what is "
+                    "missing, or take the link out."
+                )
+        if key in term.related:
+            raise VocabularyError(f"Concept {key} is related to itself; take the link out.")
+    _check_no_cycle(terms)
+    for key, term in terms.items():
+        for other in term.related:
+            terms[other].related.add(key)
+        for tag, text in term.preferred.items():
+            term.other.get(tag, set()).discard(text)
+        term.other = {tag: texts for tag, texts in term.other.items() if texts}
+    _leave_out_what_parts_nothing(thesaurus)
+
+
+def _check_no_cycle(terms: Mapping[str, Term]) -> None:
+    try:
+        TopologicalSorter({key: sorted(term.broader) for key, term in terms.items()}).prepare()
+    except CycleError as error:
+        # Each is narrower than the next; the first stands at the end again.
+        cycle = list(reversed(error.args[1]))
+        named = cycle if len(cycle) <= NAMED + 1 else [*cycle[:NAMED], "…", cycle[-1]]
+        raise VocabularyError(
+            f"The broader concepts go round in a circle of {len(cycle) - 1:,}: {' → '.join(named)}. Take one of these "
+            "links out."
+        ) from None
+
+
+def _leave_out_what_parts_nothing(thesaurus: Thesaurus) -> None:
+    terms, groups = thesaurus.terms, thesaurus.groups
+    members = dict.fromkeys(groups, 0)
+    for key, term in terms.items():
+        for scheme in term.schemes:
+            if scheme not in groups:
+                raise VocabularyError(f"Concept {key} is in the unknown scheme {scheme}; add it, or take the link out.")
+            members[scheme] += 1
+    for scheme, group in groups.items():
+        if group.within and group.within not in groups:
+            raise VocabularyError(f"Scheme {scheme} is in the unknown domain {group.within}; add it.")
+    kept = {scheme for scheme, count in members.items() if 0 < count < len(terms)}
+    kept |= {groups[scheme].within for scheme in kept} - {""}
+    for term in terms.values():
+        term.schemes &= kept
+    thesaurus.groups = {scheme: group for scheme, group in groups.items() if scheme in kept}
+
+
+def oddities(terms: Mapping[str, Term], language: str) -> Oddities:
+    keys = sorted(terms)
+    by_label = sorted((tag, text.casefold(), key, text) for key in keys for tag, text in terms[key].preferred.items())
+    shared: dict[str, list[str]] = {}
+    for (_, _), rows in groupby(by_label, key=lambda row: row[:2]):
+        same = list(rows)
+        if len(same) > 1:
+            shared.setdefault(same[0][3], [key for _, _, key, _ in same])
+    folded = groupby(sorted(keys, key=lambda key: (key.casefold(), key)), key=str.casefold)
+    return Oddities(
+        unlabelled=[key for key in keys if language not in terms[key].preferred],
+        shared=shared,
+        alike=[alike for _, found in folded if len(alike := list(found)) > 1],
+    )
+
+
+def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:
+    """The label to show, and its language: the one asked for, else English, else the first by its tag; empty where
+    there is none."""
+    tag = next((each for each in (language, "en", *sorted(labels)) if each in labels), "")
+    return labels.get(tag, ""), tag
+
+
+def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: str) -> Changes:
+    """before, now: id -> the preferred labels of a concept."""
+
+    def shown(side: Mapping[str, Labels], keys: Iterable[str]) -> dict[str, str]:
+        return {key: label_in(side[key], language)[0] for key in sorted(keys)}
+
+    renamed = {}
+    for key in sorted(before.keys() & now.keys()):
+        # The language asked for first, so that its label is the one that is told.
+        tags = sorted(before[key].keys() & now[key].keys(), key=lambda tag: (tag != language, tag))
+        if differing := [tag for tag in tags if before[key][tag] != now[key][tag]]:
+            renamed[key] = (before[key][differing[0]], now[key][differing[0]])
+    return Changes(shown(before, before.keys() - now.keys()), shown(now, now.keys() - before.keys()), renamed)

@@ -1,0 +1,152 @@
+"""From files to a version of a vocabulary: taken as a whole or not at all, and never put over an earlier one."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from corpora.core.thesaurus import Changes, Labels, Oddities, Thesaurus, VocabularyError, changes, oddities
+from corpora.core.words import words_of
+from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
+from corpora.readers import Progress
+from corpora.vocabulary_files import read_thesaurus
+
+_BATCH_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of the files. version: the one that they are, or would be; before: the newest there was, None for
+    the first; changes: since then; already: whether they were that version before, so that nothing was done.
+    """
+
+    version: int
+    before: int | None
+    concepts: int
+    labels: int
+    schemes: int
+    languages: list[str]
+    changes: Changes
+    oddities: Oddities
+    already: bool = False
+
+
+def import_vocabulary(
+    name: str,
+    files: Sequence[Path],
+    *,
+    schemes: Path | None = None,
+    format: str | None = None,
+    language: str = "en",
+    dry_run: bool = False,
+    progress: Progress = lambda count: None,
+) -> Imported:
+    """Register what the files say as the next version of the vocabulary; nothing changes if one version says the same.
+
+    schemes: a file of schemes and domains. language: the one that concepts should have a label in. `progress` is told
+    of bytes read. VocabularyError, or CorpusError for a file that cannot be read; then nothing of it is kept.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise VocabularyError(
+            f"{name!r} cannot be a vocabulary's name; use 1 to 64 letters, digits, hyphens or underscores."
+        )
+    thesaurus = read_thesaurus(files, schemes, format, progress)
+    with transaction.atomic():
+        versions = Vocabulary.objects.filter(name=name).order_by("version")
+        same, newest = versions.filter(sha256=thesaurus.digest).first(), versions.last()
+        if not (same or dry_run):
+            source = ", ".join(path.name for path in [*files, *([schemes] if schemes else [])])
+            _store(name, newest.version + 1 if newest else 1, source, thesaurus)
+        before = _preferred(newest) if newest and not same else {}
+    now = {key: term.preferred for key, term in thesaurus.terms.items()}
+    return Imported(
+        version=same.version if same else newest.version + 1 if newest else 1,
+        before=newest.version if newest else None,
+        concepts=len(now),
+        labels=sum(len(term.preferred) + sum(map(len, term.other.values())) for term in thesaurus.terms.values()),
+        schemes=len(thesaurus.groups),
+        languages=thesaurus.languages,
+        changes=changes(before, now, language) if before else Changes({}, {}, {}),
+        oddities=oddities(thesaurus.terms, language),
+        already=same is not None,
+    )
+
+
+def _preferred(vocabulary: Vocabulary) -> dict[str, Labels]:
+    found: dict[str, Labels] = {key: {} for key in vocabulary.concepts.values_list("key", flat=True)}
+    labels = Label.objects.filter(concept__vocabulary=vocabulary, is_preferred=True)
+    for key, language, text in labels.values_list("concept__key", "language", "text"):
+        found[key][language] = text
+    return found
+
+
+def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
+    try:
+        with transaction.atomic():
+            vocabulary = Vocabulary.objects.create(
+                name=name,
+                version=version,
+                source=source if len(source) <= 200 else f"{source[:199]}…",
+                sha256=thesaurus.digest,
+                languages=thesaurus.languages,
+            )
+    except IntegrityError:
+        raise VocabularyError(f"Somebody else has just imported into {name}; run the command again.") from None
+    schemes = _stored_schemes(vocabulary, thesaurus)
+    terms = sorted(thesaurus.terms.items())
+    concepts = dict(
+        zip(
+            (key for key, _ in terms),
+            _stored(Concept(vocabulary=vocabulary, key=key) for key, _ in terms),
+            strict=True,
+        )
+    )
+    _stored(Broader(concept=concepts[key], broader=concepts[to]) for key, term in terms for to in sorted(term.broader))
+    _stored(Related(concept=concepts[key], related=concepts[to]) for key, term in terms for to in sorted(term.related))
+    _stored(
+        Concept.schemes.through(concept=concepts[key], scheme=schemes[to])
+        for key, term in terms
+        for to in sorted(term.schemes)
+    )
+    labels = _stored(
+        Label(
+            concept=concepts[key],
+            language=language,
+            text=text,
+            is_preferred=is_preferred,
+            plain=" ".join(words_of(text)).encode(),
+        )
+        for key, term in terms
+        for language, text, is_preferred in [
+            *((language, text, True) for language, text in sorted(term.preferred.items())),
+            *((language, text, False) for language, texts in sorted(term.other.items()) for text in sorted(texts)),
+        ]
+    )
+    _stored(
+        LabelWord(vocabulary=vocabulary, label=label, word=word)
+        for label in labels
+        for word in sorted(set(label.plain.split()))
+    )
+
+
+def _stored_schemes(vocabulary: Vocabulary, thesaurus: Thesaurus) -> dict[str, Scheme]:
+    stored: dict[str, Scheme] = {}
+    # Domains first, since their parts name them.
+    groups = sorted(thesaurus.groups.items(), key=lambda item: (bool(item[1].within), item[0]))
+    for part in (False, True):
+        rows = [
+            Scheme(vocabulary=vocabulary, key=key, labels=group.labels, domain=stored.get(group.within))
+            for key, group in groups
+            if bool(group.within) is part
+        ]
+        stored |= {row.key: row for row in _stored(rows)}
+    return stored
+
+
+def _stored(rows: Iterable[Any]) -> list[Any]:
+    """The rows of one table, with their keys."""
+    made = list(rows)
+    return type(made[0])._default_manager.bulk_create(made, batch_size=_BATCH_ROWS) if made else []

@@ -1,0 +1,97 @@
+"""Which vocabularies there are, and what is known of their concepts: labels, paths, what stands beside them."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from django.db.models import Count, QuerySet
+
+from corpora.core.thesaurus import VocabularyError, label_in
+from corpora.models import Broader, Concept, Label, Scheme, Vocabulary
+
+
+class Shown(NamedTuple):
+    """A label as it is shown, and its language, so that a page can say so where it is not the one asked for; empty
+    where the source does not say it."""
+
+    text: str
+    language: str
+
+
+def vocabularies_there() -> list[dict[str, Any]]:
+    """By name and version. A row: vocabulary, version, concepts, schemes, languages, source, sha256, imported_at."""
+    found = Vocabulary.objects.annotate(
+        concept_count=Count("concepts", distinct=True), scheme_count=Count("schemes", distinct=True)
+    )
+    return [
+        {
+            "vocabulary": each.name,
+            "version": each.version,
+            "concepts": each.concept_count,
+            "schemes": each.scheme_count,
+            "languages": each.languages,
+            "source": each.source,
+            "sha256": each.sha256,
+            "imported_at": each.imported_at,
+        }
+        for each in found
+    ]
+
+
+def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
+    """That version, or the newest. VocabularyError if there is none."""
+    found = Vocabulary.objects.filter(name=name)
+    wanted = found.order_by("version").last() if version is None else found.filter(version=version).first()
+    if wanted is None:
+        there = ", ".join(f"{each.name} {each.version}" for each in Vocabulary.objects.all()) or "none"
+        asked = name if version is None else f"{name} {version}"
+        raise VocabularyError(f"There is no vocabulary {asked!r}; there is: {there}.")
+    return wanted
+
+
+def labels_of(concepts: Collection[Concept], language: str) -> dict[int, Shown]:
+    """By the concept's primary key: its preferred label in the language, else in English, else in the first that it has
+    by its code; another label in the same order where it has no preferred one.
+    """
+    found: dict[int, dict[bool, dict[str, str]]] = {each.pk: {True: {}, False: {}} for each in concepts}
+    rows = Label.objects.filter(concept__in=found).order_by("pk")
+    for concept, tag, text, is_preferred in rows.values_list("concept", "language", "text", "is_preferred"):
+        found[concept][is_preferred].setdefault(tag, text)
+    return {key: Shown(*label_in(labels[True] or labels[False], language)) for key, labels in found.items()}
+
+
+def paths_to(concepts: Collection[Concept]) -> dict[int, list[Concept]]:
+    """By the concept's primary key: the way to it from a concept that has no broader one, itself left out.
+
+    Of several broader concepts the way leads over the one whose id comes first. One statement a level.
+    """
+    known = {each.pk: each for each in concepts}
+    above: dict[int, Concept] = {}
+    asked = set(known)
+    while asked:
+        rows = Broader.objects.filter(concept__in=asked).select_related("broader").order_by("broader__key")
+        level: set[int] = set()
+        for row in rows:
+            if row.concept_id not in above:
+                above[row.concept_id] = row.broader
+                level.add(row.broader_id)
+        asked = level - above.keys()
+    return {key: _way(key, above) for key in known}
+
+
+def _way(key: int, above: dict[int, Concept]) -> list[Concept]:
+    way: list[Concept] = []
+    while key in above:
+        way.insert(0, above[key])
+        key = above[key].pk
+    return way
+
+
+def siblings_of(concept: Concept) -> QuerySet[Concept]:
+    """The other concepts that have a broader one in common with it, by id."""
+    beside = Concept.objects.filter(broader__in=concept.broader.all()).exclude(pk=concept.pk)
+    return beside.distinct().order_by("key")
+
+
+def tops_of(scheme: Scheme) -> QuerySet[Concept]:
+    """The concepts of a scheme that have no broader one in it, by id."""
+    return scheme.concepts.exclude(broader__in=scheme.concepts.all()).order_by("key")

@@ -1,0 +1,75 @@
+"""The searches of the benchmark of vocabularies, in a process of its own: `CONCEPTS SCHEMES SIZE SEED`; prints JSON."""
+
+import json
+import random
+import string
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median, quantiles
+
+import django
+
+django.setup()
+
+from corpora.import_vocabulary import import_vocabulary  # noqa: E402
+from corpora.models import Vocabulary  # noqa: E402
+from corpora.vocabularies import vocabulary_named  # noqa: E402
+from corpora.vocabulary_search import find  # noqa: E402
+
+
+def made(rows: dict[str, dict], size: int, seed: str) -> dict[str, dict]:
+    """EuroVoc's concepts and others, `size` in all: a preferred and another label, of as many words as labels of
+    EuroVoc have, and one broader concept."""
+    lots = random.Random(seed)
+    keys = list(rows)
+    words = [word for row in rows.values() for word in row["label"].split()]
+    lengths = [len(row["label"].split()) for row in rows.values()]
+    more = {}
+    while len(rows) + len(more) < size:
+        label, other = (" ".join(lots.choices(words, k=lots.choice(lengths))) for _ in range(2))
+        more[f"made{len(more)}"] = {"label": label, "alt_labels": [other], "parents": [lots.choice(keys)]}
+    return rows | more
+
+
+def timed(vocabulary: Vocabulary, typed: str) -> tuple[list[str], float]:
+    """The ids that are found, and how long that takes, in ms."""
+    start = time.perf_counter()
+    found = [hit.concept.key for hit in find(vocabulary, typed, "en")]
+    return found, 1000 * (time.perf_counter() - start)
+
+
+def measured(name: str, files: list[Path], schemes: Path | None, asked: dict[str, dict]) -> dict[str, float]:
+    start = time.perf_counter()
+    imported = import_vocabulary(name, files, schemes=schemes)
+    took = time.perf_counter() - start
+    vocabulary, found, waits = vocabulary_named(name), 0, []
+    for key, row in asked.items():
+        first, *others = row["label"].split()
+        keys, ms = timed(vocabulary, " ".join([first[:4], *(word[:2] for word in others[:1])]))
+        found += key in keys
+        waits.append(ms)
+    return {
+        "concepts": imported.concepts,
+        "labels": imported.labels,
+        "import_s": took,
+        "asked": len(asked),
+        "found": found,
+        "median_ms": median(waits),
+        "p99_ms": quantiles(waits, n=100)[98],
+        "longest_ms": max(waits),
+        "letter_ms": max(timed(vocabulary, letter)[1] for letter in string.ascii_lowercase),
+    }
+
+
+def main(concepts: Path, schemes: Path, size: int, seed: str) -> None:
+    rows = json.loads(concepts.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        large = Path(folder) / "large.json"
+        large.write_text(json.dumps(made(rows, size, seed)))
+        print(json.dumps([measured("eurovoc", [concepts], schemes, rows), measured("large", [large], None, rows)]))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

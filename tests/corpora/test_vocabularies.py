@@ -1,0 +1,323 @@
+"""import_vocabulary and vocabularies: files, versions, what the rows hold, and what the database refuses."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import rdflib
+from django.conf import settings as django_settings
+from django.core.management import call_command
+from django.db import IntegrityError, transaction
+from rdflib.namespace import RDF, SKOS
+
+from corpora.core.thesaurus import VocabularyError
+from corpora.import_vocabulary import import_vocabulary
+from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary
+from corpora.vocabularies import labels_of, paths_to, siblings_of, tops_of, vocabulary_named
+
+pytestmark = pytest.mark.django_db
+EUROVOC = django_settings.BASE_DIR / "fixtures" / "eurovoc"
+CONCEPTS, SCHEMES = EUROVOC / "concepts.json", EUROVOC / "schemes.json"
+SMALL = {
+    "1": {"label": "law", "label_de": "Recht"},
+    "2": {"label": "civil law", "parents": ["1"], "related": ["3"], "alt_labels": ["private law"]},
+    "3": {"label": "penal law", "parents": ["1"]},
+}
+
+
+def in_skos(format, *, with_other_labels=True):
+    """The excerpt of EuroVoc as SKOS, with the same addresses as the published one has."""
+    place = rdflib.Namespace("http://eurovoc.europa.eu/")
+    graph = rdflib.Graph()
+    schemes = json.loads(SCHEMES.read_text(encoding="utf-8"))
+
+    def labelled(node, row):
+        for tag, key in (("en", "label"), ("fr", "label_fr")):
+            if row.get(key):
+                graph.add((node, SKOS.prefLabel, rdflib.Literal(row[key], lang=tag)))
+
+    for key, row in schemes["schemes"].items():
+        graph.add((place[key], RDF.type, SKOS.ConceptScheme))
+        labelled(place[key], row)
+    for key, row in json.loads(CONCEPTS.read_text(encoding="utf-8")).items():
+        node = place[key]
+        graph.add((node, RDF.type, SKOS.Concept))
+        labelled(node, row)
+        for text in row["alt_labels"] if with_other_labels else ():
+            graph.add((node, SKOS.altLabel, rdflib.Literal(text, lang="en")))
+        for parent in row["parents"]:
+            graph.add((node, SKOS.broader, place[parent]))
+        for other in row["related"]:
+            graph.add((node, SKOS.related, place[other]))
+        # The published one says of each concept that it is in EuroVoc, too.
+        for scheme in [*schemes["in_scheme"][key], "100141"]:
+            graph.add((node, SKOS.inScheme, place[scheme]))
+    return graph.serialize(format=format, encoding="utf-8")
+
+
+@pytest.fixture
+def imported(write):
+    """imported(rows) imports descriptors as a version of the vocabulary `small`."""
+
+    def run(rows, **options):
+        return import_vocabulary("small", [write("small.json", json.dumps(rows))], **options)
+
+    return run
+
+
+@pytest.fixture
+def eurovoc():
+    import_vocabulary("eurovoc", [CONCEPTS], schemes=SCHEMES)
+    return vocabulary_named("eurovoc")
+
+
+@pytest.fixture
+def said(capsys):
+    def run(*words, **options):
+        capsys.readouterr()
+        call_command(*map(str, words), **options)
+        return "".join(capsys.readouterr())
+
+    return run
+
+
+def concept(vocabulary, key):
+    return vocabulary.concepts.get(key=key)
+
+
+# --- formats
+
+
+@pytest.mark.parametrize(
+    ("name", "format"), [("e.ttl", "turtle"), ("e.rdf", "xml"), ("e.nt", "nt"), ("e.ttl.gz", "turtle")]
+)
+def test_eurovoc_as_skos_and_as_descriptors_is_the_same_vocabulary(write, eurovoc, name, format):
+    content = in_skos(format)
+    skos = write(name, gzip.compress(content) if name.endswith(".gz") else content)
+    with_domains = import_vocabulary("eurovoc", [skos], schemes=SCHEMES)
+    assert (with_domains.already, with_domains.version) == (True, 1)
+    # SKOS has no domains of schemes, and nothing else is missing.
+    alone = import_vocabulary("skos", [skos])
+    assert alone.concepts == eurovoc.concepts.count() == 300
+    skos_schemes = vocabulary_named("skos").schemes
+    assert set(skos_schemes.values_list("key", "domain")) == {
+        (key, None) for key in eurovoc.schemes.filter(concepts__isnull=False).values_list("key", flat=True)
+    }
+
+
+def test_skos_that_lacks_other_labels_is_another_vocabulary(write, eurovoc):
+    skos = write("e.ttl", in_skos("turtle", with_other_labels=False))
+    assert import_vocabulary("eurovoc", [skos], schemes=SCHEMES).version == 2
+
+
+def test_narrower_and_top_concepts_of_skos_are_read_from_the_other_end(write):
+    import_vocabulary(
+        "small",
+        [
+            write(
+                "small.ttl",
+                """@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix x: <https://example.org/v#> .
+                x:s a skos:ConceptScheme ; skos:hasTopConcept x:1 . x:t a skos:ConceptScheme .
+                x:1 a skos:Concept ; skos:prefLabel "law"@en ; skos:narrower x:2 .
+                x:2 a skos:Concept ; skos:prefLabel "Recht"@de-at ; skos:hiddenLabel "Rehct"@de-at ; skos:inScheme x:t .
+                """,
+            )
+        ],
+    )
+    two = Concept.objects.get(key="2")
+    assert [str(each) for each in two.broader.all()] == ["1"]
+    assert set(two.labels.values_list("language", "text", "is_preferred")) == {
+        ("de-AT", "Recht", True),
+        ("de-AT", "Rehct", False),
+    }
+    assert list(Concept.objects.get(key="1").schemes.values_list("key", flat=True)) == ["s"]
+
+
+def test_a_table_says_the_same_as_descriptors_with_or_without_a_header(write, imported):
+    imported(SMALL)
+    table = (
+        "id\tlabel\tlabel_de\tparents\trelated\talt_labels\n"
+        "1\tlaw\tRecht\n2\tcivil law\t\t1\t3\tprivate law\r\n\n3\tpenal law\t\t1\n"
+    )
+    assert import_vocabulary("small", [write("small.tsv", table)]).already
+    bare = import_vocabulary("bare", [write("bare.tsv", "1\tlaw\n2\tcivil law\t1\n3\tboth\t1|2\n")])
+    assert (bare.concepts, bare.languages) == (3, ["en"])
+    both = Concept.objects.get(vocabulary__name="bare", key="3")
+    assert set(both.broader.values_list("key", flat=True)) == {"1", "2"}
+
+
+def test_files_that_hold_a_vocabulary_together_may_name_one_anothers_concepts(write):
+    first = write("first.tsv", "2\tcivil law\t1\n")
+    second = write("second.json", json.dumps({"1": {"label": "law"}}))
+    assert import_vocabulary("both", [first, second]).concepts == 2
+    assert Vocabulary.objects.get().source == "first.tsv, second.json"
+
+
+# --- versions
+
+
+def test_the_same_file_again_changes_nothing_and_another_is_a_new_version(said, write):
+    one = write("one.json", json.dumps(SMALL))
+    assert "version 1: 3 concepts with 5 labels in de, en" in said("import_vocabulary", "small", one)
+    assert "version 1 says the same, so nothing was changed." in said("import_vocabulary", "small", one)
+    rows = {key: row for key, row in SMALL.items() if key != "3"} | {"4": {"label": "tax law"}}
+    rows["2"] = {"label": "private law", "parents": ["1"]}
+    two = write("two.json", json.dumps(rows))
+    told = said("import_vocabulary", "small", two)
+    assert "Since version 1:\n  1 gone: 3 penal law\n  1 new: 4 tax law\n  1 renamed: 2 civil law → private law" in told
+    assert set(vocabulary_named("small", 1).concepts.values_list("key", flat=True)) == {"1", "2", "3"}
+    assert set(vocabulary_named("small").concepts.values_list("key", flat=True)) == {"1", "2", "4"}
+    assert "version 1 says the same, so nothing was changed; the newest is version 2." in said(
+        "import_vocabulary", "small", one
+    )
+
+
+def test_of_many_changes_the_first_few_are_told_and_json_has_them_all(said, write):
+    def rows(first, last, word):
+        return json.dumps({f"{n:02}": {"label": f"{word} {n}"} for n in range(first, last)})
+
+    said("import_vocabulary", "many", write("one.json", rows(0, 20, "old")))
+    two = write("two.json", rows(10, 40, "new"))
+    told = said("import_vocabulary", "many", two, dry_run=True)
+    assert "10 gone, the first: 00 old 0; 01 old 1; 02 old 2; 03 old 3; 04 old 4\n" in told
+    assert "\n  20 new, the first: 20 new 20" in told
+    data = json.loads(said("import_vocabulary", "many", two, json=True))
+    assert (len(data["gone"]), len(data["new"]), len(data["renamed"])) == (10, 20, 10)
+    assert data["renamed"]["11"] == ["old 11", "new 11"]
+
+
+def test_a_dry_run_says_what_would_become_of_it_and_keeps_nothing(said, write):
+    one = write("one.json", json.dumps(SMALL))
+    assert "version 1 as it would be: 3 concepts" in said("import_vocabulary", "small", one, dry_run=True)
+    assert not Vocabulary.objects.exists()
+
+
+def test_another_language_of_a_label_is_no_renaming(imported):
+    imported(SMALL)
+    assert imported(SMALL | {"3": {**SMALL["3"], "label_de": "Strafrecht"}}).changes.renamed == {}
+
+
+def test_vocabularies_are_listed_with_their_versions(said, write):
+    assert "There is no vocabulary yet" in said("vocabularies")
+    for name in ("one", "two"):
+        said("import_vocabulary", "small", write(f"{name}.json", json.dumps({name: {"label": name}})))
+    lines = said("vocabularies").splitlines()
+    assert [line.split()[:5] for line in lines[1:]] == [
+        ["small", "1", "1", "en", "one.json"],
+        ["small", "2", "1", "en", "two.json"],
+    ]
+    assert [row["version"] for row in json.loads(said("vocabularies", json=True))["vocabularies"]] == [1, 2]
+
+
+# --- what is odd, and may be meant
+
+
+def test_what_is_odd_is_told_and_taken(said, write):
+    rows = {
+        "c_a": {"label": "law"},
+        "C_A": {"label": "Law"},
+        "2": {"label_de": "Steuer"},
+    }
+    told = said("import_vocabulary", "odd", write("odd.json", json.dumps(rows)))
+    assert "without a preferred label in en, so that another one is shown: 1 concept: 2." in told
+    assert "several concepts share, but for capital letters, 1 label: “Law” of C_A, c_a." in told
+    assert "ids that differ in capital letters only, and stay different concepts: C_A, c_a." in told
+    assert "2 concepts: C_A, c_a." in said(
+        "import_vocabulary", "odd2", write("x.json", json.dumps(rows)), language="de"
+    )
+    assert Concept.objects.filter(vocabulary__name="odd").count() == 3
+
+
+# --- what pages ask
+
+
+def test_a_label_is_shown_in_the_language_or_in_english_or_in_any_and_says_which(imported):
+    imported({**SMALL, "4": {"label_fr": "impôt", "label_de": "Steuer"}, "5": {"alt_labels_it": ["tassa"]}})
+    by_key = {each.key: each for each in Concept.objects.all()}
+    shown = labels_of(by_key.values(), "de")
+    assert [shown[by_key[key].pk] for key in "12345"] == [
+        ("Recht", "de"),
+        ("civil law", "en"),
+        ("penal law", "en"),
+        ("Steuer", "de"),
+        ("tassa", "it"),
+    ]
+    assert labels_of([by_key["4"]], "it")[by_key["4"].pk] == ("Steuer", "de")
+
+
+def test_paths_lead_from_the_top_over_the_broader_concept_that_comes_first(imported):
+    imported(
+        {
+            "a": {"label": "a"},
+            "b": {"label": "b", "parents": ["a"]},
+            "c": {"label": "c", "parents": ["a"]},
+            "d": {"label": "d", "parents": ["c", "b"]},
+            "e": {"label": "e", "parents": ["d", "a"]},
+        }
+    )
+    paths = {
+        Concept.objects.get(pk=key).key: "".join(map(str, path))
+        for key, path in paths_to(Concept.objects.all()).items()
+    }
+    assert paths == {"a": "", "b": "a", "c": "a", "d": "ab", "e": "a"}
+    d = Concept.objects.get(key="d")
+    assert (list(map(str, d.narrower.all())), list(map(str, siblings_of(Concept.objects.get(key="b"))))) == (
+        ["e"],
+        ["c", "e"],
+    )
+
+
+def test_every_concept_of_eurovoc_has_the_links_and_schemes_that_were_published(eurovoc):
+    rows = json.loads(CONCEPTS.read_text(encoding="utf-8"))
+    schemes = json.loads(SCHEMES.read_text(encoding="utf-8"))
+    for each in eurovoc.concepts.prefetch_related("broader", "related", "schemes", "labels"):
+        row = rows[each.key]
+        assert {other.key for other in each.broader.all()} == set(row["parents"])
+        assert {other.key for other in each.related.all()} == set(row["related"])
+        assert {other.key for other in each.schemes.all()} == set(schemes["in_scheme"][each.key])
+        assert {label.text for label in each.labels.all()} == {row["label"], row["label_fr"], *row["alt_labels"]}
+    scheme = eurovoc.schemes.get(key="100278")
+    assert scheme.domain.labels["en"] == "72 GEOGRAPHY"
+    assert all(rows[top.key]["parents"] == [] or top.broader.exists() for top in tops_of(scheme))
+
+
+# --- what must never be
+
+
+def test_the_database_refuses_what_must_never_be(imported):
+    imported(SMALL)
+    small = Vocabulary.objects.get()
+    one = Concept.objects.get(key="1")
+    label = {"concept": one, "plain": b"x", "language": "en"}
+    for refused in (
+        lambda: Concept.objects.create(vocabulary=small, key="1"),
+        lambda: Broader.objects.create(concept=one, broader=one),
+        lambda: Related.objects.create(concept=one, related=one),
+        lambda: Label.objects.create(**label, text="legislation", is_preferred=True),
+        lambda: Label.objects.create(**label, text="law", is_preferred=False),
+        lambda: Vocabulary.objects.create(name="small", version=1, source="", sha256="0"),
+        lambda: Vocabulary.objects.create(name="small", version=2, source="", sha256=small.sha256),
+        lambda: [Scheme.objects.create(vocabulary=small, key="s") for _ in range(2)],
+    ):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            refused()
+
+
+def test_a_circle_is_named_from_narrower_to_broader(imported):
+    rows = {key: {"label": key, "parents": [parent]} for key, parent in ("ab", "bc", "ca")}
+    with pytest.raises(VocabularyError, match=r"circle of 3: (a → b → c → a|b → c → a → b|c → a → b → c)"):
+        imported(rows)
+
+
+def test_a_vocabulary_that_is_not_there_is_named_with_those_that_are(imported):
+    imported(SMALL)
+    with pytest.raises(VocabularyError, match="no vocabulary 'small 7'; there is: small 1"):
+        vocabulary_named("small", 7)
+
+
+def test_the_excerpt_is_closed_and_has_what_is_hard():
+    rows = json.loads(Path(CONCEPTS).read_text(encoding="utf-8"))
+    assert {to for row in rows.values() for to in row["parents"] + row["related"]} <= rows.keys()
+    assert sum(len(row["parents"]) > 1 for row in rows.values()) >= 40
+    assert sum(bool(row["related"]) for row in rows.values()) >= 100
