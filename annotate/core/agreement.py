@@ -4,26 +4,22 @@ Numbers in, numbers out; whose answers count is decided in annotate/quality/agre
 comes by its interval in pairs.py.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 
-from annotate.core.answers import Answers, Floats, Ints
-from annotate.core.pairs import REPLICATES, Measure, kinds_of, measure
+from annotate.core.answers import Answers, Bools, Floats, Ints
+from annotate.core.pairs import REPLICATES, Distance, Measure, Sums, Tables, kinds_of, measure
 
 # Below so many units with another label than the most frequent one, alpha says little: of 10 among 1,000, with two
 # answers each, on half of which people agree, its interval is 0.36 to 0.87, half of what lies between chance and 1.
 LEAST_OTHERS = 10
 
-# Margins, shape (..., K) -> squared distances of each two labels, (..., K, K).
-Distance = Callable[[Floats], Floats]
 
-
-def nominal(margins: Floats) -> Floats:
-    """1 where two labels differ, 0 where they are the same."""
-    size = margins.shape[-1]
-    differ: Floats = np.broadcast_to(1.0 - np.eye(size), (*margins.shape, size))
+def nominal(size: int) -> Floats:
+    """1 where two of so many labels differ, 0 where they are the same."""
+    differ: Floats = 1.0 - np.eye(size)
     return differ
 
 
@@ -38,10 +34,11 @@ def ordinal(margins: Floats) -> Floats:
     return squared
 
 
-def alpha(counts: Ints, distance: Distance = nominal, *, seed: int, replicates: int = REPLICATES) -> Measure:
+def alpha(counts: Ints, distance: Distance | None = None, *, seed: int, replicates: int = REPLICATES) -> Measure:
     """Krippendorff's alpha: 1 - observed/expected disagreement; 1 is perfect, 0 is what chance would give.
 
-    counts: answers by unit and label, (U, K). With n_uc answers c of m_u on unit u, units of two answers or more:
+    counts: answers by unit and label, (U, K). distance: of the K labels, nominal by default; of sets as label_sets.py
+    has it. With n_uc answers c of m_u on unit u, units of two answers or more:
 
         o_ck  = sum over u of (n_uc n_uk - [c = k] n_uc) / (m_u - 1)           coincidences
         n_c   = sum over k of o_ck,  n = sum over c of n_c                     margins
@@ -50,18 +47,29 @@ def alpha(counts: Ints, distance: Distance = nominal, *, seed: int, replicates: 
     (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability; Content Analysis, chapter 11.) Not defined where
     all answers are the same: without variation nothing can be said of reliability.
     """
-    kinds, number = kinds_of(_pairable(counts))
-    return _alpha(kinds, number, distance, seed, replicates)
+    pairable, used = _pairable(counts)
+    kinds, number = kinds_of(pairable)
+    return _alpha(kinds, number, _between(distance, used, counts.shape[1]), seed, replicates)
 
 
 def _alpha(kinds: Ints, number: Ints, distance: Distance, seed: int, replicates: int) -> Measure:
-    def value(tables: Floats) -> Floats:
-        margins = tables.sum(axis=2)
-        apart = distance(margins)
-        observed = (tables * apart).sum(axis=(1, 2))
-        return _one_less(observed * (margins.sum(axis=1) - 1), _crossed(margins, apart, margins))
+    def value(sums: Sums) -> Floats:
+        margins = sums.own
+        return _one_less(sums.off * (margins.sum(axis=1) - 1), _crossed(margins, sums.apart, margins))
 
-    return measure(value, _coincidences(kinds), number, seed=seed, replicates=replicates)
+    return measure(value, _coincidences(kinds), number, distance, seed=seed, replicates=replicates)
+
+
+def _between(distance: Distance | None, used: Ints, size: int) -> Distance:
+    """The distance of the labels that are used, of `size` labels."""
+    if distance is None:
+        return nominal(len(used))
+    if not isinstance(distance, np.ndarray):
+        return distance
+    if distance.shape != (size, size):
+        raise ValueError(f"Distances of shape {distance.shape} are not those of {size} labels; give one for each two.")
+    between: Floats = distance[np.ix_(used, used)]
+    return between
 
 
 @dataclass(frozen=True)
@@ -74,16 +82,20 @@ class OfLabel:
     alpha: Measure
 
 
-def by_label(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> list[OfLabel]:
+def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates: int = REPLICATES) -> list[OfLabel]:
     """The nominal alpha of each label that was given on units of two answers or more, as if there were only this label
-    and another, in the order of the labels. It is not defined for a label that all answers have."""
+    and another, in the order of the labels. It is not defined for a label that all answers have.
+
+    having: where answers are sets, which of the K sets have which of the C labels, (K, C).
+    """
     kinds, number = kinds_of(counts[counts.sum(axis=1) > 1])
+    with_label = kinds if having is None else kinds @ having.astype(np.int64)
     found = []
-    for label in np.flatnonzero(kinds.any(axis=0)):
-        own = kinds[:, label]
+    for label in np.flatnonzero(with_label.any(axis=0)):
+        own = with_label[:, label]
         two, place = np.unique(np.stack([own, kinds.sum(axis=1) - own], axis=1), axis=0, return_inverse=True)
         alike = np.bincount(place.ravel(), weights=number).astype(np.int64)
-        found.append(OfLabel(int(label), int(number[own > 0].sum()), _alpha(two, alike, nominal, seed, replicates)))
+        found.append(OfLabel(int(label), int(number[own > 0].sum()), _alpha(two, alike, nominal(2), seed, replicates)))
     return found
 
 
@@ -107,8 +119,8 @@ def observed_agreement(counts: Ints, *, seed: int, replicates: int = REPLICATES)
     A unit weighs as it has answers, as in alpha, which is this corrected for chance. Not corrected, it is high
     wherever one label is frequent.
     """
-    kinds, number = kinds_of(_pairable(counts))
-    return measure(_same, _coincidences(kinds), number, seed=seed, replicates=replicates)
+    kinds, number = kinds_of(_pairable(counts)[0])
+    return measure(_alike, _coincidences(kinds), number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
 
 
 def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
@@ -126,25 +138,27 @@ def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
     or not they were. Labels are names here: of grades a near miss counts as a miss. Not defined for a single label.
     """
     size = counts.shape[1]
-    kinds, number = kinds_of(_pairable(counts))
+    kinds, number = kinds_of(_pairable(counts)[0])
 
-    def value(tables: Floats) -> Floats:
-        shares = tables.sum(axis=2) / tables.sum(axis=(1, 2))[:, None]
+    def value(sums: Sums) -> Floats:
+        shares = sums.own / sums.own.sum(axis=1, keepdims=True)
         chance = (shares * (1 - shares)).sum(axis=1) / (size - 1)
-        return _one_less(1 - _same(tables), 1 - chance)
+        return _one_less(1 - _alike(sums), 1 - chance)
 
     if size < 2:
         return Measure(None, None, None, int(number.sum()))
-    each = _coincidences(kinds) / kinds.sum(axis=1)[:, None, None]
-    return measure(value, each, number, seed=seed, replicates=replicates)
+    each = _coincidences(kinds)
+    answers = kinds.sum(axis=1, keepdims=True)
+    each = each._replace(first=each.first / answers, less=each.less / answers)
+    return measure(value, each, number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
 
 
 @dataclass(frozen=True)
 class AgainstRest:
     """One annotator against all others who answered the same units.
 
-    agreement: the mean, over units, of the share of the others' answers that are the annotator's own. Over all
-    annotators, weighted by their units, its mean is the observed agreement (but for repeats).
+    agreement: the mean, over units, of the share of the others' answers that are the annotator's own, or of how much
+    of them is. Over all annotators, weighted by their units, its mean is the observed agreement (but for repeats).
     kappa: the same corrected for chance: a person who always gives the frequent label agrees often, but has a kappa of
     0.
     """
@@ -156,23 +170,34 @@ class AgainstRest:
 
 
 def against_rest(
-    answers: Answers, distance: Distance = nominal, *, seed: int, replicates: int = REPLICATES
+    answers: Answers,
+    distance: Distance | None = None,
+    unlike: Floats | None = None,
+    *,
+    seed: int,
+    replicates: int = REPLICATES,
 ) -> list[AgainstRest]:
     """Each annotator against the rest, in the order of `answers.annotators`.
 
     On a unit where the annotator's answer is c (a share a_c of their answers, if there are several) and the others'
     are k by shares r_k, with sums over the annotator's units and d the squared distance:
 
-        agreement = sum a_c r_c / units
+        agreement = 1 - sum a_c r_k u_ck / units
         kappa     = 1 - sum a_c r_k d_ck / (sum over c, k of (sum a_c) (sum r_k) d_ck / units)
 
     the latter being Cohen's kappa, weighted where labels are grades, with the rest as the second annotator (Cohen
     1968, Psychological Bulletin 70(4)). Distances of grades are those of all answers together, and the same in all
     replicates. Not defined where annotator and rest gave one and the same label throughout.
+
+    unlike: u_ck, from 0 to 1, (K, K); by default 1 where two labels differ, so that the sum is the share of the others'
+    answers that are not the annotator's. Of sets with 1 - F1 (label_sets.py), agreement is the annotator's mean F1.
     """
     counts = answers.counts()
     size = counts.shape[1]
-    apart = distance(counts[counts.sum(axis=1) > 1].sum(axis=0).astype(np.float64))
+    margins = counts[counts.sum(axis=1) > 1].sum(axis=0).astype(np.float64)
+    fixed = _between(distance, np.arange(size), size)
+    apart = fixed(margins) if callable(fixed) else fixed
+    unlike = nominal(size) if unlike is None else unlike
     # One row for each annotator and unit, sorted by annotator.
     pairs, pair = np.unique(answers.annotator * len(answers.units) + answers.unit, return_inverse=True)
     own = np.bincount(pair * size + answers.label, minlength=len(pairs) * size).reshape(len(pairs), size)
@@ -182,36 +207,39 @@ def against_rest(
     first = np.searchsorted(who, np.arange(len(answers.annotators) + 1))
     both = np.concatenate([own[shared], rest[shared]], axis=1)
     return [
-        _one_against_rest(annotator, both[first[place] : first[place + 1]], apart, seed, replicates)
+        _one_against_rest(annotator, both[first[place] : first[place + 1]], (unlike, apart), seed, replicates)
         for place, annotator in enumerate(answers.annotators)
     ]
 
 
-def _one_against_rest(annotator: Hashable, both: Ints, apart: Floats, seed: int, replicates: int) -> AgainstRest:
-    """both: own answers by label, then the others', for each unit: (units, 2K)."""
+def _one_against_rest(
+    annotator: Hashable, both: Ints, distances: tuple[Floats, Floats], seed: int, replicates: int
+) -> AgainstRest:
+    """both: own answers by label, then the others', for each unit: (units, 2K). distances: by which answers agree, and
+    those of kappa."""
     kinds, number = kinds_of(both)
     size = kinds.shape[1] // 2
     used = _two_or_more(kinds[:, :size] + kinds[:, size:])
     own, rest = kinds[:, :size][:, used], kinds[:, size:][:, used]
     own, rest = own / own.sum(axis=1, keepdims=True), rest / rest.sum(axis=1, keepdims=True)
-    apart = apart[np.ix_(used, used)]
+    tables = Tables(own, rest, np.zeros(own.shape))
 
-    def kappa(tables: Floats) -> Floats:
-        off = (tables * apart).sum(axis=(1, 2))
-        return _one_less(off * tables.sum(axis=(1, 2)), _crossed(tables.sum(axis=2), apart, tables.sum(axis=1)))
+    def kappa(sums: Sums) -> Floats:
+        return _one_less(sums.off * sums.own.sum(axis=1), _crossed(sums.own, sums.apart, sums.rest))
 
     agreement, corrected = (
-        measure(value, own[:, :, None] * rest[:, None, :], number, seed=seed, replicates=replicates)
-        for value in (_same, kappa)
+        measure(value, tables, number, apart[np.ix_(used, used)], seed=seed, replicates=replicates)
+        for value, apart in zip((_alike, kappa), distances, strict=True)
     )
     return AgainstRest(annotator, int(number.sum()), agreement, corrected)
 
 
-def _pairable(counts: Ints) -> Ints:
-    """Units of two answers or more, and labels that they have: no other adds anything to any coefficient."""
+def _pairable(counts: Ints) -> tuple[Ints, Ints]:
+    """Units of two answers or more, and labels that they have, with the places of these: no other adds anything to any
+    coefficient."""
     counts = counts[counts.sum(axis=1) > 1]
-    used: Ints = counts[:, _two_or_more(counts)]
-    return used
+    used = _two_or_more(counts)
+    return counts[:, used], used
 
 
 def _two_or_more(counts: Ints) -> Ints:
@@ -221,21 +249,21 @@ def _two_or_more(counts: Ints) -> Ints:
     return places
 
 
-def _coincidences(kinds: Ints) -> Floats:
-    """o_ck of a unit of each kind: (kinds, K, K)."""
-    together = kinds[:, :, None] * kinds[:, None, :] - np.eye(kinds.shape[1]) * kinds[:, :, None]
-    each: Floats = together / (kinds.sum(axis=1) - 1)[:, None, None]
-    return each
+def _coincidences(kinds: Ints) -> Tables:
+    """o_ck of a unit of each kind."""
+    each = kinds / (kinds.sum(axis=1, keepdims=True) - 1)
+    return Tables(each, kinds.astype(np.float64), each)
 
 
-def _same(tables: Floats) -> Floats:
-    shares: Floats = np.trace(tables, axis1=1, axis2=2) / tables.sum(axis=(1, 2))
+def _alike(sums: Sums) -> Floats:
+    shares: Floats = 1 - sums.off / sums.own.sum(axis=1)
     return shares
 
 
 def _crossed(own: Floats, apart: Floats, rest: Floats) -> Floats:
     """The sum over c, k of own_c d_ck rest_k, for each row of own and rest."""
-    sums: Floats = ((own[:, None, :] @ apart)[:, 0, :] * rest).sum(axis=1)
+    by_label = own @ apart if apart.ndim == 2 else (own[:, None, :] @ apart)[:, 0, :]
+    sums: Floats = (by_label * rest).sum(axis=1)
     return sums
 
 

@@ -13,6 +13,7 @@ differ, not other people.
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # which loads its part `sparse` when it is first used
@@ -23,8 +24,51 @@ from annotate.core.resampling import percentiles
 REPLICATES = 1000
 IMAGINED = 0.5  # how many units of each kind that is imagined
 
-# Sums of tables, shape (B, K, K) -> B coefficients, NaN where one is not defined.
-Coefficient = Callable[[Floats], Floats]
+# Squared distances of each two labels, (K, K); or what makes them of the margins, (..., K) -> (..., K, K).
+Distance = Floats | Callable[[Floats], Floats]
+
+
+class Tables(NamedTuple):
+    """Tables of pairs of answers, one a row: outer(first, second) - diag(less), each of shape (rows, K).
+
+    They are kept in these parts, since of many labels nearly all of a table is empty: of the sets that three people
+    chose for 300 documents, nearly every one is another label, and the tables would have 200 million cells.
+    """
+
+    first: Floats
+    second: Floats
+    less: Floats
+
+    def own(self) -> Floats:
+        """The sums of the lines of each table: the margins of the first answers of the pairs."""
+        margins: Floats = self.first * self.second.sum(axis=1, keepdims=True) - self.less
+        return margins
+
+    def rest(self) -> Floats:
+        margins: Floats = self.second * self.first.sum(axis=1, keepdims=True) - self.less
+        return margins
+
+    def whole(self) -> Floats:
+        """The tables themselves: (rows, K, K)."""
+        cells: Floats = self.first[:, :, None] * self.second[:, None, :]
+        places = np.arange(self.less.shape[1])
+        cells[:, places, places] -= self.less
+        return cells
+
+
+class Sums(NamedTuple):
+    """What a coefficient is made of, of B sums of tables. off: the sum of cells times distances, (B,); own, rest: the
+    margins of the first and of the second answers, (B, K); apart: the distances, (K, K) or (B, K, K).
+    """
+
+    off: Floats
+    own: Floats
+    rest: Floats
+    apart: Floats
+
+
+# B sums of tables -> B coefficients, NaN where one is not defined.
+Coefficient = Callable[[Sums], Floats]
 
 
 @dataclass(frozen=True)
@@ -60,41 +104,73 @@ def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
     return rows[first], number.astype(np.int64)
 
 
-def measure(value: Coefficient, tables: Floats, number: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """tables: what a unit of each kind adds, (kinds, K, K); number: the units of each kind.
+def measure(
+    value: Coefficient, tables: Tables, number: Ints, distance: Distance, *, seed: int, replicates: int = REPLICATES
+) -> Measure:
+    """tables: what a unit of each kind adds; number: the units of each kind. Distances that are made of the margins are
+    made anew in each replicate.
 
     The interval is held to contain the value, as the posterior of a coefficient that is 1 is below 1.
     """
-    units = int(number.sum())
+    units, size = int(number.sum()), tables.first.shape[1]
     if not units:
         return Measure(None, None, None, 0)
-    total = np.tensordot(number.astype(np.float64), tables, 1)
-    point = float(value(total[None])[0])
+    rows, summed = _fixed(distance) if isinstance(distance, np.ndarray) else _moving(distance, size)
+    point = float(value(summed((number @ rows(tables))[None]))[0])
     if np.isnan(point):
         return Measure(None, None, None, units)
-    if len(total) < 2:
+    if size < 2:
         return Measure(point, None, None, units)
-    imagined, weights = _imagined(total, units)
+    imagined, weights = _imagined(number @ tables.own(), number @ tables.rest(), units)
     times = np.random.default_rng(seed).standard_gamma(
         np.concatenate([number, weights]), size=(replicates, len(number) + len(weights))
     )
     times *= units / times.sum(axis=1, keepdims=True)
-    # Of many labels a unit has few: nearly all of its table is empty.
-    each = scipy.sparse.csr_array(np.concatenate([tables, imagined]).reshape(times.shape[1], -1))
-    low, high = percentiles(value((each.T @ times.T).T.reshape(-1, *total.shape)))
+    # Of many labels a unit has few: nearly all of its row is empty.
+    each = scipy.sparse.csr_array(np.concatenate([rows(tables), rows(imagined)]))
+    low, high = percentiles(value(summed((each.T @ times.T).T)))
     return Measure(point, min(low, point), max(high, point), units)
 
 
-def _imagined(total: Floats, units: int) -> tuple[Floats, Floats]:
+# How tables become rows that can be added up, and their sums what a coefficient is made of.
+_Summing = tuple[Callable[[Tables], Floats], Callable[[Floats], Sums]]
+
+
+def _fixed(apart: Floats) -> _Summing:
+    size = len(apart)
+
+    def rows(tables: Tables) -> Floats:
+        off = ((tables.first @ apart) * tables.second).sum(axis=1) - tables.less @ np.diag(apart)
+        return np.concatenate([off[:, None], tables.own(), tables.rest()], axis=1)
+
+    return rows, lambda sums: Sums(sums[:, 0], sums[:, 1 : 1 + size], sums[:, 1 + size :], apart)
+
+
+def _moving(distance: Callable[[Floats], Floats], size: int) -> _Summing:
+    def summed(sums: Floats) -> Sums:
+        tables = sums.reshape(-1, size, size)
+        own = tables.sum(axis=2)
+        apart = distance(own)
+        return Sums((tables * apart).sum(axis=(1, 2)), own, tables.sum(axis=1), apart)
+
+    return lambda tables: tables.whole().reshape(-1, size * size), summed
+
+
+def _imagined(own: Floats, rest: Floats, units: int) -> tuple[Tables, Floats]:
     """The tables of units that nobody has answered, each with as many pairs as units have on average, and how many
-    units each is: for each label one on which all agree on it, and one on which all differ."""
-    size = len(total)
-    own, rest = total.sum(axis=1), total.sum(axis=0)
-    agreed = np.eye(size)[:, :, None] * np.eye(size)[:, None, :]
+    units each is: for each label one on which all agree on it, and one on which all differ. own, rest: the margins of
+    all units together."""
+    size, pairs = len(own), own.sum() / units
     # Half an answer more for each label, as all answers may be of one.
-    differ = np.outer(own + 0.5, rest + 0.5) * (1 - np.eye(size))
+    first, second = own + 0.5, rest + 0.5
+    scale = pairs / (first.sum() * second.sum() - first @ second)
     weights = np.full(size + 1, IMAGINED)
     weights[:size] /= size - 1
     weights[np.argmax(own + rest)] = IMAGINED
-    tables = np.concatenate([agreed, differ[None] / differ.sum()]) * total.sum() / units
+    agreed = np.eye(size)
+    tables = Tables(
+        np.concatenate([agreed * pairs, first[None] * scale]),
+        np.concatenate([agreed, second[None]]),
+        np.concatenate([np.zeros((size, size)), (first * second)[None] * scale]),
+    )
     return tables, weights

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import agreement, dawid_skene
+from annotate.core import agreement, dawid_skene, pairs
 from annotate.core.aggregation import at_first
 from annotate.core.answers import Answers, Floats, Ints, winners
 from annotate.core.lottery import lot
@@ -41,7 +41,7 @@ class Fitted:
 @dataclass(frozen=True)
 class _Options:
     labels: list[str]
-    distances: Mapping[str, agreement.Distance]
+    distances: Mapping[str, pairs.Distance]
     seed: int
     replicates: int
     asked_first: int | None
@@ -180,7 +180,7 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
 # --- what is made of the answers
 
 
-def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, agreement.Distance]:
+def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pairs.Distance]:
     """ordinal: the labels are grades although the kind's form does not say so."""
     found = task.kind.form.distances(labels)
     if not ordinal:

@@ -10,7 +10,7 @@ Answers are stored, compared and exported as their canonical text. A form is a m
     agrees(said, known)      whether it is right, if the answer is known (a gold answer, a test, a decoy)
     facets(text)             what statistics count one by one: the one label, or each of several
     values(codes, said)      the canonical texts that agreement tells apart, in order; said: those that were given
-    distances(values)        how far two of these differ, for alpha: name -> function of core/agreement.py; `nominal`
+    distances(values)        how far two of these differ, for alpha: name -> distance as core/pairs.py has it; `nominal`
                              always, and the last is what annotators are compared by
 """
 

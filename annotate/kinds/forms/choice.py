@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from annotate.core import agreement
+from annotate.core import agreement, pairs
 from annotate.core.aggregation import Aggregation, majority
 
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
@@ -37,5 +37,5 @@ def values(codes: Sequence[str], said: Iterable[str]) -> list[str]:
     return list(codes)
 
 
-def distances(values: Sequence[str]) -> dict[str, agreement.Distance]:
-    return {"nominal": agreement.nominal}
+def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
+    return {"nominal": agreement.nominal(len(values))}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from annotate.core import agreement
+from annotate.core import agreement, pairs
 from annotate.core.aggregation import Aggregation, majority, median
 from annotate.kinds.forms.choice import agrees, check, facets, name, read, values
 
@@ -11,5 +11,5 @@ __all__ = ["AGGREGATIONS", "agrees", "check", "distances", "facets", "name", "re
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority, "median": median}
 
 
-def distances(values: Sequence[str]) -> dict[str, agreement.Distance]:
-    return {"nominal": agreement.nominal, "ordinal": agreement.ordinal}
+def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
+    return {"nominal": agreement.nominal(len(values)), "ordinal": agreement.ordinal}

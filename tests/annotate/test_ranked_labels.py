@@ -1,0 +1,266 @@
+"""Ranked labels measured against those that documents have, and how often the intervals hold the truth."""
+
+from functools import cache
+from math import log2
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.estimation import UNKNOWN
+from annotate.core.ranked_labels import (
+    Answered,
+    Judged,
+    above,
+    at_each,
+    differences,
+    first_of,
+    joined,
+    means,
+    micro,
+    micro_differences,
+    ranked,
+    widened,
+    with_ancestors,
+    with_gold,
+    within,
+)
+
+LABELS = "abcdefghijklmnop"
+RANKINGS = st.permutations(LABELS).flatmap(lambda labels: st.integers(0, len(labels)).map(lambda n: labels[:n]))
+GOLD = st.sets(st.sampled_from(LABELS), min_size=1)
+DOCUMENTS = st.lists(st.builds(Judged, GOLD, RANKINGS), min_size=1, max_size=6)
+
+
+# --- by hand
+
+
+def test_each_measure_is_that_of_the_published_code_worked_out_by_hand():
+    # Three gold labels, found at ranks 1 and 4; one gold label, at rank 2; none found, of a short ranking.
+    found = at_each(
+        [Judged({"a", "b", "c"}, ["a", "x", "y", "b", "z"]), Judged({"a"}, ["x", "a"]), Judged({"a", "b"}, ["x"])], 5
+    )
+    assert found["P"].tolist() == [[1, 1 / 2, 1 / 3, 2 / 4, 2 / 5], [0, 1 / 2, 1 / 3, 1 / 4, 1 / 5], [0] * 5]
+    assert found["R"].tolist() == [[1 / 3, 1 / 3, 1 / 3, 2 / 3, 2 / 3], [0, 1, 1, 1, 1], [0] * 5]
+    assert found["RP"].tolist() == [[1, 1 / 2, 1 / 3, 2 / 3, 2 / 3], [0, 1, 1, 1, 1], [0] * 5]
+    second, third, fifth = 1 / log2(3), 1 / log2(4), 1 / log2(5)
+    ideal = 1 + second + third
+    assert found["nDCG"] == pytest.approx(
+        np.array(
+            [
+                [1, 1 / (1 + second), 1 / ideal, (1 + fifth) / ideal, (1 + fifth) / ideal],
+                [0, second, second, second, second],
+                [0] * 5,
+            ]
+        )
+    )
+
+
+def test_a_mean_is_over_documents_that_have_gold_labels():
+    documents = [Judged({"a", "b"}, ["a", "b"]), Judged(set(), ["a"]), Judged({"b"}, ["a", "b"])]
+    assert len(with_gold(documents)) == 2
+    found = means(with_gold(documents), 2)
+    assert [each.value for each in found["P"]] == [0.5, 0.75]
+    assert [each.value for each in found["RP"]] == [0.5, 1.0]
+    assert means([], 1)["P"] == [UNKNOWN]
+
+
+def test_of_a_bucket_only_its_labels_are_kept_in_gold_and_ranking():
+    documents = [Judged({"a", "b"}, ["x", "a", "y", "b"]), Judged({"a"}, ["b", "a"])]
+    assert within(documents, {"b", "y"}) == [Judged({"b"}, ["y", "b"])]
+    assert within(documents, frozenset()) == []
+
+
+def test_a_document_without_gold_labels_and_a_label_ranked_twice_are_refused():
+    with pytest.raises(ValueError, match="without gold labels has no measure"):
+        at_each([Judged(set(), ["a"])])
+    for measured in (lambda: at_each([Judged({"a"}, ["a", "a"])]), lambda: joined([["a"], ["b", "b"]])):
+        with pytest.raises(ValueError, match="has a label twice"):
+            measured()
+
+
+def test_equal_scores_stand_in_the_order_of_their_ids_as_text():
+    assert ranked({"9": 1.0, "10": 1.0, "c_4e": 2.0, "2": 1.0}) == ["c_4e", "10", "2", "9"]
+
+
+def test_rankings_are_joined_by_the_sum_of_one_over_the_rank():
+    # a: 1 + 1/3, b: 1/2 + 1, c: 1/3, d: 1/2
+    assert joined([["a", "b", "c"], ["b", "d", "a"]]) == ["b", "a", "d", "c"]
+    assert joined([["b"], ["a"]]) == ["a", "b"]
+    assert joined([]) == []
+
+
+def test_precision_recall_and_f1_are_of_all_labels_together():
+    documents = [
+        Answered({"a", "b"}, {"a", "x"}),
+        Answered({"c"}, {"c"}),
+        Answered(set(), {"y"}),
+        Answered({"d"}, set()),
+    ]
+    found = micro(documents, seed="1")
+    assert (found.hits, found.said, found.gold) == (2, 4, 4)
+    assert (found.precision.value, found.recall.value, found.f1.value) == (0.5, 0.5, 0.5)
+    assert found.f1.low is found.f1.high is None  # of four documents
+    assert micro([Answered({"a"}, set())], seed="1")[:3] == ((None,) * 3, (0.0, None, None), (0.0, None, None))
+
+
+def test_an_answer_is_the_first_labels_of_a_ranking_or_those_above_a_threshold():
+    assert first_of([Judged({"a"}, ["x", "a", "y"])], 2) == [Answered({"a"}, {"a", "x"})]
+    assert above({"a": 0.7, "b": 0.5, "c": 0.49}, 0.5) == {"a", "b"}
+
+
+PARENTS = {
+    "cat": ["pet", "mammal"],
+    "dog": ["pet", "mammal"],
+    "mammal": ["animal"],
+    "pet": [],
+    "one": ["other"],
+    "other": ["one"],
+}
+
+
+def test_with_all_ancestors_a_near_miss_is_half_right():
+    assert with_ancestors(["cat"], PARENTS) == {"cat", "pet", "mammal", "animal"}
+    assert with_ancestors(["one"], PARENTS) == {"one", "other"}  # a circle ends
+    (found,) = widened([Answered({"cat"}, {"dog"})], PARENTS)
+    assert micro([found], seed="1").f1.value == 0.75
+    assert micro([Answered({"cat"}, {"dog"})], seed="1").f1.value == 0
+
+
+# --- what must always hold
+
+
+@given(DOCUMENTS)
+def test_every_measure_lies_between_0_and_1_and_the_r_precision_is_the_greater_of_precision_and_recall(documents):
+    found = at_each(documents)
+    assert all(((each >= 0) & (each <= 1)).all() for each in found.values())
+    assert np.array_equal(found["RP"], np.maximum(found["P"], found["R"]))
+    assert np.array_equal(found["RP"][:, 0], found["P"][:, 0])
+    assert (np.diff(found["R"]) >= 0).all()
+
+
+@given(GOLD, st.randoms(use_true_random=False))
+def test_a_perfect_ranking_has_an_ndcg_and_an_r_precision_of_1_at_every_k_and_one_of_misses_0(gold, random):
+    hits, misses = [label for label in LABELS if label in gold], [label for label in LABELS if label not in gold]
+    random.shuffle(hits)
+    found = at_each([Judged(gold, [*hits, *misses]), Judged(gold, misses)])
+    for name in ("nDCG", "RP"):
+        assert found[name].tolist() == [[1.0] * 10, [0.0] * 10]
+
+
+@given(DOCUMENTS, st.randoms(use_true_random=False))
+def test_the_order_of_the_documents_and_the_names_of_the_labels_change_nothing(documents, random):
+    before = means(documents, 5)
+    named = dict(zip(LABELS, random.sample(LABELS, len(LABELS)), strict=True))
+    others = [Judged({named[a] for a in gold}, [named[a] for a in ranking]) for gold, ranking in documents]
+    random.shuffle(others)
+    for name, each in means(others, 5).items():
+        assert [found.value for found in each] == pytest.approx([found.value for found in before[name]])
+
+
+@given(DOCUMENTS)
+def test_a_hit_that_moves_up_never_makes_a_measure_less(documents):
+    for gold, ranking in documents:
+        place = next((n for n in range(1, len(ranking)) if ranking[n] in gold and ranking[n - 1] not in gold), None)
+        if place is None:
+            continue
+        moved = [*ranking]
+        moved[place - 1 : place + 1] = [ranking[place], ranking[place - 1]]
+        before, after = at_each([Judged(gold, ranking)]), at_each([Judged(gold, moved)])
+        assert all((after[name] >= before[name] - 1e-12).all() for name in before)
+
+
+@given(st.lists(RANKINGS, max_size=5), st.randoms(use_true_random=False))
+def test_the_order_of_the_systems_changes_no_joined_ranking_and_one_alone_stays_as_it_is(rankings, random):
+    others = rankings[:]
+    random.shuffle(others)
+    assert joined(others) == joined(rankings)
+    assert all(joined([each]) == list(each) for each in rankings)
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_a_difference_is_that_of_the_means_and_turns_round_with_the_systems(documents, others):
+    second = [Judged(one.gold, other.ranking) for one, other in zip(documents, others * 6, strict=False)]
+    apart, back = differences(documents, second, 3), differences(second, documents, 3)
+    for name, ones in means(documents, 3).items():
+        for k, (one, other) in enumerate(zip(ones, means(second, 3)[name], strict=True)):
+            assert apart[name][k].value == pytest.approx(one.value - other.value)
+            assert back[name][k].value == pytest.approx(-apart[name][k].value)
+
+
+def test_systems_that_are_not_measured_on_the_same_documents_are_not_paired():
+    one, other = [Judged({"a"}, ["a"])], [Judged({"b"}, ["a"])]
+    for compare in (lambda: differences(one, other), lambda: micro_differences(first_of(one, 1), [], seed="1")):
+        with pytest.raises(ValueError, match="not measured on the same documents"):
+            compare()
+
+
+# --- a population whose truth is known
+
+
+@cache
+def population():
+    """Documents of one to eight labels, some hard and some easy, and two systems of which the second is the better."""
+    chance = np.random.default_rng(57)
+    systems = [], []
+    for _ in range(20_000):
+        size = 1 + chance.binomial(7, 0.55)
+        gold = {f"g{n}" for n in range(size)}
+        ease = chance.beta(1, 2)
+        for system, better in zip(systems, (0.0, 0.1), strict=True):
+            hits = [label for label in sorted(gold) if chance.random() < ease + better]
+            scores = {label: chance.normal(1.0) for label in hits} | {f"m{n}": chance.normal() for n in range(8)}
+            system.append(Judged(gold, ranked(scores)))
+    return systems
+
+
+def is_held(found, truth):
+    return found.low <= truth <= found.high
+
+
+@pytest.mark.parametrize("documents", [40, 200])
+def test_95_percent_intervals_of_means_and_of_paired_differences_hold_the_truth_in_about_95_percent_of_draws(documents):
+    systems = population()
+    truth, other = ({name: each[:, 2].mean() for name, each in at_each(side, 3).items()} for side in systems)
+    chance = np.random.default_rng(21)
+    held, apart = [], []
+    for _ in range(400):
+        drawn = chance.integers(len(systems[0]), size=documents)
+        first, second = ([each[place] for place in drawn] for each in systems)
+        found, between = means(first, 3), differences(first, second, 3)
+        held += [is_held(found[name][2], truth[name]) for name in truth]
+        apart += [is_held(between[name][2], truth[name] - other[name]) for name in truth]
+    # The four measures go together, so that chance moves a share of 400 draws by 1% or so.
+    assert 0.92 <= fmean(held) <= 0.98
+    assert 0.92 <= fmean(apart) <= 0.98
+
+
+def test_intervals_of_micro_averages_and_of_their_paired_differences_are_as_wide_as_draws_differ():
+    first, second = (first_of(each, 5) for each in population())
+    table = np.array(
+        [(len(g & a), len(a), len(g & b), len(b), len(g)) for (g, a), (_, b) in zip(first, second, strict=True)]
+    )
+
+    def f1(places):
+        a, said, b, other, gold = table[places].sum(axis=0)
+        return 2 * a / (said + gold), 2 * a / (said + gold) - 2 * b / (other + gold)
+
+    chance = np.random.default_rng(9)
+    drawn = [chance.integers(len(first), size=100) for _ in range(2000)]
+    spread = np.std([f1(places) for places in drawn], axis=0)
+    widths = []
+    for places in drawn[:12]:
+        ones, others = ([each[place] for place in places] for each in (first, second))
+        found = micro(ones, seed="1").f1, micro_differences(ones, others, seed="1")["f1"]
+        assert [each.value for each in found] == pytest.approx(f1(places))
+        widths.append([each.high - each.low for each in found])
+    assert np.mean(widths, axis=0) == pytest.approx(2 * 1.96 * spread, rel=0.1)
+    # Two systems on the same documents are told apart better than each on documents of its own.
+    assert spread[1] < 2**0.5 * spread[0]
+
+
+def test_intervals_come_again_from_the_seed():
+    answers = first_of(population()[0][:50], 5)
+    assert micro(answers, seed="1") == micro(answers, seed="1") != micro(answers, seed="2")
