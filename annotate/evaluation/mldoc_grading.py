@@ -63,7 +63,7 @@ def _doubts(gold: PublishedSet) -> list[str]:
     """What is known against the set's labels, or against how its documents were found."""
     doubts = []
     audit = gold.manifest.get("declared_audit")
-    if audit and audit["error"]["value"]:
+    if audit and audit["error"]["value"] is not None:
         doubts.append(
             f"By the audit {estimate(audit['error'])} of the labels that came with the documents of {gold.name} are "
             "wrong; those that nobody read are taken for true here."

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from annotate.core.audits import Audit, overall_error
+from annotate.evaluation.grading import grade
 from annotate.models import Judgment, Task
 from annotate.quality import declared_audits
 from tests.annotate.balancing.acts import TOPICS, exported, lists, opened, read_all
@@ -91,6 +92,12 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     assert sum(files.values()) == len(rows) == 136
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert "de: 4 documents that were drawn are in no set, since people found none of the classes in them" in card
+    # What is known of the labels stands beside what is measured by them.
+    (tmp_path / "mine").mkdir()
+    tested = lists(tmp_path / "gold", "german")["test"]
+    (tmp_path / "mine/de-de.prediction").write_text("travel\n" * len(tested))
+    [warned] = grade(tmp_path / "mine", [tmp_path / "gold"])["warnings"]
+    assert warned.startswith("By the audit 0.0% [0.0, ")
 
 
 def test_a_task_without_an_audit_says_that_nobody_has_read_the_labels(sentences, kind):

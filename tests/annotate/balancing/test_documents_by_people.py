@@ -106,6 +106,9 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     (tmp_path / "mine/de-en.prediction").write_text("".join(f"{label}\n" for label in said))
     report = grade(tmp_path / "mine", [tmp_path / "gold"])
     assert report["classes"] == CLASSES.split()
+    assert [warned.split(":")[0] for warned in report["warnings"]] == [
+        "The documents of topics were found by the predictor mine@1"
+    ]
     right = sum(found[key]["label"] == found[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"])
     assert report["accuracy"]["pairs"][0]["estimate"]["value"] == pytest.approx(right / 9)
 
