@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -17,6 +18,7 @@ from annotate.work.queue import take
 from corpora.folders import corpus_dir
 from tests.annotate.balancing.acts import ROOT, TOPICS, exported, import_documents, lists, opened, read_all
 from tests.annotate.test_hidden import all_an_annotator_sees
+from tests.together import at_once
 
 # What is drawn after an answer is drawn in a transaction of its own.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -231,3 +233,24 @@ def test_nothing_that_an_annotator_sees_depends_on_what_was_declared_or_predicte
         Task.objects.filter(pk=task.pk).update(is_open=False)
     for page, *others in zip(*seen, strict=True):
         assert [page] * 3 == others
+
+
+def test_people_at_once_draw_no_document_twice_and_none_too_many(predictions, kind, person, caplog):
+    opened("topics", kind, classes=CLASSES, redundancy=1, **SETS)
+    task = Task.objects.get()
+    people = [person(f"reader{number}", "de en") for number in range(6)]
+
+    def work(reader):
+        while task.units.filter(stage="QUEUED").exists():
+            if lease := take(reader, task):
+                judge(reader, lease.pk, Answer(truth(lease.unit)))
+
+    assert at_once(*(partial(work, reader) for reader in people)) == [None] * 6
+    cells = standing(task)
+    assert [(cell["short"], cell["over"]) for cell in cells] == [(0, False)] * 6
+    assert all(cell["right"] <= NEEDED for cell in cells)
+    # Each reserve that was drawn is a unit, and nothing was drawn in vain.
+    assert task.units.count() + task.reserve.count() == sum(
+        sum(draw.parameters["frame"].values()) for draw in task.draws.all()
+    )
+    assert "on_commit" not in caplog.text
