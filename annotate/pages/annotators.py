@@ -4,13 +4,14 @@ GET shows, POST acts through one operation and answers htmx with the next unit, 
 """
 
 from django.core.paginator import Paginator
+from django.db.models import Exists, OuterRef
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
-from annotate.models import Task
+from annotate.models import Guidelines, Task
 from annotate.pages import showing
 from annotate.pages.access import annotator_of, with_permit, with_task
 from annotate.pages.errors import status_of
@@ -32,7 +33,8 @@ def home(request):
     annotator = annotator_of(request.user)
     tasks = []
     if annotator:
-        found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True))
+        guided = Exists(Guidelines.objects.filter(task=OuterRef("pk")))
+        found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
         listed = [permit.task for permit in found]
         trials = _by_task(annotator, [task for task in listed if task.test_items])
         done = progress.progress_in(found)

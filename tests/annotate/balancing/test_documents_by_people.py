@@ -233,6 +233,8 @@ def test_nothing_that_an_annotator_sees_depends_on_what_was_declared_or_predicte
         Task.objects.filter(pk=task.pk).update(is_open=False)
     for page, *others in zip(*seen, strict=True):
         assert [page] * 3 == others
+    # This kind has no guidelines, so nothing leads to them.
+    assert "/guidelines/" not in "".join(seen[0])
 
 
 def test_people_at_once_draw_no_document_twice_and_none_too_many(predictions, kind, person, caplog):
