@@ -123,6 +123,11 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert (told["task"], told["judgments"], told["rejects"]) == ("crowd", 2, 1)
     assert told["rejects_file"].endswith(".rejects.jsonl")
 
+    law = written(tmp_path / "law.json", '{"1": {"label": "law"}, "2": {"label": "civil law", "parents": ["1"]}}')
+    told = asked("import_vocabulary", "law", law)
+    assert (told["vocabulary"], told["version"], told["concepts"]) == ("law", 1, 2)
+    assert [row["vocabulary"] for row in asked("vocabularies")["vocabularies"]] == ["law"]
+
     kind = settings.BASE_DIR / "annotate/kinds/qa_match.toml"
     told = asked("check_kind", kind, out=tmp_path / "page.html")
     assert (told["kind"], told["page"]) == ("qa_match", str(tmp_path / "page.html"))
