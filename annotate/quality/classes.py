@@ -1,8 +1,9 @@
 """How far the classes are of balanced sets whose documents people label (kinds/predicted_draw.py)."""
 
+from collections import Counter
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, QuerySet
 
 from annotate.core import stages
 from annotate.kinds.predicted_draw import NEEDED
@@ -26,35 +27,35 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
     if not found:
         return []
-    # Each language has its own queue, so the unit's own column will do, by which there is an index.
+    # Each language has its own queue, so the unit's own column will do, by which there is an index. All is counted in
+    # one statement: between two, an answer could take a document out of what waits before it is among the labelled.
     units = task.units.exported().filter(language__in=found).order_by()
-    of_label = units.filter(stage=stages.LABELLED).values_list("language", "label").annotate(Count("pk"))
-    labelled = {(language, label): number for language, label, number in of_label}
-    of_predicted = units.values_list("language", "predicted").annotate(
-        drawn=Count("pk"),
-        waiting=Count("pk", filter=~Q(stage__in=stages.FINISHED)),
-        right=Count("pk", filter=Q(label=F("predicted"))),
-    )
-    given = {(language, label): numbers for language, label, *numbers in of_predicted}
+    labelled, drawn, waiting, right = (Counter[tuple[str, str]]() for _ in range(4))
+    for language, predicted, stage, label, number in units.values_list(
+        "language", "predicted", "stage", "label"
+    ).annotate(Count("pk")):
+        drawn[language, predicted] += number
+        waiting[language, predicted] += number * (stage not in stages.FINISHED)
+        right[language, predicted] += number * (label == predicted)
+        labelled[language, label] += number * (stage == stages.LABELLED)
     of_reserve = task.reserve.order_by().values_list("language", "predicted").annotate(Count("pk"))
     left = {(language, label): number for language, label, number in of_reserve}
     rows = []
     for language, label in ((language, label) for language, told in found.items() for label in told["classes"]):
         cell, needed = (language, label), found[language][NEEDED]
-        drawn, waiting, right = given.get(cell, (0, 0, 0))
-        short = max(0, needed - labelled.get(cell, 0) - waiting)
+        short = max(0, needed - labelled[cell] - waiting[cell])
         rows.append(
             {
                 "language": language,
                 "class": label,
                 "needed": needed,
-                "labelled": labelled.get(cell, 0),
-                "drawn": drawn,
-                "waiting": waiting,
-                "right": right,
+                "labelled": labelled[cell],
+                "drawn": drawn[cell],
+                "waiting": waiting[cell],
+                "right": right[cell],
                 "left": left.get(cell, 0),
                 "short": short,
-                "over": bool(short) and cell not in left and not waiting,
+                "over": bool(short) and cell not in left and not waiting[cell],
             }
         )
     return rows
