@@ -34,7 +34,7 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     if any(NEEDED in parameters for parameters in drawn.values()):
         return _labelled(task, drawn, without)
     chosen = {language: parameters for language, parameters in drawn.items() if IDS in parameters}
-    kept = _of_a_class(task, without) if chosen else set()
+    kept, waiting = _of_a_class(task, without) if chosen else (set(), Counter())
     sets = {language: _in_order(parameters[IDS], kept) for language, parameters in chosen.items()}
     return Balancing(
         sets,
@@ -44,16 +44,25 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
             for language, parameters in chosen.items()
             for label, chance in parameters[CHANCES].items()
         },
-        {language: len(_all(parameters[IDS])) - len(_all(sets[language])) for language, parameters in chosen.items()},
+        {
+            language: len(_all(parameters[IDS])) - len(_all(sets[language])) - waiting[language]
+            for language, parameters in chosen.items()
+        },
     )
 
 
-def _of_a_class(task: Task, without: Collection[int]) -> set[str]:
-    """The ids of the documents that have one of the classes for a label; a copy has that of its original."""
+def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter[str]]:
+    """The ids of the documents that have one of the classes for a label, and how many still wait for people, by
+    language; a copy has label and stage of its original."""
     units = task.units.exported().exclude(pk__in=without).order_by()
-    labels = units.values_list("item__key", "label", "copy_of__label")
-    classes = set(task.labels) - task.kind.answers.keys()
-    return {key for key, label, of_original in labels if (of_original or label) in classes}
+    classes, kept, waiting = set(task.labels) - task.kind.answers.keys(), set[str](), Counter[str]()
+    of_unit, of_original = ("label", "stage"), ("copy_of__label", "copy_of__stage")
+    for key, language, *told in units.values_list("item__key", "item__language", *of_unit, *of_original):
+        label, stage = told[2:] if told[3] else told[:2]
+        if label in classes:
+            kept.add(key)
+        waiting[language] += stage not in stages.FINISHED
+    return kept, waiting
 
 
 def _all(sets: Mapping[str, list[str]]) -> set[str]:

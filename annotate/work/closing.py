@@ -9,7 +9,7 @@ from annotate.core import stages
 from annotate.core.refusals import WrongStage
 from annotate.models import Lease, Task
 from annotate.work.contesting import locked
-from annotate.work.drawing_on import draw_short
+from annotate.work.drawing_on import draw_later
 
 
 @transaction.atomic
@@ -30,7 +30,7 @@ def reopen(task: Task) -> dict[str, Any]:
         )
     told = _switch(task, is_open=True)
     for language in task.languages:
-        draw_short(task.pk, language)
+        draw_later(task.pk, language)
     return told
 
 

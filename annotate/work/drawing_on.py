@@ -48,17 +48,20 @@ def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
 
 
 def draw_on(unit: Unit) -> None:
-    """Called when somebody has said something of a unit: once it is done, and the answer is kept, draw what is short.
+    """Called when somebody has said something of a unit: once it is done, draw what is short in its language."""
+    if unit.predicted and unit.stage in stages.FINISHED:
+        draw_later(unit.task_id, unit.item.language)
 
-    That is a transaction of its own, so that no answer is lost where the corpus cannot be read; the next one tries
-    again.
+
+def draw_later(task_id: int, language: str) -> None:
+    """Draw what is short once all that was done until now is kept. That is a transaction of its own, so that nothing is
+    lost where the corpus cannot be read; the next one tries again.
     """
 
     def draw() -> None:  # which has a name, for the log, as a partial function has not
-        draw_short(unit.task_id, unit.item.language)
+        draw_short(task_id, language)
 
-    if unit.predicted and unit.stage in stages.FINISHED:
-        transaction.on_commit(draw, robust=True)
+    transaction.on_commit(draw, robust=True)
 
 
 @transaction.atomic

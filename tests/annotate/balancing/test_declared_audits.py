@@ -77,6 +77,10 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     def say(reader, unit):
         return TOPICS.split()[reader] if unit.agreed_label == "geography" else unit.agreed_label
 
+    # What waits for people was taken out by nobody.
+    call_command("export_gold", "topics", out=str(tmp_path / "unfinished"), stdout=io.StringIO())
+    told = json.loads((tmp_path / "unfinished/manifest.json").read_text())["sets"]["languages"]["de"]
+    assert (sum(told["sets"].values()), told["taken_out"]) == (140 - 28, 0)
     read_all(task, readers, say)
     found = declared_audits.report(task)
     assert (found["unresolved"], found["wrong"]) == (4, 0)

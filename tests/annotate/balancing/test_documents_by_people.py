@@ -152,6 +152,9 @@ def test_an_answer_stands_where_nothing_can_be_drawn_and_a_later_one_draws_it(pr
     assert task.units.count() == 48
     assert set(task.units.values_list("stage", flat=True)) == {"LABELLED"}
     assert "There is no corpus 'sib'" in caplog.text
+    call_command("close", "topics")
+    call_command("reopen", "topics")
+    assert Task.objects.get().is_open
     moved.rename(corpus_dir("sib"))
     call_command("close", "topics")
     assert draw_short(task.pk, "de") == 0
