@@ -88,6 +88,11 @@ def _shown(labels: _Labels, language: str) -> Shown:
     return Shown(*label_in(labels[True] or labels[False], language))
 
 
+def label_of_scheme(scheme: Scheme, language: str) -> str:
+    """As that of a concept; its id where it has none."""
+    return label_in(scheme.labels, language)[0] or scheme.key
+
+
 def paths_to(concepts: Collection[Concept]) -> dict[int, list[Concept]]:
     """By the concept's primary key: the way to it from a concept that has no broader one, itself left out.
 

@@ -98,7 +98,7 @@ def values(thesaurus: Thesaurus) -> dict[str, Any]:
     return {
         "noun": "document",
         "thesaurus": thesaurus,
-        "template": "annotate/_concepts.html",
+        "template": "annotate/concepts.html",
         "bench": "annotate/bench_concepts.html",
         "options": OPTIONS,
         "defaults": DEFAULTS,
