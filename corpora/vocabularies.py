@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Count, QuerySet
 
 from corpora.core.thesaurus import VocabularyError, label_in
-from corpora.models import Broader, Concept, Label, Scheme, Vocabulary
+from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary
 
 
 class Shown(NamedTuple):
@@ -118,6 +118,31 @@ def _way(key: int, above: dict[int, Concept]) -> list[Concept]:
         way.insert(0, above[key])
         key = above[key].pk
     return way
+
+
+def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
+    """By id of all its concepts: label and alt_labels in English, label_fr and so on in other languages, parents and
+    related, as EURLEX57K publishes them and import_vocabulary reads them. A concept that has no label in English has
+    the one that is shown in its place, since every reader needs one.
+    """
+    found: dict[str, dict[str, Any]] = {
+        key: {"label": shown.text, "alt_labels": [], "parents": [], "related": []}
+        for key, shown in sorted(names_in(vocabulary, "en").items())
+    }
+    labels = Label.objects.filter(concept__vocabulary=vocabulary).order_by("concept__key", "language", "text")
+    for key, tag, text, is_preferred in labels.values_list("concept__key", "language", "text", "is_preferred"):
+        beside = f"_{tag}" if tag not in ("", "en") else ""
+        if not is_preferred:
+            found[key].setdefault(f"alt_labels{beside}", []).append(text)
+        elif beside:
+            found[key][f"label{beside}"] = text
+    broader = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("broader__key")
+    for key, other in broader.values_list("concept__key", "broader__key"):
+        found[key]["parents"].append(other)
+    related = Related.objects.filter(concept__vocabulary=vocabulary).order_by("related__key")
+    for key, other in related.values_list("concept__key", "related__key"):
+        found[key]["related"].append(other)
+    return found
 
 
 def concepts_of(vocabulary: Vocabulary, keys: Iterable[str]) -> dict[str, Concept]:

@@ -26,7 +26,7 @@ def command(name, *arguments, **options):
 
 def import_acts(name="acts", files=None, **options):
     files = files or [ROOT / f"fixtures/eurlex/{split}.jsonl" for split in SPLITS]
-    return command("import_corpus", name, *files, format="eurlex", licence="CC-BY-SA-4.0", **options)
+    return command("import_corpus", name, *files, **({"format": "eurlex", "licence": "CC-BY-SA-4.0"} | options))
 
 
 def import_eurovoc(name="eurovoc"):
