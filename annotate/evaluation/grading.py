@@ -62,7 +62,7 @@ def grade(
             f"are measures for {', '.join(formats)} and {last}."
         )
     chosen = chosen or {}
-    for name in chosen.keys() - CHOICES.get(first.format, ()):
+    for name in (name for name in chosen if name not in CHOICES.get(first.format, ())):
         raise EvaluationError(
             f"--{name.replace('_', '-')} is for ranked labels of documents, and {first.folder} is a set in the format "
             f"{first.format}; leave it out."

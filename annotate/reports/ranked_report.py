@@ -8,10 +8,11 @@ from typing import Any
 
 from annotate.core.label_shares import FEW, FREQUENT, ZERO
 from annotate.core.resampling import LEAST_UNITS
+from annotate.reports.evaluated import better_of, names_of, sets_of
 from annotate.reports.numbers import estimate, p_value, points
 from annotate.reports.plots import Row
 from annotate.reports.sections import Section, mark_of, pictures
-from annotate.reports.tables import DIGEST, NAME, NUMBER, Cell, Column, are, estimated, many, numbered, table
+from annotate.reports.tables import NUMBER, Cell, Column, are, estimated, many, numbered, table
 
 KIND = "ranked"
 ALL, PLAIN, WIDENED = "all", "plain", "with_ancestors"
@@ -38,13 +39,6 @@ HOW_TO_READ = (
 )
 
 
-def title(report: dict) -> str:
-    subject = report["predictor"]["spelled"]
-    if comparison := report["comparison"]:
-        subject = f"{subject} against {comparison['other']['spelled']}"
-    return f"{subject}, measured on {many(len(report['gold']), 'gold set')}"
-
-
 def headlines(report: dict) -> list[tuple[str, str, str]]:
     whole = report["groups"][0]
     words = f"all labels, mean over {many(whole['documents'], 'document')}"
@@ -64,13 +58,6 @@ def sections(report: dict) -> list[Section]:
 # --- what was measured
 
 
-GOLD = (
-    Column("name", "gold set"),
-    numbered("rows", "documents"),
-    Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
-    Column("folder_name", "folder", NAME),
-    Column("digest", "SHA-256", DIGEST),
-)
 BUCKETS = (
     Column("of", "labels", says=lambda group: GROUPS[group["of"]]),
     numbered("labels", "how many"),
@@ -96,7 +83,7 @@ def _gold(report: dict) -> Section:
         words.append(
             f"{are(without, 'document has', 'documents have')} no gold label, and no part in the measures at K."
         )
-    tables = (table("gold set", GOLD, report["gold"]), table("labels", BUCKETS, report["groups"]))
+    tables = (table("gold set", sets_of("documents"), report["gold"]), table("labels", BUCKETS, report["groups"]))
     return Section("gold", "What was measured against what", tuple(words), tables)
 
 
@@ -159,22 +146,16 @@ def _answers(report: dict) -> Section:
 # --- two systems
 
 
-def _named(report: dict, apart: Mapping[str, Any] | None) -> str:
-    """The name of the better one, if its interval says so."""
-    names = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
-    return dict(zip(("first", "second"), names, strict=True)).get(apart["better"], "") if apart else ""
-
-
 def _who_is_better(report: dict, row: Mapping[str, Any]) -> str:
-    first, second = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
-    better = _named(report, row["difference"])
+    first, second = names_of(report)
+    better = better_of(row["difference"], (first, second))
     said = f"{better} is better" if better else "neither is shown to be better"
     return f"{said}: {first} less {second}, in points of {row['measure']} of {(GROUPS | ANSWERS)[row['of']].lower()}"
 
 
 def _comparison(report: dict) -> Section:
     found = report["comparison"]
-    first, second = report["predictor"]["spelled"], found["other"]["spelled"]
+    first, second = names_of(report)
     words = (
         f"A is {first}, B is {second}, on the same documents. Each figure is what A reaches less what B reaches, in "
         "percentage points, with its 95% interval. *: nought lies outside that interval; among twenty figures without "
@@ -202,7 +183,7 @@ def _compared(report: dict) -> Iterator[Any]:
         Column("measure", "measure"),
         _apart("difference", "A less B"),
         *(Column(key, heading, NUMBER, lambda row, key=key: p_value(row[key])) for key, heading in P_VALUES),
-        Column("better", "better", says=lambda row: _named(report, row["difference"])),
+        Column("better", "better", says=lambda row: better_of(row["difference"], names_of(report))),
     )
     yield table("what was tested", columns, found["tested"])
     for group in found["groups"]:

@@ -10,6 +10,7 @@ from types import ModuleType
 from django.template.loader import render_to_string
 
 from annotate.reports import mldoc_report, predictor_report, ranked_report, xglue_report
+from annotate.reports.evaluated import title
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.sections import Section
 from annotate.reports.tables import many
@@ -25,7 +26,7 @@ WORDS: Mapping[str, ModuleType] = {
 def as_text(report: dict) -> str:
     """At most 100 columns wide; the warnings first."""
     says = WORDS[report["kind"]]
-    written = [underlined(printable(says.title(report)), "="), *_warning_text(report)]
+    written = [underlined(printable(title(report)), "="), *_warning_text(report)]
     if headlines := says.headlines(report):
         # Room for the longest name, and for an estimate.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
@@ -64,7 +65,7 @@ def as_markdown(report: dict) -> str:
         for section in says.sections(report)
     ]
     context = {
-        "title": marked_down(says.title(report)),
+        "title": marked_down(title(report)),
         "warned": _warned(report),
         "warnings": [marked_down(words) for words in report.get("warnings") or []],
         "headlines": [[marked_down(words) for words in line] for line in says.headlines(report)],
@@ -91,7 +92,7 @@ def as_context(report: dict) -> dict:
         for section in says.sections(report)
     ]
     return {
-        "title": says.title(report),
+        "title": title(report),
         "warned": _warned(report),
         "warnings": report.get("warnings") or [],
         "headlines": says.headlines(report),
