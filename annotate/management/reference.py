@@ -21,7 +21,20 @@ from drf_spectacular.generators import SchemaGenerator
 from annotate.actions.commands import ActionCommand, value_of
 from annotate.actions.options import address
 from annotate.core import refusals
-from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, sizes, whole_number, words
+from annotate.core.option import (
+    Option,
+    codes,
+    days,
+    flag,
+    fraction,
+    labels,
+    number,
+    points,
+    share,
+    sizes,
+    whole_number,
+    words,
+)
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
 from annotate.goldsets.columns import CHOSEN, COLUMNS, JUDGMENT, SOFT_LABEL, SUPPORT, TRANSITION, VOTE
 from annotate.kinds import KINDS, files, parts
@@ -37,6 +50,7 @@ TAKES: Mapping[Callable[[str], Any], str] = {
     share: "share",
     fraction: "share",
     points: "points of percent",
+    number: "number",
     codes: "codes",
     words: "words",
     labels: "labels, parted by spaces or by semicolons",
