@@ -31,6 +31,7 @@
     ArrowDown: (row) => move(row, 1),
     ArrowUp: (row) => move(row, -1),
     ArrowRight: openRow,
+    Escape: (row) => row.blur(), // so that Enter means Done again
     ArrowLeft: () => { const up = [...document.querySelectorAll(".crumbs button")].pop(); if (up) up.click(); },
   };
   document.addEventListener("keydown", (event) => {

@@ -1,0 +1,203 @@
+"""Concepts chosen in a real browser by keyboard alone: by two people, and by the adjudicator after them."""
+
+import json
+
+import pytest
+
+from annotate.core import stages
+from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
+from corpora.models import Concept
+from tests.annotate.hands import FRENCH, let_guard_pass, move_clock, worst_contrast
+from tests.annotate.labelling.acts import ROOT, choose, import_acts, task_of
+
+WORDS = 3420  # of the longest of 300 acts
+DESK = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+FRESH_MEAT, AWARD, PIP_FRUIT, CITRUS = "4689", "20", "1118", "693"
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("eurovoc")]
+
+
+def long_act():
+    """An act whose articles are those of many, cut to a number of words with its title."""
+    lines = (ROOT / "fixtures/eurlex/train.jsonl").read_text(encoding="utf-8").splitlines()
+    acts = [json.loads(line) for line in lines]
+    act = acts[0] | {"main_body": [], "attachments": ""}
+    left = WORDS - len(" ".join(act[key] for key in ("title", "header", "recitals")).split())
+    for article in (text for each in acts * 9 for text in each["main_body"]):
+        if left > 0:
+            act["main_body"].append(" ".join(article.split()[:left]))
+            left -= len(article.split())
+    return act
+
+
+@pytest.fixture
+def task(tmp_path):
+    file = tmp_path / "train.jsonl"
+    file.write_text(json.dumps(long_act()) + "\n", encoding="utf-8")
+    import_acts(files=[file])
+    task = task_of(blind_share="0")
+    unit = task.units.get()
+    Suggestion.objects.create(unit=unit, system="a@1", ranked=[PIP_FRUIT, CITRUS, FRESH_MEAT])
+    return task
+
+
+def chosen(page, number):
+    """Waits for so many to be chosen."""
+    page.wait_for_selector(f"#chosen h2 b:text-is('{number}')")
+
+
+def found(page, typed):
+    page.keyboard.type(typed)
+    page.wait_for_selector(f'#found[data-typed="{typed}"]')
+
+
+def value(page):
+    return page.evaluate("document.activeElement.value")
+
+
+def go_to(page, wanted):
+    """Down the list until the row has the focus that does this."""
+    for _ in range(60):
+        if value(page) == wanted:
+            return
+        page.keyboard.press("ArrowDown")
+    raise AssertionError(f"{wanted} is not in the list")
+
+
+def test_an_act_of_3420_words_gets_five_concepts_by_keyboard_alone_from_two_people_and_an_adjudicator(
+    at_work, new_page, task, readers, person
+):
+    unit = task.units.get()
+    assert len(" ".join(unit.item.fields[name] for name in task.kind.fields).split()) == WORDS
+    readers[0].languages.create(language="fr")
+    target = Concept.objects.filter(schemes__domain__isnull=False, broader=None).order_by("-key").first()
+    scheme = target.schemes.exclude(domain=None).order_by("key").first()
+
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    assert "Done" in page.inner_text("#done")
+    let_guard_pass(page)
+    page.keyboard.press("1")
+    chosen(page, 1)
+    page.keyboard.press("2")
+    chosen(page, 2)
+    page.keyboard.press("f")
+    found(page, "fre mea")
+    page.keyboard.press("Enter")
+    chosen(page, 3)
+    # The field is empty again, and has the focus.
+    assert (page.evaluate("document.activeElement.id"), value(page)) == ("typed", "")
+    found(page, "adjudic march")
+    page.keyboard.press("Enter")
+    chosen(page, 4)
+    page.keyboard.press("Escape")
+    page.keyboard.press("b")
+    page.wait_for_selector('#found [name=view][value="browse"]', state="attached")
+    for place in (f"scheme:{scheme.domain.key}", f"scheme:{scheme.key}"):
+        go_to(page, f"open {place}")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector(f'#found [name=at][value="{place}"]', state="attached")
+    go_to(page, f"add {target.key} browsed")
+    page.keyboard.press("Enter")
+    chosen(page, 5)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=1 answered")
+    ways = {
+        each.concept.key: (each.way, each.rank)
+        for each in ChosenConcept.objects.filter(judgment__annotator=readers[0]).select_related("concept")
+    }
+    assert ways == {
+        PIP_FRUIT: ("suggested", 1),
+        CITRUS: ("suggested", 2),
+        FRESH_MEAT: ("searched", None),
+        AWARD: ("searched", None),
+        target.key: ("browsed", None),
+    }
+
+    page = at_work(task, readers[1], FRENCH, **DESK).page
+    let_guard_pass(page)
+    page.keyboard.press("f")
+    found(page, "export ref")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    chosen(page, 1)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=1 answered")
+    choose(readers[2], task, "1309")
+    unit.refresh_from_db()
+    assert unit.stage == stages.ADJUDICATION
+
+    ada = person("ada", "en", adjudicates=True)
+    page = new_page(user=ada.user, **DESK)
+    page.goto(f"/tasks/{task.name}/adjudication/{unit.pk}/")
+    assert "1 vote: reader0" in page.inner_text("#found")
+    move_clock(page, 1000)
+    page.keyboard.press("1")
+    chosen(page, 1)
+    page.keyboard.press("2")
+    chosen(page, 2)
+    while page.evaluate("document.activeElement.name") != "reason":
+        page.keyboard.press("Tab")
+    page.keyboard.type("the title says so")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/adjudication/?decided=*")
+    unit.refresh_from_db()
+    assert (unit.stage, len(unit.label.split())) == (stages.LABELLED, 2)
+    assert Judgment.objects.get(annotator=ada).chosen.count() == 2
+
+
+def test_what_is_typed_is_not_mistaken_for_what_was_found_before(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    let_guard_pass(page)
+    held = []
+    page.route("**/choose/", held.append)
+    page.keyboard.press("f")
+    with page.expect_request("**/choose/"):
+        page.keyboard.type("fre mea")
+    page.keyboard.press("Enter")  # before anything is found
+    page.route("**/choose/", lambda route: route.continue_())
+    for route in held:
+        route.continue_()
+    chosen(page, 1)
+    assert page.inner_text("#chosen li").startswith("fresh meat")
+
+
+def test_a_draft_outlives_a_reload_and_goes_with_its_answer(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    let_guard_pass(page)
+    page.keyboard.press("1")
+    chosen(page, 1)
+    page.keyboard.press("2")
+    chosen(page, 2)
+    page.reload()
+    chosen(page, 2)
+    assert Judgment.objects.count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_what_is_chosen_and_the_buttons_are_always_in_sight(at_work, task, readers, size, scheme):
+    page = at_work(task, readers[0], FRENCH, color_scheme=scheme, **size).page
+    let_guard_pass(page)
+    page.click("#found [data-row] >> nth=0")
+    chosen(page, 1)
+    for share in (0, 0.5, 1):
+        page.evaluate("share => scrollTo(0, share * document.documentElement.scrollHeight)", share)
+        for selector in ("#chosen li", "#done", ".outline a >> nth=0"):
+            box = page.locator(selector).first.bounding_box()
+            assert box["y"] >= 0, selector
+            assert box["y"] + box["height"] <= size["viewport"]["height"], selector
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert worst_contrast(page) >= 4.5
+
+
+def test_the_outline_leads_to_each_zone_and_article(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    links = page.locator(".outline a")
+    assert [links.nth(place).inner_text() for place in range(3)] == ["Header", "Recitals", "Main body"]
+    last = links.last
+    target = last.get_attribute("href")
+    last.click()
+    assert page.evaluate("id => document.querySelector(id).getBoundingClientRect().top < innerHeight", target)
+    assert Unit.objects.get().stage == stages.QUEUED
