@@ -8,6 +8,8 @@ import zstandard
 
 from tests.annotate.corpus import POSTS
 
+ADS = POSTS.parent / "records" / "ad_relevance.en.jsonl"
+
 CSV = "id,text\n" + "".join(f"{n},{'Grüße' if n % 2 else 'Hallo'} aus dem Ort mit der Nummer {n}.\n" for n in range(40))
 RUSSIAN = "id,text\n" + "".join(f"{n},Сегодня мы долго гуляли в парке {n}.\n" for n in range(40))
 JSONL = "".join(
@@ -224,7 +226,9 @@ PRELABEL = [
     ("prelabel demo --processes many", None, 1, "'many' is not a whole number"),
     ("prelabel demo --again=yes", None, 2, "--again takes no value"),
 ]
-IDS = [json.loads(line)["id"] for line in POSTS.read_text(encoding="utf-8").splitlines()]
+IDS, RECORDS = (
+    [json.loads(line)["id"] for line in file.read_text(encoding="utf-8").splitlines()] for file in (POSTS, ADS)
+)
 
 
 def predicted(label, *more):
@@ -233,6 +237,10 @@ def predicted(label, *more):
 
 def predictions(*options):
     return " ".join(["import_predictions demo FILE.tsv --name mine --version 1", *options])
+
+
+def ranking(*options):
+    return " ".join(["import_predictions ads FILE.run --name mine --version 1 --ranked", *options])
 
 
 IMPORT_PREDICTIONS = [
@@ -256,6 +264,17 @@ IMPORT_PREDICTIONS = [
     (predictions("--map en"), predicted("en"), 1, "write LABEL=LABEL"),
     (predictions("--map en=klingon"), predicted("en"), 1, "'klingon' is not a label known here"),
     (predictions("--column id tweet"), predicted("en"), 2, "--column takes FIELD=COLUMN in one word, such as id=tweet"),
+    (ranking(), b"de-0 Q0 9 1 0.5 s\n", 1, "has no line of any of the"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 0.5 s\n{RECORDS[0]} Q0 9 2 0.4 s\n".encode(), 1, "line 2: .* the label 9 twice"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 NaN s\n".encode(), 1, "line 1: 'NaN' is not a score"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 0.5\n".encode(), 1, "line 1: 5 cells, and a run has 6"),
+    (ranking(), f"{RECORDS[0]} Q0 Größe 1 0.5 s\n".encode("latin-1"), 1, "line 1, is not UTF-8"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 0.5 s\n".encode("utf-16"), 1, "looks like UTF-16"),
+    (ranking(), gzip.compress("".join(f"{key} Q0 9 1 0.5 s\n" for key in RECORDS).encode())[:-9], 1, "cut off"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 0.5 s\n".encode(), 0, "ranked labels for 1 record from FILE.run"),
+    (ranking("--vocabulary none"), b"x", 1, "no vocabulary 'none'"),
+    (ranking("--map a=de"), b"x", 1, "--map is for files that give each post one label"),
+    (predictions("--vocabulary none"), predicted("en"), 1, "--vocabulary is for ranked labels alone"),
     ("import_predictions none FILE.tsv --name mine --version 1", predicted("en"), 1, "no corpus 'none'"),
     ("import_predictions ads FILE.tsv --name mine --version 1", predicted("en"), 1, "lacks 60 records"),
     ("import_predictions demo FILE.tsv --name langid --version 1", predicted("en"), 1, "choose another name"),
