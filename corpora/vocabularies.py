@@ -1,8 +1,11 @@
 """Which vocabularies there are, and what is known of their concepts: labels, paths, what stands beside them."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+from django.db import connection
 from django.db.models import Count, QuerySet
 
 from corpora.core.thesaurus import VocabularyError, label_in
@@ -48,15 +51,41 @@ def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
     return wanted
 
 
+@lru_cache(maxsize=64)
+def vocabulary_of(key: int) -> Vocabulary:
+    """The version with this primary key, read once in a process: versions never change, nor are keys used again."""
+    return Vocabulary.objects.get(pk=key)
+
+
+@lru_cache(maxsize=8)
+def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
+    """By id of all its concepts: the label as labels_of has it; read once in a process, for the same reason."""
+    rows = Label.objects.filter(concept__vocabulary=vocabulary).order_by("pk")
+    found = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
+    return {key: _shown(labels, language) for key, labels in found.items()}
+
+
 def labels_of(concepts: Collection[Concept], language: str) -> dict[int, Shown]:
     """By the concept's primary key: its preferred label in the language, else in English, else in the first that it has
     by its code; another label in the same order where it has no preferred one.
     """
-    found: dict[int, dict[bool, dict[str, str]]] = {each.pk: {True: {}, False: {}} for each in concepts}
-    rows = Label.objects.filter(concept__in=found).order_by("pk")
-    for concept, tag, text, is_preferred in rows.values_list("concept", "language", "text", "is_preferred"):
+    rows = Label.objects.filter(concept__in=[each.pk for each in concepts]).order_by("pk")
+    found = _by_concept(rows.values_list("concept", "language", "text", "is_preferred"))
+    return {each.pk: _shown(found[each.pk], language) for each in concepts}
+
+
+_Labels = dict[bool, dict[str, str]]  # whether preferred -> language -> text
+
+
+def _by_concept(rows: Iterable[tuple[Any, str, str, bool]]) -> dict[Any, _Labels]:
+    found: defaultdict[Any, _Labels] = defaultdict(lambda: {True: {}, False: {}})
+    for concept, tag, text, is_preferred in rows:
         found[concept][is_preferred].setdefault(tag, text)
-    return {key: Shown(*label_in(labels[True] or labels[False], language)) for key, labels in found.items()}
+    return found
+
+
+def _shown(labels: _Labels, language: str) -> Shown:
+    return Shown(*label_in(labels[True] or labels[False], language))
 
 
 def paths_to(concepts: Collection[Concept]) -> dict[int, list[Concept]]:
@@ -84,6 +113,33 @@ def _way(key: int, above: dict[int, Concept]) -> list[Concept]:
         way.insert(0, above[key])
         key = above[key].pk
     return way
+
+
+def concepts_of(vocabulary: Vocabulary, keys: Iterable[str]) -> dict[str, Concept]:
+    """By id, those of these ids that there are."""
+    return {each.key: each for each in vocabulary.concepts.filter(key__in=list(keys))}
+
+
+_NESTED = """
+WITH RECURSIVE above (start, concept) AS (
+    SELECT concept_id, broader_id FROM corpora_broader WHERE concept_id IN ({0})
+    UNION
+    SELECT above.start, link.broader_id FROM above JOIN corpora_broader AS link ON link.concept_id = above.concept
+)
+SELECT start, concept FROM above WHERE concept IN ({0})
+"""
+
+
+def nested(concepts: Collection[Concept]) -> list[tuple[Concept, Concept]]:
+    """Those of the concepts that are beside one that is broader, at whatever distance: (narrower, broader), by id."""
+    known = {each.pk: each for each in concepts}
+    if len(known) < 2:
+        return []
+    with connection.cursor() as cursor:
+        # UNION leaves out what is there already, so that several ways up cost no more than one.
+        cursor.execute(_NESTED.format(", ".join(["%s"] * len(known))), [*known, *known])
+        pairs = [(known[start], known[above]) for start, above in cursor.fetchall()]
+    return sorted(pairs, key=lambda pair: (pair[0].key, pair[1].key))
 
 
 def siblings_of(concept: Concept) -> QuerySet[Concept]:

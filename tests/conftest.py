@@ -26,6 +26,7 @@ from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.test import Client, TransactionTestCase, override_settings
 
+from corpora import vocabularies
 from corpora.core.languages import LANGUAGES
 from tests.together import HANGS
 
@@ -38,9 +39,9 @@ ON_BOTH = """
     test_deleting_races test_documents_by_people test_export test_exported_set test_file_formats test_http_load
     test_import_corpus test_judging test_judgment_import test_late_answers test_listing test_opening test_pausing
     test_pausing_at_once test_posts_of_a_corpus test_predictors test_queue test_races test_record_manifest
-    test_record_routing test_record_rows test_record_splits test_routing test_sheet test_sheet_races test_statements
-    test_trials test_trials_at_once test_trials_by_api test_versions_of_guidelines test_vocabularies
-    test_vocabulary_search test_voiding test_who_is_tested test_whole_run
+    test_record_routing test_record_rows test_record_splits test_routing test_several_concepts test_sheet
+    test_sheet_races test_statements test_trials test_trials_at_once test_trials_by_api test_versions_of_guidelines
+    test_vocabularies test_vocabulary_search test_voiding test_who_is_tested test_whole_run
 """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
 # Files of corpora, and the program as it is called, shown and installed, which is on SQLite: there the database itself
 # is not the matter, as with the browser.
@@ -180,6 +181,13 @@ def _ends_as_migrated(_migrated, monkeypatch):
                     cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)
 
     monkeypatch.setattr(TransactionTestCase, "_fixture_teardown", empty_and_put_back)
+
+
+@pytest.fixture(autouse=True)
+def _no_vocabulary_known():
+    """What a process keeps of vocabularies: with what a test rolls back, primary keys are used again."""
+    vocabularies.vocabulary_of.cache_clear()
+    vocabularies.names_in.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)

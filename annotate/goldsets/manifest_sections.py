@@ -117,7 +117,7 @@ def _honeypots(export: Export, published: Published) -> dict:
     rows = honeypots.answers(export.task).live().order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
     asked = sum(number for *_, number in counts)
-    right = sum(number for said, known, number in counts if export.kind.form.agrees(said, known))
+    right = sum(number for said, known, number in counts if export.kind.agrees(said, known))
     return {"asked": asked, "right": right, "accuracy": proportion(right, asked).as_dict()}
 
 

@@ -133,10 +133,13 @@ FROM_DRAW: Mapping[str, Any] = {
 def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named], **values: Any) -> Kind:
     """A kind of question about records; values: fields of Kind. Without a layout, people answer it elsewhere."""
 
+    def check_label(label: str, task) -> None:
+        form.check(label, task.labels)
+
     def check(answer: Answer, unit) -> None:
         if not answer.label:
             raise ValueError("No answer was chosen. Choose one, or skip.")
-        form.check(answer.label, unit.task.labels)
+        check_label(answer.label, unit.task)
         if answer.reason:
             raise ValueError("An answer here has no reason. Write what you want to say in the comment.")
 
@@ -171,6 +174,8 @@ def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named
         "agreed": lambda item, task: None,
         "when_exhausted": lambda unit: unit.task.on_conflict,
         "offered": lambda unit: unit.task.labels,
+        "check_label": check_label,
+        "agrees": form.agrees,
         "check": check,
         "ask": lambda unit, permit: {"options": choices(unit.task, answers, unit.item.language)},
         "advise": advise,

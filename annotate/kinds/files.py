@@ -10,10 +10,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
-from annotate.kinds import declared, language, parts, verify
+from annotate.kinds import concepts, declared, language, parts, verify
 from annotate.kinds.forms import FORMS
-from annotate.kinds.kind import STYLES, Block, Kind
+from annotate.kinds.forms.labels import RIGHT_FROM
+from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, Block, Kind, Thesaurus
 from annotate.kinds.options import ASKED, OF_CROWDS
 from annotate.kinds.published import FORMATS
 from annotate.kinds.tables import KindError, Table, nearest, read_tables
@@ -33,6 +35,7 @@ KEYS = (
     "layout",
     "answers",
     "answers_from",
+    "vocabulary",
     "options",
     "guidelines",
     "publishes",
@@ -40,13 +43,24 @@ KEYS = (
 )
 KEYS_WITH_BASE = ("base", "title", "labels", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
+# Key of the table [vocabulary] -> what it says, for the documentation.
+VOCABULARY_KEYS: Mapping[str, str] = {
+    "name": "the vocabulary, as it was imported; a task keeps the version that is the newest when it is opened",
+    "least": "how many concepts an answer has at least; 1 if it is left out",
+    "most": "how many it has at most; any number if it is left out",
+    "beside_broader": "what is done about a concept beside one that is broader: `refuse`, `ask` (the default) whether "
+    "both are meant, or `allow`",
+    "right_from": f"the F1 with a known answer from which on an answer is right; {RIGHT_FROM} if it is left out",
+}
 # What a key says, for the documentation.
 ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence",
-    "form": "what an answer is: `choice`, or `grades`, best first, of which a median is one",
+    "form": "what an answer is: `choice`; `grades`, best first, of which a median is one; or `labels`, several of a "
+    "vocabulary",
     "layout": "tables `[[layout]]` of fields that stand together, from top to bottom",
     "answers": "tables `[[answers]]` of what may be answered",
     "answers_from": '`"draw"`: what may be answered is named with the draw, by `--classes`; `[[answers]]` follow them',
+    "vocabulary": 'with `form = "labels"`: a table `[vocabulary]` that says whose concepts are answers, and how many',
     "together": "the field whose equal records are drawn all together",
     "apart": "fields of which equal values are never parted by a split",
     "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",
@@ -163,9 +177,14 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
     if form not in FORMS:
         raise top.fault("form", f"{form!r} is not a form of answers; {nearest(form, FORMS)}.")
     layout = _layout(top, taken)
+    thesaurus = _thesaurus(top, FORMS[form], layout)
     from_draw = _from_draw(top)
     answers = parts.answers(top, known, least=1 if from_draw else 2)
-    if layout and not answers and not from_draw:
+    if thesaurus and (answers or from_draw):
+        raise top.fault(
+            "answers", "the concepts of the vocabulary are the answers; leave [[answers]] and answers_from out."
+        )
+    if layout and not (answers or from_draw or thesaurus):
         raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
         raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
@@ -180,6 +199,7 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
         formats=_formats(top.table("publishes"), fields, tuple(answers)),
         **({} if layout else {"options": ELSEWHERE}),
+        **(concepts.values(thesaurus) if thesaurus else {}),
         **(declared.FROM_DRAW if from_draw else {}),
     )
 
@@ -193,6 +213,31 @@ def _from_draw(top: Table) -> bool:
             "answers_from", f'answers come from the draw, and not from {given!r}; write answers_from = "draw".'
         )
     return True
+
+
+def _thesaurus(top: Table, form: ModuleType, layout: Collection[Block]) -> Thesaurus | None:
+    """Whose concepts are answers, and how many; None for a form whose answers the file or the draw names."""
+    table = top.table("vocabulary")
+    if form is not concepts.FORM:
+        if "vocabulary" in top.raw:
+            raise top.fault("vocabulary", 'only several labels come from a vocabulary; write form = "labels".')
+        return None
+    table.check_keys(VOCABULARY_KEYS, "[vocabulary]")
+    name = table.text("name", 'add a table [vocabulary] with the name of an imported one, such as name = "eurovoc"')
+    if not layout:
+        raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
+    least, most = table.take("least", int, 1), table.take("most", int)
+    if least < 1:
+        raise table.fault("least", f"least is {least}; an answer has 1 concept or more.")
+    if most is not None and most < least:
+        raise table.fault("most", f"most is {most}, and least is {least}; make it {least} or more.")
+    policy = table.text("beside_broader") or ASK
+    if policy not in BESIDE_BROADER:
+        raise table.fault("beside_broader", f"{policy!r} is no rule; {nearest(policy, BESIDE_BROADER)}.")
+    right_from = table.raw.get("right_from", RIGHT_FROM)
+    if isinstance(right_from, bool) or not isinstance(right_from, int | float) or not 0 < right_from <= 1:
+        raise table.fault("right_from", f"right_from is {right_from!r}; write an F1 over 0, and 1 at the most.")
+    return Thesaurus(name, least, most, policy, float(right_from))
 
 
 def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:

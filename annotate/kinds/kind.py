@@ -5,14 +5,15 @@ their own functions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from annotate.kinds.designs import DESIGNS
 from corpora.core.languages import LANGUAGES, LISTED, Language
-from corpora.models import Item
+from corpora.models import Item, Vocabulary
+from corpora.vocabularies import names_in
 
 # These belong to models/, which stands above: kinds are handed them and read their attributes.
 Task = Unit = Any
@@ -29,6 +30,29 @@ class Answer:
     label: str
     reason: str = ""
     comment: str = ""
+    # Concept -> what led to it, one of WAYS; and whether they have been asked if they mean what seems too much.
+    ways: Mapping[str, str] = field(default_factory=dict)
+    is_sure: bool = False
+
+
+# What leads to a concept; the first of its rank is known.
+SUGGESTED, SEARCHED, BROWSED = WAYS = ("suggested", "searched", "browsed")
+# What is done about a concept beside one that is broader.
+REFUSE, ASK, ALLOW = BESIDE_BROADER = ("refuse", "ask", "allow")
+
+
+@dataclass(frozen=True)
+class Thesaurus:
+    """The vocabulary whose concepts are answers. least, most: how many an answer has, None for any number;
+    right_from: the F1 with a known answer from which on one is right. version: the one that a task keeps.
+    """
+
+    name: str
+    least: int
+    most: int | None
+    beside_broader: str
+    right_from: float
+    version: Vocabulary | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +129,8 @@ class Kind:
     answers: Mapping[str, Named] = field(default_factory=dict)
     # The labels of a task that names none.
     labels: Sequence[str] = ()
+    # Where the answers are concepts of a vocabulary: which, and how many.
+    thesaurus: Thesaurus | None = None
     # Why a unit may be undefined: the code that is sent -> the words on its button; and the answer that has these
     # reasons.
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -168,6 +194,10 @@ class Kind:
     when_exhausted: Callable[[Unit], str] = field(kw_only=True)
     # The codes that may be answered to a unit.
     offered: Callable[[Unit], Sequence[str]] = field(kw_only=True)
+    # Raises ValueError with a sentence if a label cannot be answered in a task.
+    check_label: Callable[[str, Task], None] = field(kw_only=True)
+    # Whether a label is right, if the answer is known (a gold answer, a test, a decoy).
+    agrees: Callable[[str, str], bool] = field(kw_only=True)
     # Raises ValueError with a sentence if an answer does not suit a unit.
     check: Callable[[Answer, Unit], None] = field(kw_only=True)
     # What is shown of a unit besides its text, for `template`; permit: work/permit.py. It may depend only on the task,
@@ -213,7 +243,7 @@ class Kind:
 
     @property
     def labels_are_languages(self) -> bool:
-        return self.answered_here and not self.answers and not self.answers_from_draw
+        return self.answered_here and not (self.answers or self.answers_from_draw or self.thesaurus)
 
     @property
     def asks_each(self) -> bool:
@@ -224,6 +254,10 @@ class Kind:
     def answers_from_draw(self) -> bool:
         """Whether what may be answered is named with the draw, as the classes of documents are."""
         return any(DESIGNS[design].names_answers for design in self.designs)
+
+    def with_version(self, version: Vocabulary | None) -> "Kind":
+        """The kind as a task has it that keeps a version of the vocabulary."""
+        return replace(self, thesaurus=replace(self.thesaurus, version=version)) if self.thesaurus else self
 
     def question(self, task: Task) -> str:
         """What is asked of every unit of a task."""
@@ -240,6 +274,9 @@ class Kind:
         """The name of a code beside a record in a language: its name in that language if it has one, else in
         English.
         """
+        if self.thesaurus and self.thesaurus.version:
+            found = names_in(self.thesaurus.version, language).get(code)
+            return found.text if found else code
         return self.answers[code].name(language) if code in self.answers else self.called(code)
 
     def finer(self, code: str) -> tuple[str, ...]:

@@ -159,4 +159,6 @@ about_languages = partial(
     list_row=list_row,
     called=label_name,
     short=str,
+    check_label=lambda label, task: choice.check(label, task.labels),
+    agrees=choice.agrees,
 )

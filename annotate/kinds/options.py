@@ -9,13 +9,14 @@ from types import MappingProxyType
 
 from annotate.core.option import Option, codes, flag, share, whole_number
 
-ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, TEST, GOLD = (
+ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD = (
     "Routing",
     "The detectors' agreement",
     "The audit of that agreement",
     "Checks of people who decide alone",
     "Decoys",
     "Answers to labels",
+    "Suggestions",
     "Test",
     "Gold answers and the pause",
 )
@@ -69,6 +70,25 @@ _EVERY = (
         help="how several answers become a label: majority, or median for grades",
         group=ANSWERS,
         choices=("majority", "median"),
+        fixed=True,
+    ),
+    Option(
+        "keep_declared",
+        flag,
+        default=False,
+        off=False,
+        help="labels that came with a document stand, and people are asked only about the others",
+        group=ANSWERS,
+        fixed=True,
+    ),
+    Option(
+        "blind_share",
+        share,
+        default=0.2,
+        off=0.0,
+        help="the share of people and documents, by lot, for which no suggestions are shown",
+        group=SUGGESTIONS,
+        most=1,
         fixed=True,
     ),
     Option(
@@ -290,6 +310,7 @@ ASKED = ("redundancy", "on_conflict", "rounds", "skip_limit", "least_level", "le
 OF_AUDIT = ("least_letters", "never_agree", "audit_share", "audit_least", "audit_recheck", "audit_limit")
 OF_DECLARED_AUDIT = ("audit_share", "audit_least")
 OF_CHECKS = ("check_share", "check_least", "second_share")
+OF_SUGGESTIONS = ("blind_share",)
 OF_CROWDS = ("stop_early", "extra_answers", "aggregation")
 OF_TEST = ("test_items", "pass_mark", "tries")
 OF_GOLD = ("gold_share", "pause_below", "pause_confidence", "pause_least")

@@ -1,5 +1,6 @@
 """The rows of the database: people, tasks, work and what protects its numbers."""
 
+from annotate.models.concepts import ChosenConcept, Suggestion
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
 from annotate.models.quality import GoldAnswer, Pause, Qualification, Trial, TrialAnswer
 from annotate.models.tasks import Guidelines, LanguageRoute, Task
@@ -8,6 +9,7 @@ from annotate.models.work import Judgment, Lease, Reserve, Transition, Unit
 __all__ = [
     "Annotator",
     "AnnotatorLanguage",
+    "ChosenConcept",
     "GoldAnswer",
     "Guidelines",
     "Invite",
@@ -17,6 +19,7 @@ __all__ = [
     "Pause",
     "Qualification",
     "Reserve",
+    "Suggestion",
     "Task",
     "Transition",
     "Trial",

@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.options import OPTIONS
 from corpora.models import Draw
+from corpora.vocabularies import vocabulary_of
 
 
 class LanguageRoute(models.Model):
@@ -76,7 +77,17 @@ class Task(_Options, models.Model):
         "corpora.Draw", related_name="tasks", help_text="draws from one corpus and by one design"
     )
     labels = models.JSONField(
-        help_text="what may be answered: language codes, in addition to und, or a record's labels"
+        blank=True,
+        help_text="what may be answered: language codes, in addition to und, or a record's labels; empty where these "
+        "are concepts of a vocabulary",
+    )
+    vocabulary = models.ForeignKey(
+        "corpora.Vocabulary",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="the version of the vocabulary whose concepts are answered; later ones change nothing",
     )
     languages = models.JSONField(
         default=list, blank=True, help_text="the records' languages; empty if the labels are the languages"
@@ -96,7 +107,8 @@ class Task(_Options, models.Model):
 
     @property
     def kind(self) -> Kind:
-        return kind_of(self.kind_slug, self.kind_file) if self.kind_file else KINDS[self.kind_slug]
+        kind = kind_of(self.kind_slug, self.kind_file) if self.kind_file else KINDS[self.kind_slug]
+        return kind.with_version(vocabulary_of(self.vocabulary_id)) if self.vocabulary_id else kind
 
     @property
     def read_in(self) -> list[str]:

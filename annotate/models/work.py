@@ -58,8 +58,8 @@ class Unit(models.Model):
         related_name="reused_as",
         help_text="the unit of another task from which it took its label",
     )
-    agreed_label = models.CharField(
-        max_length=64, blank=True, help_text="the label on which the detectors agreed, if they did"
+    agreed_label = models.TextField(
+        blank=True, help_text="the label on which the detectors agreed, if they did, or that was declared"
     )
     predicted = models.CharField(
         max_length=64,

@@ -148,7 +148,7 @@ def _told(answered: TrialAnswer, task) -> dict:
     """The person's answer, the right one, and why it is right."""
     gold, kind = answered.gold_answer, task.kind
     return {
-        "right": kind.form.agrees(answered.label, gold.label),
+        "right": kind.agrees(answered.label, gold.label),
         "said": kind.name(answered.label, gold.item.language),
         "label": kind.name(gold.label, gold.item.language),
         "explanation": gold.explanation,

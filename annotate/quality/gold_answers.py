@@ -78,7 +78,7 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
     both = [(row, item) for row, item in zip(rows, items, strict=True) if item.language in task.languages]
     for row, _ in both:
         try:
-            task.kind.form.check(row.label, task.labels)
+            task.kind.check_label(row.label, task)
         except ValueError as error:
             raise GoldAnswerError(f"The gold answer of {row.id}: {error}") from error
     first: dict[tuple, str] = {}
@@ -139,14 +139,14 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
     for rows, item in ((tests, "gold_answer__item"), (answers(task), "unit__item")):
         for key, said, number in rows.order_by().values_list(item, "label").annotate(Count("pk")):
             counts[key] += number
-            right[key] += number if key in known and task.kind.form.agrees(said, known[key]) else 0
+            right[key] += number if key in known and task.kind.agrees(said, known[key]) else 0
     return {key: (right[key], number) for key, number in counts.items()}
 
 
 def check_correction(task: Task, purpose: str, label: str, explanation: str) -> None:
     """InvalidAnswer if a gold answer cannot have this label or explanation."""
     try:
-        task.kind.form.check(label, task.labels)
+        task.kind.check_label(label, task)
     except ValueError as error:
         raise InvalidAnswer(str(error)) from error
     if purpose == GoldAnswer.PRACTICE and not explanation.strip():
@@ -173,5 +173,5 @@ def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
         return 0, 0
     said = list(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
     said += answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True)
-    agrees = gold.task.kind.form.agrees
+    agrees = gold.task.kind.agrees
     return sum(agrees(each, label) for each in said), sum(agrees(each, before) for each in said)

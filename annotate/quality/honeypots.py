@@ -113,7 +113,7 @@ def answers(task: Task) -> QuerySet[Judgment]:
 
 def is_right(judgment: Judgment) -> bool:
     """Whether an answer to a honeypot is right; the caller has read its unit and task."""
-    return judgment.unit.task.kind.form.agrees(judgment.label, judgment.unit.known_answer)
+    return judgment.unit.task.kind.agrees(judgment.label, judgment.unit.known_answer)
 
 
 def by_annotator(task: Task, of: Annotator | None = None) -> dict[int, dict]:
@@ -121,7 +121,7 @@ def by_annotator(task: Task, of: Annotator | None = None) -> dict[int, dict]:
 
     of: only this annotator.
     """
-    agrees = task.kind.form.agrees
+    agrees = task.kind.agrees
     counts: dict[int, Counter[bool]] = defaultdict(Counter)
     given = answers(task) if of is None else answers(task).filter(annotator=of)
     rows = given.order_by().values_list("annotator", "label", "unit__known_answer").annotate(Count("pk"))

@@ -26,7 +26,7 @@ def score(task: Task, known: Counter[tuple[str, str]]) -> tuple[int, int]:
 
     known: (what was said, what is right) -> how often.
     """
-    agrees = task.kind.form.agrees
+    agrees = task.kind.agrees
     return sum(number for (said, right), number in known.items() if agrees(said, right)), known.total()
 
 

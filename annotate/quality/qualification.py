@@ -315,7 +315,7 @@ def _right(trial: Trial) -> int:
 
 
 def is_right(answered: TrialAnswer) -> bool:
-    return answered.trial.task.kind.form.agrees(answered.label, answered.gold_answer.label)
+    return answered.trial.task.kind.agrees(answered.label, answered.gold_answer.label)
 
 
 def _answers(trial: Trial) -> list[TrialAnswer]:

@@ -3,7 +3,9 @@
 By lot a decision is made a second time by another adjudicator (quality/checks.py), and if they differ by a third.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
@@ -15,9 +17,10 @@ from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.quality.checks import adjudicators, is_seconded
 from annotate.quality.pauses import PAUSED, running
+from annotate.work.choosing import keep_concepts
 from annotate.work.contesting import check_limit
 from annotate.work.drawing_on import draw_on
-from annotate.work.judging import check, check_words
+from annotate.work.judging import check, check_words, read_answer
 from annotate.work.moving import move
 
 
@@ -83,15 +86,19 @@ def decisions(annotator: Annotator, task: Task):
     return own.select_related("unit__item", "unit__task").order_by("-pk")
 
 
-def read_decision(kind: Kind, sent: list[str], reason: str, comment: str) -> Answer:
+def read_decision(
+    kind: Kind,
+    sent: list[str],
+    reason: str,
+    comment: str,
+    *,
+    ways: Mapping[str, str] = MappingProxyType({}),
+    is_sure: bool = False,
+) -> Answer:
     """The decision that a page or a client sent; without an answer it is a discard. InvalidAnswer if it is
     unreadable.
     """
-    check_words(*sent, reason, comment)
-    try:
-        return Answer(label=kind.form.read(sent), reason=reason, comment=comment)
-    except ValueError as error:
-        raise InvalidAnswer(str(error)) from error
+    return replace(read_answer(kind, sent, comment=comment, ways=ways, is_sure=is_sure), reason=reason)
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
@@ -127,7 +134,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     if len(answer.reason) > 200:
         raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
     if kind == Judgment.SETTLE:
-        check(unit.task.kind, Answer(answer.label), unit)
+        check(unit.task.kind, replace(answer, reason="", comment=""), unit)
     judgment = Judgment.objects.create(
         unit=unit,
         annotator=annotator,
@@ -137,6 +144,8 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         comment=answer.comment.strip(),
         answered_at=timezone.now(),
     )
+    if answer.label:
+        keep_concepts(judgment, answer)
     event, stage, label = _came_to(unit)
     move(unit, event, stage, by=annotator.user, judgment=judgment, label=label)
     check_limit(unit)

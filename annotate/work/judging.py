@@ -1,7 +1,8 @@
 """An annotator's answers: judge, skip, and take back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
@@ -21,6 +22,7 @@ from annotate.core.refusals import (
 from annotate.kinds import Answer, Kind
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
+from annotate.work.choosing import keep_concepts
 from annotate.work.contesting import check_limit
 from annotate.work.drawing_on import draw_on
 from annotate.work.moving import move
@@ -150,6 +152,8 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
         answered_at=now,
         active_seconds=active_seconds,
     )
+    if answer:
+        keep_concepts(judgment, answer)
     after_judgment(unit, judgment, [*_standing(leases, judgment), judgment])
     check_limit(unit)
     draw_on(unit)
@@ -253,7 +257,15 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     return reopened
 
 
-def read_answer(kind: Kind, sent: list[str], reason: str = "", comment: str = "") -> Answer:
+def read_answer(
+    kind: Kind,
+    sent: list[str],
+    reason: str = "",
+    comment: str = "",
+    *,
+    ways: Mapping[str, str] = MappingProxyType({}),
+    is_sure: bool = False,
+) -> Answer:
     """The answer that a page or a client sent; a reason alone means the answer that has reasons.
 
     InvalidAnswer if it cannot be read or stored; `check` decides whether it suits a unit.
@@ -265,7 +277,7 @@ def read_answer(kind: Kind, sent: list[str], reason: str = "", comment: str = ""
         label = kind.form.read(sent)
     except ValueError as error:
         raise InvalidAnswer(str(error)) from error
-    return Answer(label=label, reason=reason, comment=comment)
+    return Answer(label=label, reason=reason, comment=comment, ways=ways, is_sure=is_sure)
 
 
 def check_words(*words: str) -> None:

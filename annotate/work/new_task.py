@@ -13,6 +13,9 @@ from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS
 from annotate.models import LanguageRoute, Task
 from annotate.reports.numbers import percent
+from corpora.core.thesaurus import VocabularyError
+from corpora.models import Vocabulary
+from corpora.vocabularies import vocabulary_named
 
 
 class TaskError(Exception):
@@ -41,8 +44,17 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -
         options["never_agree"] = sorted({*listed, *options["never_agree"]})
     task = Task(kind_slug=kind.slug, kind_file=kind.source, labels=codes)
     task.options = options
+    if kind.thesaurus:
+        task.vocabulary = _newest(kind.thesaurus.name)
     _check_audit(task)
     return task
+
+
+def _newest(name: str) -> Vocabulary:
+    try:
+        return vocabulary_named(name)
+    except VocabularyError as error:
+        raise TaskError(f"{error} Import it with import_vocabulary.") from error
 
 
 def classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:

@@ -401,7 +401,7 @@ def known_answers(task: Task) -> list[dict]:
     rows = []
     for gold in golds:
         answers = said[gold.item_id]
-        agrees = task.kind.form.agrees
+        agrees = task.kind.agrees
         asked, right = answers.total(), sum(number for said, number in answers.items() if agrees(said, gold.label))
         others = [label for label, _ in answers.most_common() if not agrees(label, gold.label)]
         rows.append(

@@ -16,6 +16,6 @@ Answers are stored, compared and exported as their canonical text. A form is a m
 
 from types import ModuleType
 
-from annotate.kinds.forms import choice, grades
+from annotate.kinds.forms import choice, grades, labels
 
-FORMS: dict[str, ModuleType] = {"choice": choice, "grades": grades}
+FORMS: dict[str, ModuleType] = {"choice": choice, "grades": grades, "labels": labels}

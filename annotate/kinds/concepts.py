@@ -1,0 +1,116 @@
+"""What kinds do whose answers are concepts of a vocabulary, several to a document."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from annotate.core import stages
+from annotate.kinds.forms import labels
+from annotate.kinds.kind import ASK, REFUSE, Answer, Thesaurus
+from annotate.kinds.languages import SEARCHES, searches
+from annotate.kinds.options import ASKED, OF_GOLD, OF_SUGGESTIONS, OF_TEST
+from corpora.models import Concept, Vocabulary
+from corpora.vocabularies import concepts_of, names_in, nested
+
+FORM: ModuleType = labels
+# A document of which no concept has two votes goes to an adjudicator, who sees which ones have one.
+DEFAULTS: Mapping[str, Any] = {
+    "on_conflict": stages.ADJUDICATION,
+    "redundancy": 3,
+    "rounds": 1,
+    "skip_limit": 5,
+    "lease_minutes": 60,
+    "test_items": 0,
+    "gold_share": 0.0,
+}
+OPTIONS = (*ASKED, "aggregation", "keep_declared", *OF_SUGGESTIONS, *OF_TEST, *OF_GOLD)
+
+
+def version_of(task) -> Vocabulary:
+    found = task.kind.thesaurus.version
+    assert found is not None, "a task of concepts keeps a version of their vocabulary"
+    return found
+
+
+def chosen(label: str, task) -> list[Concept]:
+    """The concepts of an answer, in the order of its text. ValueError if one is not of the task's vocabulary."""
+    keys, version = labels.facets(label), version_of(task)
+    found = concepts_of(version, keys)
+    if unknown := [key for key in keys if key not in found]:
+        raise ValueError(f"{unknown[0]!r} is not a concept of {version}; look it up, or leave it out.")
+    return [found[key] for key in keys]
+
+
+def check_label(label: str, task) -> None:
+    asked: Thesaurus = task.kind.thesaurus
+    chosen(label, task)
+    labels.check(label, labels.facets(label), asked.least, asked.most)
+
+
+def check(answer: Answer, unit) -> None:
+    if not answer.label:
+        raise ValueError("No concept was chosen. Choose one or more, or skip.")
+    check_label(answer.label, unit.task)
+    if answer.reason:
+        raise ValueError("An answer here has no reason. Write what you want to say in the comment.")
+    policy = unit.task.kind.thesaurus.beside_broader
+    if policy == REFUSE or (policy == ASK and not answer.is_sure):
+        for narrower, broader in nested(chosen(answer.label, unit.task)):
+            named = [unit.task.kind.name(each.key, unit.item.language) for each in (broader, narrower)]
+            do = f"take {named[0]} away" if policy == REFUSE else f"take {named[0]} away, or say that you mean both"
+            raise ValueError(f"{named[0]} is broader than {named[1]}, and both are chosen; {do}.")
+
+
+def agreed(item, task) -> str | None:
+    """The concepts that were declared, where they stand for an answer: all must be in the vocabulary. How many there
+    are, and whether one is broader than another, was for those to decide who declared them.
+    """
+    if not (task.keep_declared and item.declared) or unknown(item, task):
+        return None
+    return labels.read(item.declared)
+
+
+def unknown(item, task) -> list[str]:
+    """The declared concepts that the vocabulary has not."""
+    known = names_in(version_of(task), "en")
+    return [key for key in item.declared if key not in known]
+
+
+def list_row(unit, answers: Iterable[str]) -> list[str]:
+    """The concepts that people chose, those with the most votes first."""
+    votes = Counter(key for label in answers for key in labels.facets(label))
+    told = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
+    return [unit.item.language, "; ".join(told)]
+
+
+def advise(unit, blind: bool) -> dict[str, Any]:
+    title = unit.item.fields[unit.task.kind.fields[0]]
+    return {"searches": searches(title, SEARCHES[1:])}
+
+
+def values(thesaurus: Thesaurus) -> dict[str, Any]:
+    """The fields of a Kind, besides those of all kinds that are made of a file."""
+
+    def agrees(said: str, known: str) -> bool:
+        return labels.agrees(said, known, thesaurus.right_from)
+
+    return {
+        "noun": "document",
+        "thesaurus": thesaurus,
+        "template": "annotate/_concepts.html",
+        "bench": "annotate/bench_concepts.html",
+        "options": OPTIONS,
+        "defaults": DEFAULTS,
+        "offered": lambda unit: [],
+        "check_label": check_label,
+        "agrees": agrees,
+        "check": check,
+        "ask": lambda unit, permit: {},
+        "advise": advise,
+        "agreed": agreed,
+        "list_row": list_row,
+        "called": lambda code: code,
+        "refuses_imports": "asks for concepts, and judgments from files have one label each; let people answer it by "
+        "the pages or the API.",
+    }

@@ -1,0 +1,29 @@
+"""Which concepts are suggested to whom.
+
+What several systems suggest is joined by summed 1/rank. By lot, for a share of people and documents nothing is shown
+(`blind_share`), so that what people choose with suggestions can be held against what they choose without.
+"""
+
+from annotate.core.lottery import hit
+from annotate.models import Annotator, Suggestion, Task, Unit
+from corpora.core.rankings import joined
+from corpora.models import Item
+
+SHOWN = 10  # concepts
+
+
+def suggested(unit: Unit) -> list[str]:
+    """The ids of what is suggested for a unit, the best first, whoever is shown it."""
+    lists = Suggestion.objects.filter(unit=unit).order_by("system").values_list("ranked", flat=True)
+    return joined(lists)[:SHOWN]
+
+
+def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
+    """The same for somebody who answers the unit: nothing by their lot. An adjudicator sees them always."""
+    return [] if is_blind(annotator, unit.task, unit.item) else suggested(unit)
+
+
+def is_blind(annotator: Annotator, task: Task, item: Item) -> bool:
+    """By person and document, so that neither of them is blind always, nor differs when it is opened again."""
+    key = f"{annotator.pseudonym} {item.key}"
+    return hit(task.blind_share, seed=task.seed, purpose="blind", key=key)

@@ -1,0 +1,47 @@
+"""Acts of the EU and the concepts that people choose for them, by the commands, of fixtures/eurlex and eurovoc."""
+
+import io
+from pathlib import Path
+
+from django.core.management import call_command
+
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work.judging import judge
+from annotate.work.queue import take
+
+ROOT = Path(__file__).resolve().parents[3]
+SPLITS = ("train", "dev", "test")
+EUROVOC = ROOT / "fixtures/eurovoc"
+
+
+def command(name, *arguments, **options):
+    """What the command says."""
+    out = io.StringIO()
+    call_command(name, *map(str, arguments), stdout=out, stderr=out, **options)
+    return out.getvalue()
+
+
+def import_acts(name="acts", files=None, **options):
+    files = files or [ROOT / f"fixtures/eurlex/{split}.jsonl" for split in SPLITS]
+    return command("import_corpus", name, *files, format="eurlex", licence="CC-BY-SA-4.0", **options)
+
+
+def import_eurovoc(name="eurovoc"):
+    return command("import_vocabulary", name, EUROVOC / "concepts.json", schemes=str(EUROVOC / "schemes.json"))
+
+
+def opened(name, **options):
+    """What the command says."""
+    return command("open_task", name, **({"kind": "concepts", "corpus": "acts", "seed": "1"} | options))
+
+
+def task_of(name="acts", **options):
+    opened(name, **options)
+    return Task.objects.get(name=name)
+
+
+def choose(annotator, task, *keys, **answer):
+    """The annotator takes the next document and chooses these concepts; the judgment."""
+    lease = take(annotator, task)
+    return judge(annotator, lease.pk, Answer(" ".join(sorted(keys)), **answer))

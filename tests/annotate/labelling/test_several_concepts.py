@@ -1,0 +1,142 @@
+"""Several concepts of a vocabulary to a document: three people, a concept stays that two chose."""
+
+import pytest
+from django.core.management import CommandError
+from django.db import IntegrityError, transaction
+
+from annotate.core import stages
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds import Answer
+from annotate.models import ChosenConcept, Suggestion, Task
+from annotate.work import adjudication
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from corpora.models import Concept, Vocabulary
+from tests.annotate.labelling.acts import EUROVOC, choose, command, opened, task_of
+
+pytestmark = pytest.mark.usefixtures("corpus")
+
+
+@pytest.fixture
+def task():
+    return task_of()
+
+
+@pytest.fixture
+def concepts():
+    """Ids of three concepts of which none is broader than another."""
+    return [each.key for each in Concept.objects.filter(broader=None, narrower=None).order_by("key")[:4]]
+
+
+def first_answered(task):
+    return task.units.get(judgments__isnull=False)
+
+
+def test_a_concept_stays_that_two_of_three_chose(task, readers, concepts):
+    one, two, three, four = concepts
+    for reader, chosen in zip(readers, ([one, two], [two, three], [three, two, four]), strict=True):
+        unit = choose(reader, task, *chosen).unit
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label) == (stages.LABELLED, " ".join(sorted([two, three])))
+
+
+def test_a_document_whose_concepts_nobody_shares_goes_to_an_adjudicator_who_settles_the_set(
+    task, readers, person, concepts
+):
+    for reader, chosen in zip(readers, concepts, strict=False):
+        unit = choose(reader, task, chosen).unit
+    unit.refresh_from_db()
+    assert unit.stage == stages.ADJUDICATION
+    judge_of_all = person("ada", "en", adjudicates=True)
+    [(_, told)] = adjudication.told(adjudication.to_adjudicate(task, judge_of_all))
+    assert all(task.kind.name(key) + " (1)" in told[1] for key in concepts[:3])
+    decided = adjudication.settle(judge_of_all, unit.pk, Answer(" ".join(sorted(concepts[:2])), reason="as titled"))
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label) == (stages.LABELLED, " ".join(sorted(concepts[:2])))
+    assert {each.concept.key for each in decided.chosen.all()} == set(concepts[:2])
+
+
+def test_what_led_to_each_concept_is_stored_with_the_rank_that_the_suggestion_had(task, readers, concepts):
+    one, two, three, four = concepts
+    task.options = task.options | {"blind_share": 0.0}
+    task.save()
+    lease = take(readers[0], task)
+    Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
+    ways = {one: "searched", two: "suggested", three: "suggested"}
+    judgment = judge(readers[0], lease.pk, Answer(" ".join(sorted([one, two, three])), ways=ways))
+    stored = {each.concept.key: (each.way, each.rank) for each in judgment.chosen.select_related("concept")}
+    # Nobody suggested the third, whatever was sent.
+    assert stored == {one: ("searched", None), two: ("suggested", 2), three: ("", None)}
+
+
+def test_the_database_refuses_a_concept_twice_one_that_is_unknown_and_a_rank_without_a_suggestion(
+    task, readers, concepts
+):
+    judgment = choose(readers[0], task, concepts[0])
+    chosen = judgment.chosen.get()
+    for fields in (
+        {"concept_id": chosen.concept_id},
+        {"concept_id": Concept.objects.get(key=concepts[1]).pk, "way": "searched", "rank": 1},
+        {"concept_id": Concept.objects.get(key=concepts[1]).pk, "way": "suggested"},
+        {"concept_id": Concept.objects.get(key=concepts[1]).pk, "way": "guessed"},
+    ):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            ChosenConcept.objects.create(judgment=judgment, **fields)
+    with pytest.raises(IntegrityError):
+        _of_no_concept(judgment)
+
+
+@transaction.atomic
+def _of_no_concept(judgment):
+    ChosenConcept.objects.create(judgment=judgment, concept_id=10**9)
+    # Databases make sure of references at the end of a transaction, which a test never comes to.
+    transaction.get_connection().check_constraints()
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ([], "No concept was chosen. Choose one or more, or skip."),
+        (["unheard-of"], "'unheard-of' is not a concept of eurovoc, version 1; look it up, or leave it out."),
+    ],
+)
+def test_an_answer_that_is_none_is_refused_in_a_sentence(task, readers, keys, sentence):
+    with pytest.raises(InvalidAnswer, match=sentence):
+        choose(readers[0], task, *keys)
+
+
+def test_a_concept_beside_a_broader_one_is_taken_only_from_who_says_so(task, readers):
+    narrower = Concept.objects.exclude(broader=None).first()
+    broader = narrower.broader.first()
+    lease = take(readers[0], task)
+    both = " ".join(sorted([narrower.key, broader.key]))
+    with pytest.raises(InvalidAnswer) as refused:
+        judge(readers[0], lease.pk, Answer(both))
+    names = [task.kind.name(each.key) for each in (broader, narrower)]
+    assert str(refused.value) == (
+        f"{names[0]} is broader than {names[1]}, and both are chosen; take {names[0]} away, or say that you mean both."
+    )
+    assert judge(readers[0], lease.pk, Answer(both, is_sure=True)).label == both
+
+
+def test_a_task_keeps_its_version_of_the_vocabulary(task, readers, tmp_path):
+    changed = (EUROVOC / "concepts.json").read_text(encoding="utf-8").replace('"label": "', '"label": "new ', 1)
+    (tmp_path / "concepts.json").write_text(changed, encoding="utf-8")
+    command("import_vocabulary", "eurovoc", tmp_path / "concepts.json", schemes=str(EUROVOC / "schemes.json"))
+    opened("later")
+    assert Task.objects.get(name="acts").vocabulary.version == 1
+    assert Task.objects.get(name="later").vocabulary.version == 2
+
+
+def test_declared_concepts_stand_where_they_are_kept_and_nobody_is_asked():
+    task = task_of("kept", keep_declared="yes")
+    assert set(task.units.values_list("stage", flat=True)) == {stages.AGREED}
+    for unit in task.units.select_related("item"):
+        assert unit.label == " ".join(sorted(unit.item.declared))
+
+
+def test_a_task_of_a_vocabulary_that_is_not_there_is_refused():
+    Task.objects.all().delete()
+    Vocabulary.objects.all().delete()
+    with pytest.raises(CommandError, match=r"there is: none\. Import it with import_vocabulary"):
+        opened("acts")
