@@ -1,4 +1,4 @@
-"""import_corpus, prelabel, import_predictions, import_vocabulary."""
+"""import_corpus, prelabel, import_predictions, import_vocabulary, vocabularies, suggest, plan."""
 
 import gzip
 import json
@@ -374,6 +374,19 @@ VOCABULARIES = [
     ("vocabularies", None, 0, "There is no vocabulary yet"),
     ("vocabularies eurovoc", None, 2, "eurovoc"),
 ]
+SUGGEST = [
+    ("suggest none --vocabulary law", None, 1, "There is no corpus 'none'"),
+    ("suggest demo --vocabulary law", None, 1, "Corpus demo holds posts, not records"),
+    ("suggest ads --vocabulary law", None, 1, "There is no vocabulary 'law'; there is: none"),
+    ("suggest topics --vocabulary law --learn-from body", None, 1, "--learn-from body: write FIELD=VALUE"),
+    ("suggest topics --vocabulary law --learn-from =x", None, 1, "--learn-from =x: write FIELD=VALUE"),
+    ("suggest topics --vocabulary law --learn-from split=train", None, 1, "no field 'split'; its fields are headline"),
+    ("suggest topics --vocabulary law --apart author", None, 1, "has no field 'author'"),
+    ("suggest topics --vocabulary law --apart body --learn-from headline=x", None, 1, "no field is left to be read"),
+    ("suggest ads --vocabulary law --learn-from query=x", None, 1, "No labels came with the records of corpus ads"),
+    ("suggest ads --vocabulary law --depth 0", None, 1, "--depth is 0; it must be 1 or more"),
+    ("suggest ads", None, 2, "Something is missing: --vocabulary"),
+]
 PLAN = [
     ("plan none", None, 1, "There is no corpus 'none'; make one with"),
     ("plan demo --width 0", None, 1, "--width is 0; it must be 0.1 to 100"),
@@ -381,4 +394,4 @@ PLAN = [
     ("plan demo --measure nothing", None, 1, "--measure is 'nothing'; it is one of recall"),
     ("plan", None, 2, "Something is missing: CORPUS"),
 ]
-TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS, *IMPORT_VOCABULARY, *VOCABULARIES, *PLAN]
+TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS, *IMPORT_VOCABULARY, *VOCABULARIES, *SUGGEST, *PLAN]
