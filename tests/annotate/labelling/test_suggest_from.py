@@ -37,7 +37,9 @@ def test_twenty_labels_of_a_system_are_kept_and_a_hidden_gold_answer_has_suggest
     documents = list(documents_there())
     import_run(tmp_path, [(key, label, -rank) for key in documents for rank, label in enumerate(concepts)])
     gold = tmp_path / "gold.tsv"
-    gold.write_text("".join(f"{key}\t{concepts[0]}\tqueue\n" for key in documents[:8]))
+    gold.write_text(
+        "".join(f"{key}\t{concept}\tqueue\n" for key, concept in zip(documents[:8], concepts, strict=False))
+    )
     gold.write_text("id\tlabel\tpurpose\n" + gold.read_text())
     task = task_of(suggest_from=["mine"], gold=[str(gold)], gold_share=0.1)
     hidden = task.units.filter(honeypot=True)
