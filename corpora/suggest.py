@@ -157,7 +157,7 @@ class _Read:
         ids.append(row["id"])
 
     def _labels(self, language: str) -> Iterator[tuple[str, str]]:
-        languages = languages_for(self.vocabulary, language)
+        languages = languages_for(self.vocabulary, [language])
         labels = Label.objects.filter(concept__vocabulary=self.vocabulary, language__in=languages)
         return labels.values_list("concept__key", "text").iterator()
 

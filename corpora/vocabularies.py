@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Count, QuerySet
 
 from corpora.core.thesaurus import VocabularyError, label_in
-from corpora.models import Broader, Concept, Label, Scheme, Vocabulary
+from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary
 
 
 class Shown(NamedTuple):
@@ -65,10 +65,10 @@ def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
     return {key: _shown(labels, language) for key, labels in found.items()}
 
 
-def languages_for(vocabulary: Vocabulary, language: str) -> list[str]:
-    """Those whose labels are held against text in that language: itself, English, and none where the source does not
-    say it; all of the vocabulary's where it has none of these."""
-    wanted = [language, "en", ""]
+def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
+    """Those whose labels are held against text in these languages: the same, English, and none where the source does
+    not say it; all of the vocabulary's where it has none of these."""
+    wanted = [*languages, "en", ""]
     return wanted if set(wanted) & set(vocabulary.languages) else vocabulary.languages
 
 
@@ -93,6 +93,11 @@ def _by_concept(rows: Iterable[tuple[Any, str, str, bool]]) -> dict[Any, _Labels
 
 def _shown(labels: _Labels, language: str) -> Shown:
     return Shown(*label_in(labels[True] or labels[False], language))
+
+
+def label_of_scheme(scheme: Scheme, language: str) -> str:
+    """As that of a concept; its id where it has none."""
+    return label_in(scheme.labels, language)[0] or scheme.key
 
 
 def paths_to(concepts: Collection[Concept]) -> dict[int, list[Concept]]:
@@ -120,6 +125,31 @@ def _way(key: int, above: dict[int, Concept]) -> list[Concept]:
         way.insert(0, above[key])
         key = above[key].pk
     return way
+
+
+def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
+    """By id of all its concepts: label and alt_labels in English, label_fr and so on in other languages, parents and
+    related, as EURLEX57K publishes them and import_vocabulary reads them. A concept that has no label in English has
+    the one that is shown in its place, since every reader needs one.
+    """
+    found: dict[str, dict[str, Any]] = {
+        key: {"label": shown.text, "alt_labels": [], "parents": [], "related": []}
+        for key, shown in sorted(names_in(vocabulary, "en").items())
+    }
+    labels = Label.objects.filter(concept__vocabulary=vocabulary).order_by("concept__key", "language", "text")
+    for key, tag, text, is_preferred in labels.values_list("concept__key", "language", "text", "is_preferred"):
+        beside = f"_{tag}" if tag not in ("", "en") else ""
+        if not is_preferred:
+            found[key].setdefault(f"alt_labels{beside}", []).append(text)
+        elif beside:
+            found[key][f"label{beside}"] = text
+    broader = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("broader__key")
+    for key, other in broader.values_list("concept__key", "broader__key"):
+        found[key]["parents"].append(other)
+    related = Related.objects.filter(concept__vocabulary=vocabulary).order_by("related__key")
+    for key, other in related.values_list("concept__key", "related__key"):
+        found[key]["related"].append(other)
+    return found
 
 
 def concepts_of(vocabulary: Vocabulary, keys: Iterable[str]) -> dict[str, Concept]:

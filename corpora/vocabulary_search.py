@@ -5,7 +5,7 @@ be preferred or other, in the given language, in English, or in no language that
 none of these, in any. Accents, case and punctuation do not count (core/words.py).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
@@ -27,8 +27,11 @@ class Hit(NamedTuple):
     label: Label
 
 
-def find(vocabulary: Vocabulary, typed: str, language: str, limit: int = 10) -> list[Hit]:
-    """At most `limit` concepts, each once, by its best label, best first; none if nothing was typed.
+def find(
+    vocabulary: Vocabulary, typed: str, language: str, limit: int = 10, *, also: Collection[str] = ()
+) -> list[Hit]:
+    """At most `limit` concepts, each once, by its best label, best first; none if nothing was typed. also: further
+    languages whose labels count, such as those that a reader reads.
 
     First comes a label that is what was typed; then preferred labels before others; then one that begins with the first
     word typed; then the given language before others; then the shorter; and where all that is equal, they are in the
@@ -42,7 +45,9 @@ def find(vocabulary: Vocabulary, typed: str, language: str, limit: int = 10) -> 
     words = list(dict.fromkeys(words_of(typed)))
     if not words:
         raise VocabularyError("Nothing that was typed is a letter or a digit; type the beginning of a word.")
-    labels = _ranked(_matching(vocabulary, words, languages_for(vocabulary, language)), words_of(typed), language)
+    labels = _ranked(
+        _matching(vocabulary, words, languages_for(vocabulary, [language, *also])), words_of(typed), language
+    )
     hits: dict[int, Hit] = {}
     for label in _each(labels, limit):
         hits.setdefault(label.concept_id, Hit(label.concept, label))

@@ -5,10 +5,12 @@ from typing import Any
 
 from annotate.actions.action import Action, Outcome
 from annotate.actions.options import FORMAT, MAP, column
-from annotate.core.option import Option, flag
+from annotate.core.option import Option, flag, number, whole_number
+from annotate.core.splits import SPLITS, TEST
 from annotate.evaluation.evaluate import MEASURES, evaluate, write_report
 from annotate.evaluation.given import EvaluationError, check_for_files, corpus_of, of_corpus, of_file, read_sets
-from annotate.evaluation.grading import check_of_records, grade
+from annotate.evaluation.grading import check_of_posts, check_of_records, grade
+from annotate.evaluation.ranked_grading import FIRST
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import read_ids
 from annotate.reports import writing
@@ -16,16 +18,17 @@ from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.readers import named_columns
 
-PREDICTOR, OTHER, SETS, MEASURED = (
+PREDICTOR, OTHER, SETS, MEASURED, RANKED = (
     "Whose labels are measured",
     "Another predictor to compare it with",
     "The gold sets",
     "What is measured",
+    "How ranked labels are measured",
 )
 AGAINST = Option(
     "against",
     shown="PREDICTOR",
-    help="compare with this one, post by post; with --predictions another folder of them, document by document",
+    help="compare with this one, post by post; with --predictions another folder or run, document by document",
     group=OTHER,
 )
 # What says how posts are measured.
@@ -75,10 +78,44 @@ OF_ALL = (
 PREDICTIONS = Option(
     "predictions",
     Path,
-    shown="FOLDER",
-    help="for sets of records: files with a line for each test row, TASK/LANGUAGE.prediction of XGLUE's tasks, such as "
-    "QADSM/en.prediction, and TRAIN-TEST.prediction of balanced sets of documents, such as de-en.prediction",
+    shown="PATH",
+    help="for sets of records a folder: files with a line for each test row, TASK/LANGUAGE.prediction of XGLUE's "
+    "tasks, such as QADSM/en.prediction, and TRAIN-TEST.prediction of balanced sets of documents, such as "
+    "de-en.prediction; for documents with several labels a file: a TREC run, with a line for each label of each "
+    "document",
     group=PREDICTOR,
+)
+OF_RANKED = (
+    Option(
+        "split",
+        choices=SPLITS,
+        help=f"measure on the documents of this split; {TEST} unless another is named",
+        group=RANKED,
+    ),
+    Option(
+        "first",
+        whole_number,
+        help="take so many first labels of each document for its answer, of which precision, recall and F1 are told; "
+        f"{FIRST} unless another number or --threshold is given",
+        group=RANKED,
+        least=1,
+    ),
+    Option(
+        "threshold",
+        number,
+        shown="SCORE",
+        help="take the labels with this score or more for the answer",
+        group=RANKED,
+        least=float("-inf"),
+    ),
+    Option(
+        "frequent_over",
+        whole_number,
+        help="call the labels frequent that more than so many train documents have, and count anew which they are; as "
+        "the set was exported unless this is given",
+        group=RANKED,
+        least=1,
+    ),
 )
 
 
@@ -91,6 +128,7 @@ def run(values, progress) -> Outcome:
 
 
 def _of_posts(values) -> dict[str, Any]:
+    check_of_posts([option.spelled for option in OF_RANKED if values[option.name] is not None])
     read_so = [f"--{option}" for option in ("map", "column", "format") if values[option]]
     check_for_files(read_so, files=bool(values["file"] or values["against_file"]))
     sets = read_sets(values["gold"], allow_erased=values["allow_erased"], unfinished=values["unfinished"])
@@ -107,7 +145,8 @@ def _of_posts(values) -> dict[str, Any]:
 def _of_records(values) -> dict[str, Any]:
     check_of_records([option.spelled for option in OF_POSTS if values[option.name] and option is not AGAINST])
     against = Path(values["against"]) if values["against"] else None
-    return grade(values["predictions"], values["gold"], against=against, unfinished=values["unfinished"])
+    chosen = {option.name: value for option in OF_RANKED if (value := values[option.name]) is not None}
+    return grade(values["predictions"], values["gold"], against=against, unfinished=values["unfinished"], chosen=chosen)
 
 
 def _against(sets, values):
@@ -134,8 +173,9 @@ ACTION = Action(
     "recall-oriented sets, precision by language on precision-oriented ones, the uniform set joined in where it is "
     "given, each with its 95% interval. What the sets cannot tell is refused, or said in the report. Of records: what "
     "a folder of prediction files is worth, XGLUE's by language, those for balanced sets of documents by the languages "
-    "of training and of the test.",
-    (*OF_POSTS, PREDICTIONS, *OF_ALL),
+    "of training and of the test; and what ranked labels of documents are worth, for all labels and for frequent, "
+    "few-shot and zero-shot ones.",
+    (*OF_POSTS, PREDICTIONS, *OF_ALL, *OF_RANKED),
     run,
     (EvaluationError, GoldSetError, RecordError),
     on_files=True,

@@ -5,7 +5,8 @@ from pathlib import Path
 from annotate.actions.action import Action, Outcome, task_named
 from annotate.actions.opened import lacking
 from annotate.actions.options import TASK
-from annotate.core.option import Option
+from annotate.core.label_shares import FREQUENT_OVER
+from annotate.core.option import Option, whole_number
 from annotate.goldsets.writing import SPLITS, ExportError, export
 from annotate.quality.audits import contested_waiting
 from annotate.reports import sentences
@@ -26,16 +27,26 @@ OPTIONS = (
         "splits",
         default="",
         shown="SHARES",
-        help=f"for records, {SPLITS} by default; train is in English only, and other languages have dev and test",
+        help=f"for records, {SPLITS} by default; train is in English only, and other languages have dev and test; "
+        "without it, records of a kind whose file names a field of their splits have those",
         group=OF_RECORDS,
     ),
     Option("seed", default="", help="the seed of the splits; by default the draw's", group=OF_RECORDS),
+    Option(
+        "frequent_over",
+        whole_number,
+        least=1,
+        help="for documents with several labels: a label is frequent that more documents of train have, by default "
+        f"{FREQUENT_OVER}",
+        group=OF_RECORDS,
+    ),
 )
 
 
 def run(values, progress) -> Outcome:
     task, out = task_named(values["task"]), values["out"]
-    manifest = export(task, out, splits=values["splits"], seed=values["seed"])
+    given = {name: values[name] for name in ("splits", "seed", "frequent_over")}
+    manifest = export(task, out, **given)
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
     warned = [sentences.undecidable(progressing.undecidable(task))]
     if not manifest["finished"]:
@@ -55,7 +66,7 @@ def run(values, progress) -> Outcome:
 
 ACTION = Action(
     "export_gold",
-    "Write a task's gold set: TSV or XGLUE's files, JSONL, Parquet, manifest and dataset card.",
+    "Write a task's gold set: files of a published format, JSONL, Parquet, manifest and dataset card.",
     OPTIONS,
     run,
     (ExportError,),

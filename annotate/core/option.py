@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -45,6 +46,17 @@ def points(text: str) -> float:
         return float(text)
     except ValueError:
         raise OptionError(f"{text!r} is not a number of points; write it as 5 or 2.5.") from None
+
+
+def number(text: str) -> float:
+    """Any number, such as 0.5 or -2, but neither NaN nor infinity."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        raise OptionError(f"{text!r} is not a finite number; write it as 0.5 or -2.")
+    return value
 
 
 def words(text: str) -> list[str]:
@@ -182,6 +194,7 @@ _TYPES: Mapping[Callable[[str], Any], tuple[type, str]] = {
     whole_number: (int, "a whole number"),
     share: (float, "a share between 0 and 1"),
     points: (float, "a number of points"),
+    number: (float, "a number"),
     codes: (list, "a list of codes"),
     words: (list, "a list of words"),
     labels: (list, "a list of labels"),

@@ -15,7 +15,7 @@ from annotate.core import by_class
 from annotate.core.answers import Floats
 from annotate.core.comparing import Difference
 from annotate.core.estimation import Estimate
-from annotate.core.resampling import bootstrap
+from annotate.core.resampling import bootstrap, randomization
 
 DEEPEST = 10  # 99.4% of the documents of EURLEX57K have at most ten labels
 
@@ -103,6 +103,16 @@ def differences(
             for one, other in zip(ones[name].T, others[name].T, strict=True)
         ]
         for name in ones
+    }
+
+
+def p_values(first: Sequence[Judged], second: Sequence[Judged], at: int, *, seed: str) -> dict[str, float]:
+    """Measure -> the p-value of the randomization test that both systems reach the same at K = `at`; Chalkidis et al.
+    2019 test theirs so. ValueError unless both are of the same documents in the same order."""
+    _check_same(first, second)
+    ones, others = at_each(first, at), at_each(second, at)
+    return {
+        name: randomization(ones[name][:, -1:], others[name][:, -1:], lambda sums: sums[0], seed=seed) for name in ones
     }
 
 
@@ -203,6 +213,19 @@ def micro_differences(first: Sequence[Answered], second: Sequence[Answered], *, 
         return lambda sums: ratio(sums[:3]) - ratio(sums[3:])
 
     return {name: _share(table, less(ratio), seed) for name, ratio in _RATIOS.items()}
+
+
+def micro_p_value(first: Sequence[Answered], second: Sequence[Answered], *, seed: str) -> float:
+    """Of the randomization test that both systems reach the same micro-averaged F1. ValueError unless both are of the
+    same documents in the same order."""
+    _check_same(first, second)
+
+    def f1(sums: Floats) -> Floats:
+        # Whole numbers, of which only 0 is below 1: where nothing is given and nothing is gold.
+        found: Floats = 2 * sums[0] / np.maximum(sums[1] + sums[2], 1)
+        return found
+
+    return randomization(_table(first), _table(second), f1, seed=seed)
 
 
 def _table(documents: Sequence[Answered]) -> Floats:

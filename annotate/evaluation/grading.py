@@ -4,12 +4,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation import mldoc_grading, xglue_grading
+from annotate.evaluation import mldoc_grading, ranked_grading, xglue_grading
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import read_published_sets
 
 # The format of a set -> what makes the report of (predictions, sets, other predictions to compare them with).
-GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {"XGLUE": xglue_grading.grade, "MLDoc": mldoc_grading.grade}
+GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "XGLUE": xglue_grading.grade,
+    "MLDoc": mldoc_grading.grade,
+    "EURLEX57K": ranked_grading.grade,
+}
+# The format of a set -> what may be chosen for its report besides, by the names of options.
+CHOICES: Mapping[str, Collection[str]] = {"EURLEX57K": ("split", "first", "threshold", "frequent_over")}
 
 
 def check_of_records(of_posts: Collection[str]) -> None:
@@ -20,10 +26,27 @@ def check_of_records(of_posts: Collection[str]) -> None:
         )
 
 
+def check_of_posts(of_records: Collection[str]) -> None:
+    """of_records: options that were given and say how the predictions of --predictions are measured. EvaluationError
+    if there is one."""
+    for option in of_records:
+        raise EvaluationError(
+            f"{option} is for ranked labels of documents; name the file of their run with --predictions."
+        )
+
+
 def grade(
-    predictions: Path, folders: Sequence[Path], *, against: Path | None = None, unfinished: bool = False
+    predictions: Path,
+    folders: Sequence[Path],
+    *,
+    against: Path | None = None,
+    unfinished: bool = False,
+    chosen: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The report on the predictions in a folder. EvaluationError or GoldSetError if they do not fit the sets."""
+    """The report on the predictions in a folder or file. chosen: of CHOICES, what is not to be as usual.
+
+    EvaluationError or GoldSetError if they do not fit the sets.
+    """
     sets = read_published_sets(folders, unfinished=unfinished)
     first, *others = sets
     for gold in others:
@@ -33,8 +56,15 @@ def grade(
                 "predictions are not in one folder; measure on each by itself."
             )
     if first.format not in GRADED:
+        *formats, last = GRADED
         raise EvaluationError(
             f"{first.folder} is a set in the format {first.format}, for which no predictions can be measured; there "
-            f"are measures for {' and '.join(GRADED)}."
+            f"are measures for {', '.join(formats)} and {last}."
         )
-    return GRADED[first.format](predictions, sets, against)
+    chosen = chosen or {}
+    for name in (name for name in chosen if name not in CHOICES.get(first.format, ())):
+        raise EvaluationError(
+            f"--{name.replace('_', '-')} is for ranked labels of documents, and {first.folder} is a set in the format "
+            f"{first.format}; leave it out."
+        )
+    return GRADED[first.format](predictions, sets, against, **chosen)

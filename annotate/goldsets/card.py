@@ -14,7 +14,7 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
-from annotate.reports import audits_and_decoys, checks, declared_audits, markdown
+from annotate.reports import audits_and_decoys, checks, declared_audits, markdown, several_labels
 from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
 from annotate.reports.balanced_sets import remarks, standing_table
@@ -181,6 +181,23 @@ def _splits(kind: Kind, manifest: dict) -> Context:
     return {"splits": rows, "apart": kind.apart}
 
 
+def _concepts(kind: Kind, manifest: dict) -> Context:
+    found, counts = manifest["concepts"], manifest["counts"]
+    return {
+        **{
+            name: _table(made(found))
+            for name, made in (
+                ("by_split", several_labels.split_table),
+                ("buckets", several_labels.bucket_table),
+                ("label_shares", several_labels.apart_table),
+            )
+        },
+        "votes": _table(several_labels.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
+        # Names are of a file.
+        "frequent": markdown.parts(several_labels.label_table(counts["by_label"], kind.name)),
+    }
+
+
 def _honeypots(kind: Kind, manifest: dict) -> Context:
     pots = manifest["honeypots"]
     return {"right": estimate(pots["accuracy"]) if pots["asked"] else ""}
@@ -217,6 +234,7 @@ SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "checks": _checks,
     "splits": _splits,
     "sets": _sets,
+    "concepts": _concepts,
     "people": lambda kind, manifest: {"crowd": manifest["people"]},
     "honeypots": _honeypots,
     "agreement": _agreement,

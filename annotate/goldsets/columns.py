@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from annotate.core import stages
 from annotate.core.answers import SLACK
-from annotate.goldsets import deciding
+from annotate.goldsets import concepts, deciding
 from annotate.goldsets.export import Source
 from annotate.kinds import Kind
 from annotate.models import Judgment, Transition
@@ -35,6 +35,8 @@ TRANSITION = pa.struct(
     + [("round", _COUNT), ("queue", _TEXT), ("label", _TEXT), ("by", _TEXT), ("at", _TIME)]
 )
 SOFT_LABEL = pa.struct([("label", _TEXT), ("votes", _NUMBER), ("posterior", _NUMBER)])
+SUPPORT = pa.struct([("concept", _TEXT), ("votes", _COUNT), ("asked", _COUNT)])
+CHOSEN = pa.struct([("concept", _TEXT), ("way", _TEXT), ("rank", _COUNT)])
 VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
@@ -191,6 +193,17 @@ COLUMNS: Mapping[str, Column] = {
         lambda row: row.judged.label or None,
         "The label that people gave, on which the detectors agree, or that is declared.",
     ),
+    "concepts": Column(
+        pa.list_(_TEXT),
+        concepts.concepts,
+        "The ids of the concepts: as they were declared where the declared ones stand, else in the order of their ids.",
+    ),
+    "support": Column(
+        pa.list_(SUPPORT),
+        concepts.support,
+        "Each concept that anybody chose, with how many did and of how many whose answers count, the most chosen "
+        "first; what adjudicators chose does not count here.",
+    ),
     "dawid_skene": Column(
         _TEXT,
         lambda row: _second_opinion(row)[0],
@@ -304,11 +317,25 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
+# The columns that have more where answers are concepts of a vocabulary.
+OF_CONCEPTS: Mapping[str, Column] = {
+    "judgments": Column(
+        pa.list_(pa.struct([*JUDGMENT, ("concepts", pa.list_(CHOSEN))])),
+        lambda row: [
+            _judgment(each, row.export.with_text) | {"concepts": concepts.chosen(each)}
+            for each in row.judged.judgments.all()
+        ],
+        COLUMNS["judgments"].about,
+    ),
+}
+
+
 def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
     """The columns of a kind's rows by name, in their order. with_text: with the text and what is kept back with it."""
+    known = {**COLUMNS, **(OF_CONCEPTS if kind.thesaurus else {})}
     found: dict[str, Column] = {}
     for name in kind.columns:
-        found |= {field: _of_field(field) for field in kind.fields} if name == FIELDS else {name: COLUMNS[name]}
+        found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}
     return {name: column for name, column in found.items() if with_text or not column.with_text}
 
 
@@ -318,7 +345,7 @@ def _of_field(field: str) -> Column:
 
 def taken(kind: Kind) -> Collection[str]:
     """The fields of a kind that have the name of a column: no row could have both."""
-    return sorted({*kind.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.fields))
+    return sorted({*kind.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.exported_fields))
 
 
 def schema(columns: Mapping[str, Column]) -> pa.Schema:

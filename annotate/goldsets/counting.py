@@ -1,19 +1,22 @@
 """What is counted of the rows of a set while they are written, for the manifest and the card."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from annotate.core import stages
+from annotate.goldsets import concepts
 from annotate.kinds import Kind
 from corpora.core.masking import MASK
 
-# What the rows in a set can be counted by, besides their labels; a row with None counts nowhere.
-TALLIES: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
-    "reused": lambda row: row["reused_from"],
-    "by_stratum": lambda row: row["stratum"],
-    "by_language": lambda row: row["language"],
-    "by_split": lambda row: f"{row['language']}.{row['split']}",
+# What the rows in a set can be counted by, besides their labels: under what each row counts, None for nowhere.
+TALLIES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str | None]]] = {
+    "reused": lambda row: [row["reused_from"]],
+    "by_stratum": lambda row: [row["stratum"]],
+    "by_language": lambda row: [row["language"]],
+    "by_split": lambda row: [f"{row['language']}.{row['split']}"],
+    "by_source": lambda row: [concepts.source(row)],
+    "by_votes": concepts.votes,
 }
 
 
@@ -43,8 +46,7 @@ class Counts:
         self.masked += self.masks and MASK in row["text"]
         self.by_label.update(self.kind.form.facets(row["label"]))
         for name, counts in self.tallied.items():
-            if counted := TALLIES[name](row):
-                counts[counted] += 1
+            counts.update(counted for counted in TALLIES[name](row) if counted)
 
     @property
     def total(self) -> int:

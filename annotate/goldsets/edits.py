@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from annotate.goldsets.manifest import RESTORE, GoldSetError
+from annotate.goldsets.manifest import RESTORE, GoldSetError, summed
 from corpora.folders import digest_of
 
 DIGESTS = ".digests.txt"  # of gold.jsonl or gold.unfinished.jsonl, in place of .jsonl
@@ -39,7 +39,7 @@ def write_digests(jsonl: Path, out: Path) -> None:
 def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The names of the files that are not as they were written, and of those that are missing."""
     changed, missing = [], []
-    for name, digest in files.items():
+    for name, digest in {**files, **summed(folder, files)}.items():
         if not name.isprintable() or Path(name).is_absolute() or {"", ".", ".."} & set(name.split("/")):
             raise GoldSetError(f"{folder / 'manifest.json'} names {name!r}, which is not a file of the folder.")
         try:

@@ -10,11 +10,12 @@ from functools import cached_property
 
 from annotate.core import stages
 from annotate.core.balanced import part_of
+from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.lottery import lot
-from annotate.core.splits import TRAIN, ratios
+from annotate.core.splits import SPLITS, TRAIN, ratios
 from annotate.goldsets.balancing import Balancing, balancing_of
 from annotate.goldsets.left_out import LeftOut, known_of
-from annotate.goldsets.splitting import Splitting, split_set
+from annotate.goldsets.splitting import Splitting, split_by_field, split_set
 from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
@@ -30,11 +31,14 @@ CHUNK = 2000  # units read at a time
 
 @dataclass(frozen=True)
 class Export:
-    """split_shares, seed: those of its splits, from the options."""
+    """split_shares, seed: those of its splits, from the options; no shares where the records name their splits.
+    frequent_over: the documents of train over which a label is frequent.
+    """
 
     task: Task
     split_shares: str
     given_seed: str
+    frequent_over: int = FREQUENT_OVER
 
     @cached_property
     def kind(self) -> Kind:
@@ -98,6 +102,8 @@ class Export:
 
     @cached_property
     def splitting(self) -> Splitting:
+        if not self.split_shares:
+            return split_by_field(self.units(), self.left_out, self.kind.split)
         return split_set(self.units(), self.left_out, self.shares, self.seed)
 
     @cached_property
@@ -107,9 +113,11 @@ class Export:
 
     @property
     def parts(self) -> list[str]:
-        """The splits that have rows, as the options or the draw say."""
+        """The splits that have rows, as the options, the records or the draw say."""
         if self.sets:
             return list(dict.fromkeys(part_of(name) for sets in self.sets.values() for name in sets))
+        if not self.split_shares:
+            return [split for split in SPLITS if split in self.splits.values()]
         return [split for split, share in self.shares.items() if share]
 
     @cached_property
@@ -145,6 +153,15 @@ class Export:
             for name, ids in sets.items():
                 for key in ids:
                     found.setdefault(key, name)
+        return found
+
+    @cached_property
+    def label_sets(self) -> dict[str, list[frozenset[str]]]:
+        """Split -> the labels of each of its documents, in the order of the draw, where a document has several."""
+        found: dict[str, list[frozenset[str]]] = {split: [] for split in SPLITS}
+        for unit in self.left_out.others(self.units()):
+            label = (unit.copy_of or unit).label
+            found[self.splits[unit.item.key]].append(frozenset(self.kind.form.facets(label)))
         return found
 
     # --- chances, and what is made of all answers

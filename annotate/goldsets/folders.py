@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from annotate.goldsets.manifest import summed
 from corpora.folders import sync
 
 # Kind of folder -> the section of its manifest.json that says whose it is.
@@ -55,7 +56,8 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
         return
     try:
         earlier = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-        whose, files = earlier[SECTIONS[kind]]["name"], {"manifest.json", *earlier["files"]}
+        whose = earlier[SECTIONS[kind]]["name"]
+        files = {"manifest.json", *earlier["files"], *summed(out, earlier["files"])}
     except (OSError, ValueError, KeyError, TypeError):
         whose, files = None, set()
     if whose != name:

@@ -1,7 +1,7 @@
 """Why a unit is not in the exported set, and what the file of left-out units says of it."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,10 @@ class LeftOut:
         if judged.label in self.kind.answers:
             return NO_CLASS
         return "" if unit.item.key in self.in_sets else NOT_NEEDED
+
+    def others(self, units: Iterable[Unit]) -> Iterator[Unit]:
+        """Those of the units that are in the set. units: with items and originals."""
+        return (unit for unit in units if (unit.copy_of or unit).label and not self.reason(unit))
 
 
 def known_of(task: Task, units: Iterable[Unit]) -> dict[int, str]:

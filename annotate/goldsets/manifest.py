@@ -4,14 +4,18 @@ still fits.
 
 import hashlib
 import json
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from corpora.core.added_languages import learn
 from corpora.folders import digest_of
 
 FORMAT = 2
+# A file with the digests of others in and below its folder, as sha256sum writes and checks it: of thousands of files
+# the manifest has this one digest.
+SUMS = "SHA256SUMS"
 RESTORE = "Restore it, or export or import the set again."
 _KINDS: dict[Any, str] = {bool: "true or false", int: "a number", str: "a string", list: "a list", dict: "an object"}
 
@@ -22,8 +26,9 @@ class GoldSetError(Exception):
 
 def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], str]) -> None:
     """Write README.md and manifest.json beside a set's files. card: made once the manifest has their digests."""
-    there = sorted(path for path in folder.rglob("*") if path.is_file())
-    manifest["files"] = {path.relative_to(folder).as_posix(): digest_of(path) for path in there}
+    there = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    listed = set(summed(folder, there))
+    manifest["files"] = {name: digest_of(folder / name) for name in there if name not in listed}
     (folder / "README.md").write_text(card(), encoding="utf-8")
     manifest["files"] = dict(sorted({**manifest["files"], "README.md": digest_of(folder / "README.md")}.items()))
     write_manifest(folder, manifest)
@@ -34,6 +39,18 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     manifest["digest"] = manifest_digest(manifest)
     text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
+
+
+def summed(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The files that a set has beside these names, by the lists of digests among them: name -> SHA-256; of a list that
+    is missing or cannot be read none."""
+    found: dict[str, str] = {}
+    for path in (PurePosixPath(name) for name in names):
+        if path.name == SUMS:
+            with suppress(OSError, ValueError):
+                lines = (folder / path).read_text(encoding="utf-8").splitlines()
+                found |= {f"{path.parent / name}": digest for digest, _, name in (x.partition("  ") for x in lines)}
+    return found
 
 
 def manifest_digest(manifest: dict[str, Any]) -> str:

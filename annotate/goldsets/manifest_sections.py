@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Count, Max, Min
 
 from annotate.core.estimation import proportion
+from annotate.goldsets import concepts
 from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
 from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots
@@ -52,6 +53,8 @@ def _checks(export: Export, published: Published) -> dict | None:
 
 
 def _splits(export: Export, published: Published) -> dict:
+    if not export.split_shares:
+        return {"field": export.kind.split, "off": {}}
     return {"seed": export.seed, "shares": export.split_shares, "off": dict(export.splitting.off)}
 
 
@@ -146,6 +149,7 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "checks": _checks,
     "splits": _splits,
     "sets": _sets,
+    "concepts": lambda export, published: concepts.summary(export),
     "people": _people,
     "gold_answers": _gold_answers,
     "honeypots": _honeypots,

@@ -117,7 +117,7 @@ def _design(place: Path, manifest: dict[str, Any]) -> Design:
     if not DESIGNS[name].by_row:
         raise GoldSetError(
             f"{place.parent} is not a set of posts, so its predictions are files of a published format; name their "
-            "folder with --predictions, and no predictor."
+            "folder or file with --predictions, and no predictor."
         )
     return DESIGNS[name]
 

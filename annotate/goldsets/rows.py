@@ -7,7 +7,7 @@ from django.db.models import Prefetch, QuerySet
 from annotate.goldsets import left_out
 from annotate.goldsets.columns import columns_of
 from annotate.goldsets.export import CHUNK, Export, Source
-from annotate.models import Judgment, Transition, Unit
+from annotate.models import ChosenConcept, Judgment, Transition, Unit
 
 
 def rows(export: Export) -> Iterator[tuple[dict, str]]:
@@ -19,7 +19,8 @@ def rows(export: Export) -> Iterator[tuple[dict, str]]:
     """
     columns = columns_of(export.kind, with_text=export.with_text)
     reason = export.left_out.reason
-    for unit in _with_history(export.task.units.exported()).iterator(chunk_size=CHUNK):
+    units = _with_history(export.task.units.exported(), of_concepts=bool(export.kind.thesaurus))
+    for unit in units.iterator(chunk_size=CHUNK):
         source = Source(export, unit, unit.copy_of or unit, unit.item, reason(unit))
         row = {name: column.value(source) for name, column in columns.items()}
         if source.left_out and export.kind.tells_why:
@@ -28,9 +29,14 @@ def rows(export: Export) -> Iterator[tuple[dict, str]]:
         yield row, source.left_out
 
 
-def _with_history(units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """The units with their judgments and transitions, and with those of the units that they are copies of."""
+def _with_history(units: QuerySet[Unit], *, of_concepts: bool) -> QuerySet[Unit]:
+    """The units with their judgments and transitions, and with those of the units that they are copies of.
+    of_concepts: with the concepts of each judgment too.
+    """
     judgments = Judgment.objects.select_related("annotator", "lease").order_by("pk")
+    if of_concepts:
+        chosen = ChosenConcept.objects.select_related("concept").order_by("concept__key")
+        judgments = judgments.prefetch_related(Prefetch("chosen", chosen))
     transitions = Transition.objects.select_related("by__annotator").order_by("pk")
     related = ("item", "copy_of__item", "reused_from__task", "copy_of__reused_from__task")
     return (

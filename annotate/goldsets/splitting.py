@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import groupby
 from operator import attrgetter
 
-from annotate.core.splits import FAR, TRAINED_IN, Miss, Row, misses, split
+from annotate.core.splits import FAR, SPLITS, TRAINED_IN, Miss, Row, SplitError, misses, split
 from annotate.goldsets.left_out import LeftOut
 from annotate.kinds.labels import label_name
 from annotate.models import Unit
@@ -35,12 +35,24 @@ def split_set(units: Iterable[Unit], left_out: LeftOut, shares: Mapping[str, Fra
     apart = left_out.kind.apart
     rows = [
         Row(unit.item.key, unit.item.language, [unit.item.fields[field] for field in apart])
-        for unit in units
-        if (unit.copy_of or unit).label and not left_out.reason(unit)
+        for unit in left_out.others(units)
     ]
     chosen = split(rows, shares, seed=seed)
     found = groupby(misses(rows, shares, chosen), attrgetter("language"))
     return Splitting(chosen, {language: _off(language, list(missed)) for language, missed in found})
+
+
+def split_by_field(units: Iterable[Unit], left_out: LeftOut, field: str) -> Splitting:
+    """As the records themselves say. SplitError for the first row in the set that names no split."""
+    found = {unit.item.key: unit.item.fields[field] for unit in left_out.others(units)}
+    for key, said in found.items():
+        if said not in SPLITS:
+            told = f"is {said!r}" if said else "is empty"
+            raise SplitError(
+                f"The field {field} of {key} {told}, and must be {', '.join(SPLITS[:-1])} or {SPLITS[-1]}; import the "
+                f"corpus with its splits, or have them drawn by lot with --splits."
+            )
+    return Splitting(found, {})
 
 
 def _off(language: str, found: list[Miss]) -> str:

@@ -4,7 +4,7 @@ They are written into a folder beside the wanted one, which takes its place when
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
+from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.splits import SplitError
-from annotate.goldsets import columns, folders, left_out, rows
+from annotate.goldsets import columns, concepts, folders, left_out, rows
 from annotate.goldsets.card import card_of
 from annotate.goldsets.counting import Counts
 from annotate.goldsets.edits import DIGESTS, write_digests
@@ -49,18 +50,32 @@ class ExportError(Exception):
 
 
 def export(
-    task: Task, out: Path, *, splits: str = "", seed: str = "", progress: Progress = lambda written: None
+    task: Task,
+    out: Path,
+    *,
+    splits: str = "",
+    seed: str = "",
+    frequent_over: int | None = None,
+    progress: Progress = lambda written: None,
 ) -> dict[str, Any]:
     """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced.
 
-    splits, seed: for sets that are split; by default eight, one and one tenth, with the draw's seed. progress: called
-    now and then with the number of rows written so far.
+    splits, seed: for sets that are split; by default as the records say, or else eight, one and one tenth, with the
+    draw's seed. frequent_over: for sets of documents with several labels, 50 by default. progress: called now and then
+    with the number of rows written so far.
     """
     kind = task.kind
     if not kind.splits and (splits or seed):
         raise ExportError(f"--splits and --seed are for sets of records; one of {kind.noun}s is all for measuring.")
     if (splits or seed) and DESIGNS[task.draw.design].names_answers:
         raise ExportError("The sets of this task were drawn with it; leave --splits and --seed out.")
+    if seed and kind.split and not splits:
+        raise ExportError(
+            f"The field {kind.split} of the records names their splits, and nothing is drawn by lot; leave --seed out, "
+            "or give --splits too."
+        )
+    if frequent_over is not None and not kind.thesaurus:
+        raise ExportError("--frequent-over is for sets of documents with several labels; leave it out.")
     if taken := columns.taken(kind):
         raise ExportError(
             f"A field of the records is called {taken[0]!r}, like a column of every export; give it another name in "
@@ -68,7 +83,8 @@ def export(
         )
     try:
         with folders.replacing(out.resolve(), "export", task.name) as folder, one_moment():
-            export = Export(Task.objects.get(pk=task.pk), splits or SPLITS, seed)
+            shares = splits or ("" if kind.split else SPLITS)
+            export = Export(Task.objects.get(pk=task.pk), shares, seed, frequent_over or FREQUENT_OVER)
             if export.mark and _is_finished(out):
                 raise ExportError(
                     f"{out} holds the finished set of {task.name}, and by now units of the task wait for people again. "
@@ -87,10 +103,15 @@ def _is_finished(out: Path) -> bool:
 
 def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     names = _names(export)
-    counts, kept = _write_rows(export, folder, names, progress)
+    counts = _write_rows(export, folder, names, progress)
     if "digests" in names:
         write_digests(folder / names["jsonl"], folder / names["digests"])
-    published = {name: FORMATS[name].write(folder, kept[name], export) for name in export.kind.formats}
+    if "labels" in names:
+        concepts.write_labels(folder / names["labels"], export)
+    published = {
+        name: FORMATS[name].write(folder, _read_again(folder / names["jsonl"], FORMATS[name].needs(export)), export)
+        for name in export.kind.formats
+    }
     manifest = _manifest(export, counts, published)
     write_with_card(folder, manifest, lambda: _card(export, manifest, names, published))
     return manifest
@@ -102,7 +123,8 @@ def _names(export: Export) -> dict[str, Any]:
     names = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl"}
     if export.kind.splits:
         parquet = {split: f"gold.{split}{mark}.parquet" for split in export.parts}
-        return names | {"parquet": parquet}
+        labels = {"labels": f"labels{mark}.tsv"} if export.kind.thesaurus else {}
+        return names | {"parquet": parquet} | labels
     # The digests tell erased posts from changed ones. Split sets are measured on files in which no row is erased.
     return names | {"digests": f"gold{mark}{DIGESTS}", "parquet": {WHOLE: f"gold{mark}.parquet"}}
 
@@ -157,11 +179,9 @@ def _card(export: Export, manifest: dict, names: dict, published: Mapping[str, A
 # --- rows
 
 
-def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -> tuple[Counts, dict[str, list[dict]]]:
-    """gold.jsonl, what is left out, and the Parquet files. Returns what was counted, and what each format needs."""
+def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -> Counts:
+    """gold.jsonl, what is left out, and the Parquet files. Returns what was counted."""
     kind, counts = export.kind, Counts(export.kind, with_text=export.with_text)
-    needs = {name: FORMATS[name].needs(export) for name in kind.formats}
-    kept: dict[str, list[dict]] = {name: [] for name in needs}
     schema = columns.schema(columns.columns_of(kind, with_text=export.with_text))
     paths = {part: folder / name for part, name in names["parquet"].items()}
     with (
@@ -178,10 +198,16 @@ def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -
                 continue
             jsonl.write(as_json(row) + "\n")
             into_parquet(row["split"] if kind.splits else WHOLE, row)
-            for name, needed in needs.items():
-                kept[name].append({column: row[column] for column in needed if column in row})
     progress(counts.total)
-    return counts, kept
+    return counts
+
+
+def _read_again(jsonl: Path, needed: Collection[str]) -> Iterator[dict[str, Any]]:
+    """What a format needs of each row, from the file, so that texts need not be kept meanwhile."""
+    with jsonl.open(encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            row = json.loads(line)
+            yield {column: row[column] for column in needed if column in row}
 
 
 def as_json(value) -> str:

@@ -24,6 +24,13 @@ DEFAULTS: Mapping[str, Any] = {
     "test_items": 0,
     "gold_share": 0.0,
 }
+# What a row of an exported set has, in this order, as in declared.py. No model of annotators tells how sure a set of
+# concepts is: to it each set that anybody chose would be a label of its own.
+COLUMNS = (
+    *("id", "language", "split", "fields", "label", "concepts", "support", "declared", "stage", "chance", "judged_as"),
+    *("posted_at", "author", "url", "judgments", "transitions"),
+)
+SECTIONS = ("splits", "concepts", "people", "gold_answers", "honeypots", "agreement", "published")
 OPTIONS = (*ASKED, "aggregation", "keep_declared", *OF_SUGGESTIONS, *OF_TEST, *OF_GOLD)
 
 
@@ -98,10 +105,14 @@ def values(thesaurus: Thesaurus) -> dict[str, Any]:
     return {
         "noun": "document",
         "thesaurus": thesaurus,
-        "template": "annotate/_concepts.html",
+        "template": "annotate/concepts.html",
         "bench": "annotate/bench_concepts.html",
         "options": OPTIONS,
         "defaults": DEFAULTS,
+        "columns": COLUMNS,
+        "tallies": ("by_language", "by_split", "by_source", "by_votes"),
+        "sections": SECTIONS,
+        "card": "annotate/card_concepts.md",
         "offered": lambda unit: [],
         "check_label": check_label,
         "agrees": agrees,

@@ -32,6 +32,8 @@ KEYS = (
     "form",
     "together",
     "apart",
+    "kept",
+    "split",
     "layout",
     "answers",
     "answers_from",
@@ -63,9 +65,12 @@ ABOUT: Mapping[str, str] = {
     "vocabulary": 'with `form = "labels"`: a table `[vocabulary]` that says whose concepts are answers, and how many',
     "together": "the field whose equal records are drawn all together",
     "apart": "fields of which equal values are never parted by a split",
+    "kept": "fields that people do not see, and that the exported set has besides",
+    "split": "the field that names the split of each record (train, dev or test), in place of splits by lot",
     "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",
     "guidelines": "language = a Markdown file beside this one, or the text itself, of several lines",
-    "publishes": '`xglue = "qadsm"`, `"qam"` or `"wpr"`, for kinds that have their fields',
+    "publishes": '`xglue = "qadsm"`, `"qam"` or `"wpr"`, for kinds that have their fields; `mldoc = "documents"`, for '
+    'classes that the draw names; `eurlex57k = "acts"`, for concepts of acts',
     "languages": "a table `[languages.CODE]` for each language that is on no list",
     "base": "`language` or `verify`, in place of form, layout and answers: a question about languages",
     "labels": 'with `base = "language"`: the codes that may be answered',
@@ -73,7 +78,7 @@ ABOUT: Mapping[str, str] = {
 # For a kind that people answer elsewhere: nobody is asked, so nobody is tested.
 ELSEWHERE = (*ASKED, *OF_CROWDS)
 # No field of a record can have the name of another column of an exported set.
-TAKEN = frozenset({*RESERVED, *declared.COLUMNS, *declared.OF_SETS, "left_out", "left_out_why"})
+TAKEN = frozenset({*RESERVED, *declared.COLUMNS, *declared.OF_SETS, *concepts.COLUMNS, "left_out", "left_out_why"})
 MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
@@ -189,6 +194,7 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
     if answers and not layout:
         raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
     fields = tuple(name for block in layout for name in block.fields)
+    kept = _kept(top, fields, taken)
     return declared.kind(
         slug=slug,
         title=title,
@@ -197,7 +203,9 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         layout=layout,
         together=_field(top, "together", top.text("together"), fields) if "together" in top.raw else "",
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
-        formats=_formats(top.table("publishes"), fields, tuple(answers)),
+        kept=kept,
+        split=_split(top, from_draw),
+        formats=_formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=thesaurus is not None),
         **({} if layout else {"options": ELSEWHERE}),
         **(concepts.values(thesaurus) if thesaurus else {}),
         **(declared.FROM_DRAW if from_draw else {}),
@@ -241,7 +249,7 @@ def _thesaurus(top: Table, form: ModuleType, layout: Collection[Block]) -> Thesa
 
 
 def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
-    blocks, seen = [], set()
+    blocks, seen = [], set[str]()
     for table in top.tables("layout"):
         table.check_keys(BLOCK_KEYS, "[[layout]]")
         style = table.text("style", f"write one of {', '.join(STYLES)}")
@@ -251,20 +259,41 @@ def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
         if not fields:
             raise table.fault("fields", 'the block shows no field; name one or more, such as fields = ["query"].')
         for name in fields:
-            _check_field(table, name, seen, taken)
+            if name in seen:
+                raise table.fault("fields", f"the field {name} is shown twice; show it in one block.")
+            _check_field(table, "fields", name, taken)
             seen.add(name)
         blocks.append(Block(style, tuple(fields)))
     return tuple(blocks)
 
 
-def _check_field(table: Table, name: str, seen: set[str], taken: Collection[str]) -> None:
-    if name in seen:
-        raise table.fault("fields", f"the field {name} is shown twice; show it in one block.")
+def _kept(top: Table, fields: Collection[str], taken: Collection[str]) -> tuple[str, ...]:
+    kept = top.words("kept")
+    if kept and not fields:
+        raise top.fault("kept", "there is no layout, and so no records that have fields; leave kept out.")
+    for name in kept:
+        if name in fields:
+            raise top.fault("kept", f"the field {name} is shown, and so it is kept; leave it out of kept.")
+        _check_field(top, "kept", name, taken)
+    return tuple(kept)
+
+
+def _split(top: Table, from_draw: bool) -> str:
+    """The field that names splits; beside it stands the column of that name, so that it may be called `split` too."""
+    name = top.text("split")
+    if name and from_draw:
+        raise top.fault("split", "the draw makes the sets of such a kind; leave split out.")
+    if name:
+        _check_field(top, "split", name, ())
+    return name
+
+
+def _check_field(table: Table, key: str, name: str, taken: Collection[str]) -> None:
     if name in taken:
-        raise table.fault("fields", f"no field can be called {name}, since exported sets have a column of that name.")
+        raise table.fault(key, f"no field can be called {name}, since exported sets have a column of that name.")
     if not FIELD_NAME.fullmatch(name):
         raise table.fault(
-            "fields",
+            key,
             f"{name!r} cannot be the name of a field; write up to 30 letters a to z, digits and _, beginning with a "
             "letter.",
         )
@@ -276,8 +305,8 @@ def _field(top: Table, key: str, name: str, fields: tuple[str, ...]) -> str:
     return name
 
 
-def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...]) -> dict[str, str]:
-    """Format -> which of its layouts."""
+def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...], *, several: bool) -> dict[str, str]:
+    """Format -> which of its layouts. several: whether an answer has several labels."""
     chosen = {}
     for format, layouts in FORMATS.items():
         table.check_keys(FORMATS, "[publishes]")
@@ -285,6 +314,6 @@ def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...]) -> d
             name = chosen[format] = table.text(format)
             if name not in layouts:
                 raise table.fault(format, f"{format} has no files {name!r}; {nearest(name, layouts)}.")
-            if misfit := layouts[name].misfit(fields, codes):
+            if misfit := layouts[name].misfit(fields, codes, several):
                 raise table.fault(format, f"{name} {misfit}; leave {format} out, or change the kind.")
     return chosen

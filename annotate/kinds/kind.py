@@ -150,6 +150,9 @@ class Kind:
     # The field by whose value records are drawn together, and the fields whose equal values no split separates.
     together: str = ""
     apart: tuple[str, ...] = ()
+    # Fields of its records that people do not see and its sets have, and the field that names the split of each.
+    kept: tuple[str, ...] = ()
+    split: str = ""
     # What protects its numbers, besides several answers: of audit, decoys, checks, gold answers, test.
     protections: frozenset[str] = frozenset()
     # Whether units wait for people who may answer, however long; otherwise they are sent on when there are too few.
@@ -226,8 +229,13 @@ class Kind:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of its records, in the order in which they are shown and exported."""
+        """The fields of its records that people see, in the order in which they are shown and exported."""
         return tuple(name for block in self.layout for name in block.fields)
+
+    @property
+    def exported_fields(self) -> tuple[str, ...]:
+        """The fields that its sets have, those that people see first."""
+        return (*self.fields, *self.kept)
 
     @property
     def skip_key(self) -> Key:

@@ -21,9 +21,22 @@ from drf_spectacular.generators import SchemaGenerator
 from annotate.actions.commands import ActionCommand, value_of
 from annotate.actions.options import address
 from annotate.core import refusals
-from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, sizes, whole_number, words
+from annotate.core.option import (
+    Option,
+    codes,
+    days,
+    flag,
+    fraction,
+    labels,
+    number,
+    points,
+    share,
+    sizes,
+    whole_number,
+    words,
+)
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
-from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
+from annotate.goldsets.columns import CHOSEN, COLUMNS, JUDGMENT, SOFT_LABEL, SUPPORT, TRANSITION, VOTE
 from annotate.kinds import KINDS, files, parts
 from annotate.kinds.kind import STYLES
 from annotate.pages.errors import OTHER_CODES, status_of
@@ -37,6 +50,7 @@ TAKES: Mapping[Callable[[str], Any], str] = {
     share: "share",
     fraction: "share",
     points: "points of percent",
+    number: "number",
     codes: "codes",
     words: "words",
     labels: "labels, parted by spaces or by semicolons",
@@ -270,8 +284,17 @@ def columns() -> str:
 
 
 def nested_columns() -> str:
-    nested = {"judgments": JUDGMENT, "soft_labels": SOFT_LABEL, "transitions": TRANSITION, "votes": VOTE}
-    rows = ((code(name), ", ".join(code(field.name) for field in struct)) for name, struct in nested.items())
+    nested = {
+        "judgments": JUDGMENT,
+        "soft_labels": SOFT_LABEL,
+        "support": SUPPORT,
+        "transitions": TRANSITION,
+        "votes": VOTE,
+    }
+    told = {name: ", ".join(code(field.name) for field in struct) for name, struct in nested.items()}
+    chosen = ", ".join(code(field.name) for field in CHOSEN)
+    told["judgments"] += f"; where answers are concepts, also {code('concepts')}, a list with {chosen}"
+    rows = ((code(name), words) for name, words in told.items())
     return table(("column", "what each entry has"), rows)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from django.db import Error as DatabaseError
 
 from annotate.actions.action import ActionError
+from annotate.core.option import OptionError
 from annotate.core.refusals import Refusal
 from annotate.endings import OURS
 from annotate.evaluation.given import EvaluationError
@@ -21,7 +22,7 @@ from corpora.core.records import RecordError
 
 P, R = ParamSpec("P"), TypeVar("R")
 # Those whose text is a sentence for people.
-SAID = (ActionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError)
+SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError)
 
 # Jupyter runs every cell inside an event loop, and Django lets nobody ask the database in a thread that has one, since
 # a query would hold all else up (SynchronousOnlyOperation). Its way out, as in asgiref's sync_to_async, is another

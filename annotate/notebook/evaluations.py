@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from django.template.loader import render_to_string
 
+from annotate.actions.evaluate import OF_RANKED
 from annotate.evaluation import evaluate as evaluating
 from annotate.evaluation.given import (
     EvaluationError,
@@ -20,13 +21,13 @@ from annotate.evaluation.given import (
     of_file,
     read_sets,
 )
-from annotate.evaluation.grading import check_of_records, grade
+from annotate.evaluation.grading import check_of_posts, check_of_records, grade
 from annotate.goldsets.manifest import manifest_of
 from annotate.kinds.designs import DESIGNS
 from annotate.notebook.asking import SAID, told
 from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import Rows, check_pandas, of_dicts
-from annotate.reports import mldoc_report, writing
+from annotate.reports import mldoc_report, ranked_report, writing
 from corpora.core.predictions import read_map
 from corpora.readers import format_of
 
@@ -37,6 +38,7 @@ Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 COLUMNS = ("measure", "of", "language", "name", "value", "low", "high", "posts")
 OF_PAIRS = ("measure", "train", "test", "label", "value", "low", "high")
+OF_RANKINGS = ("measure", "of", "k", "value", "low", "high", "documents")
 
 
 def evaluate(
@@ -51,19 +53,24 @@ def evaluate(
     unfinished: bool = False,
     allow_erased: bool = False,
     balanced_precision: bool = False,
+    split: str | None = None,
+    first: int | None = None,
+    threshold: float | None = None,
+    frequent_over: int | None = None,
     name: str = "This classifier",
 ) -> "Evaluation":
     """What predictions are worth on gold sets: accuracy, recall, precision by language, as far as the sets tell them,
     each with its 95% interval.
 
-    predictions: the path of a file (id, label); id -> label; a DataFrame with the columns id and label; or the name of
-    a predictor of the corpus, such as "fasttext" or "ours@2". Of sets of records: the folder of prediction
-    files. gold: a folder, or several. against: other predictions, compared post by post. measures: of accuracy, recall,
-    precision; all that the sets allow if none is named. mapping: what labels mean here: {"nb": "no", "zh": ["zh-CN",
-    "zh-TW"]}. corpus: whose predictor is meant, where the sets were imported. vanished: ids of posts that are gone.
-    unfinished, allow_erased: measure on a set that is not done, or of which rows were erased. balanced_precision: also
-    on recall-oriented sets, as if all languages were equally common. name: what the report calls predictions that come
-    neither from a file nor from the corpus.
+    predictions: the path of a file (id, label); id -> label; a DataFrame with the columns id and label; or the name
+    of a predictor of the corpus, such as "fasttext" or "ours@2". Of sets of records: the folder of prediction
+    files, or the file of ranked labels, a TREC run. gold: a folder, or several. against: other predictions,
+    compared post by post. measures: of accuracy, recall, precision; all that the sets allow if none is named.
+    mapping: what labels mean here: {"nb": "no", "zh": ["zh-CN", "zh-TW"]}. corpus: whose predictor is meant, where
+    the sets were imported. vanished: ids of posts that are gone. unfinished, allow_erased: measure on a set that is
+    not done, or of which rows were erased. balanced_precision: also on recall-oriented sets, as if all languages
+    were equally common. split, first, threshold, frequent_over: of ranked labels, as the command has them. name:
+    what the report calls predictions that come neither from a file nor from the corpus.
 
     AssayError for what cannot, or must not, be computed of them.
     """
@@ -87,10 +94,18 @@ def evaluate(
                 "--allow-erased": allow_erased,
                 "--balanced-precision": balanced_precision,
             }
+            choices = {"split": split, "first": first, "threshold": threshold, "frequent_over": frequent_over}
+            ranked = {
+                option.name: option.value(choices[option.name])
+                for option in OF_RANKED
+                if choices[option.name] is not None
+            }
             if any(_is_of_records(folder) for folder in folders):
                 check_of_records([option for option, given in of_posts.items() if given])
-                other = None if against is None else _folder(against)
-                return Evaluation(grade(_folder(predictions), folders, against=other, unfinished=unfinished))
+                other = None if against is None else _path(against)
+                report = grade(_path(predictions), folders, against=other, unfinished=unfinished, chosen=ranked)
+                return Evaluation(report)
+            check_of_posts([option.spelled for option in OF_RANKED if option.name in ranked])
             labels = [predictions] if against is None else [predictions, against]
             check_for_files(["--map"] if mapping else [], files=not all(map(_is_named, labels)))
             sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
@@ -125,10 +140,13 @@ def _is_of_records(folder: Path) -> bool:
     return design in DESIGNS and not DESIGNS[design].by_row
 
 
-def _folder(predictions: Given) -> Path:
+def _path(predictions: Given) -> Path:
     if isinstance(predictions, str | os.PathLike):
         return Path(predictions).expanduser()
-    raise EvaluationError("A set of records is measured on with a folder of prediction files; give its path.")
+    raise EvaluationError(
+        "A set of records is measured on with a folder of prediction files, or with a run of ranked labels; give its "
+        "path."
+    )
 
 
 def _known(measures: Iterable[str]) -> list[str]:
@@ -189,7 +207,12 @@ class Evaluation:
 
         Of balanced sets of documents: measure (accuracy, recall; mean, transfer: the means of accuracy with and without
         the diagonal), train and test language ("" for all), label (of recall), value, low and high.
+
+        Of ranked labels: measure (P, R, RP, nDCG; precision, recall, f1 of the answers), of (all, frequent, few, zero;
+        of the answers plain, with_ancestors), k (0 for answers), value, low and high, documents.
         """
+        if self._report["kind"] == ranked_report.KIND:
+            return of_dicts(list(_figures_of_rankings(self._report)), OF_RANKINGS, "figures")
         if self._report["kind"] == mldoc_report.KIND:
             return of_dicts(list(_figures_of_pairs(self._report)), OF_PAIRS, "figures")
         return of_dicts(list(_figures(self._report)), COLUMNS, "figures")
@@ -234,6 +257,17 @@ def _figures_of_pairs(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for measure, key in (("mean", "all"), ("transfer", "transfer")):
         for train, test, row in means:
             yield _figure(measure, train, test, "", row[key])
+
+
+def _figures_of_rankings(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for group in report["groups"]:
+        for row in group["at"]:
+            for measure in ranked_report.MEASURES:
+                told = {"measure": measure, "of": group["of"], "k": row["k"], "documents": group["documents"]}
+                yield told | {key: row[measure][key] for key in ("value", "low", "high")}
+    for of, found in report["answers"].items():
+        for measure in ranked_report.SHARES:
+            yield {"measure": measure, "of": of, "k": 0, "documents": report["documents"]} | found[measure]
 
 
 def _figure(measure: str, train: str, test: str, label: str, estimate: Mapping[str, Any]) -> dict[str, Any]:

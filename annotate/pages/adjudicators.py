@@ -6,10 +6,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotate.core.refusals import InvalidAnswer
+from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.languages import Choice
 from annotate.models import Transition
-from annotate.pages import bench
+from annotate.pages import bench, choosing
 from annotate.pages.access import with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import whole_number
@@ -62,10 +62,12 @@ def adjudicate(request, annotator, task, unit):
     refusal = None
     if request.method == "POST":
         discard = "discard" in request.POST
-        sent = [] if discard else [request.POST.get("label") or request.POST.get("other", "")]
+        one = request.POST.get("label") or request.POST.get("other", "")
+        sent = [] if discard else request.POST.getlist("answer") or [one]
         reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
         try:
-            said = adjudicating.read_decision(task.kind, sent, reason, comment)
+            how = {"ways": choosing.read_ways(request.POST), "is_sure": "is_sure" in request.POST}
+            said = adjudicating.read_decision(task.kind, sent, reason, comment, **how)
             if discard:
                 judgment = adjudicating.discard(annotator, unit, said.reason, said.comment)
             else:
@@ -74,10 +76,34 @@ def adjudicate(request, annotator, task, unit):
             refusal = error
         else:
             return redirect(bench.next_to_adjudicate(annotator, task, language, judgment))
-    context = {"task": task, "language": language, "unit": found, "refusal": refusal, "posted": request.POST}
-    context |= bench.dossier(found, annotator) | _just_decided(request, annotator, task)
-    status = status_of(refusal) if refusal else 200
-    return render(request, task.kind.bench, context, status=status)
+    return _bench(request, annotator, found, refusal)
+
+
+def _bench(request, annotator, unit, refusal=None):
+    task, posted = unit.task, request.POST if request.method == "POST" else None
+    context = {
+        "task": task,
+        "language": _language_code(request.GET.get("language")),
+        "unit": unit,
+        "refusal": refusal,
+        "posted": request.POST,
+        **bench.dossier(unit, annotator, posted),
+        **_just_decided(request, annotator, task),
+    }
+    return render(request, task.kind.bench, context, status=status_of(refusal) if refusal else 200)
+
+
+@require_POST
+@with_task("adjudicate")
+def choose(request, annotator, task, unit):
+    """Where several labels are chosen from many: a step on the way to a decision, of which nothing is stored."""
+    found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
+    if task.vocabulary_id is None:
+        raise NotFound("In this task a label is one of a few, and is not looked for.")
+    if request.htmx:
+        panel = choosing.of_decision(found, annotator, adjudicating.is_blind(found), request.POST)
+        return render(request, "annotate/_chosen_and_found.html", panel)
+    return _bench(request, annotator, found)
 
 
 def _just_decided(request, annotator, task) -> dict:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Guidelines, Task
-from annotate.pages import showing
+from annotate.pages import choosing, showing
 from annotate.pages.access import annotator_of, with_permit, with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
@@ -83,10 +83,11 @@ def _may(permit: Permit, own: Progress, trials=None) -> dict:
     }
 
 
-def _work(request, permit, leases, *, closed=None, on_screen=None, on_sheet=False, status=200, before=None, **extra):
+def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, before=None, posted=None, **extra):
     """The queue with a unit or a sheet, or with the reason why there is none; for htmx without what surrounds it.
 
-    closed: what came of the answer that was just given; before: the lease of the unit that was on the screen, if known.
+    closed: what came of the answer that was just given; before: the lease of the unit that was on the screen, if known;
+    posted: what the unit's form says, if it is shown again.
     """
     task = permit.task
     tally = closed.tally if closed else None
@@ -106,7 +107,7 @@ def _work(request, permit, leases, *, closed=None, on_screen=None, on_sheet=Fals
     if leases:
         asked = leases[0].unit.asked
         context["changed"] = bool(asked and last and last.unit.asked != asked)
-        context |= showing.sheet(leases, permit) if on_sheet else showing.question(leases[0], permit)
+        context |= showing.sheet(leases, permit) if on_sheet else showing.question(leases[0], permit, posted)
     language = shown.item.language if shown else ""
     turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
     if turned or not request.htmx:
@@ -177,7 +178,7 @@ def judge(request, task):
     except InvalidAnswer as refusal:
         # The unit and the typed comment stay on the screen, even if the lease has run out.
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
-        kept = {"comment": comment, "refusal": refusal}
+        kept = {"comment": comment, "refusal": refusal, "posted": request.POST}
         return _work(request, permit, _one(shown), status=status_of(refusal), **kept)
     return _next(request, permit.now(closed.paused), lease, closed=closed, before=closed.lease)
 
@@ -187,7 +188,22 @@ def _answer(request, permit, comment: str):
     if "skip" in request.POST:
         return None
     sent, reason = request.POST.getlist("answer"), request.POST.get("reason", "")
-    return judging.read_answer(permit.task.kind, sent, reason, comment)
+    ways, is_sure = choosing.read_ways(request.POST), "is_sure" in request.POST
+    return judging.read_answer(permit.task.kind, sent, reason, comment, ways=ways, is_sure=is_sure)
+
+
+@require_POST
+@with_permit
+def choose(request, permit):
+    """Where several labels are chosen from many: a step on the way to an answer, of which nothing is stored."""
+    lease_id = whole_number(request.POST.get("lease"))
+    lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
+    if lease is None or permit.task.vocabulary_id is None:
+        raise NotFound("You have not been given such a unit.")
+    if request.htmx:
+        panel = choosing.of_unit(lease.unit, permit.annotator, request.POST)
+        return render(request, "annotate/_chosen_and_found.html", panel)
+    return _work(request, permit, [lease], posted=request.POST, comment=request.POST.get("comment", ""))
 
 
 @require_POST

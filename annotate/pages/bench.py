@@ -4,20 +4,23 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
+from django.http import QueryDict
 from django.urls import reverse
 
 from annotate.core import stages
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from annotate.pages import choosing
 from annotate.pages.showing import record
 from annotate.work import adjudication
 
 
-def dossier(unit: Unit, annotator: Annotator) -> dict[str, Any]:
+def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -> dict[str, Any]:
     """What an adjudicator sees of a unit: everything; but for one that is checked, nothing of what detectors and people
     said.
 
     Otherwise the check would lean towards what it checks. It stays hidden after the decision, which may be taken back.
+    posted: what the unit's form says, if it is shown again.
     """
     blind, kind = adjudication.is_blind(unit), unit.task.kind
     judgments = unit.judgments.select_related("annotator__user", "lease")
@@ -35,6 +38,7 @@ def dossier(unit: Unit, annotator: Annotator) -> dict[str, Any]:
         **({} if blind else known),
         **record(unit.item, kind),
         **kind.advise(unit, blind),
+        **choosing.of_decision(unit, annotator, blind, posted),
         "own": own,
         "own_said": kind.short(own.label) if own else "",
         "came_to": kind.short(unit.label),

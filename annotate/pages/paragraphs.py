@@ -11,6 +11,7 @@ from unicodedata import east_asian_width
 # a sentence more. In a column of 65 letters these are 20 lines and 10.
 LONGEST = 1300
 PART = 650
+_EMPTY = re.compile(r"\n(?:[^\S\n]*\n)+")
 # The end of a sentence, with the space behind it. A full stop after fewer than three letters may be that of "Dr.".
 _END = re.compile(r"""(?:(?<=\w\w\w)\.|[!?…؟۔।॥])["'”’»)\]]*\s+|[。！？]["'”’」』）]*\s*""")
 
@@ -18,6 +19,11 @@ _END = re.compile(r"""(?:(?<=\w\w\w)\.|[!?…؟۔।॥])["'”’»)\]]*\s+|[�
 def paragraphs(text: str) -> list[str]:
     """The lines of a text, the empty ones too, and in place of each that is too long its parts."""
     return [part for line in text.splitlines() for part in _parted(line)]
+
+
+def parted(text: str) -> list[str]:
+    """What empty lines part, such as the articles of an act; without the empty lines."""
+    return [part for part in _EMPTY.split(text.strip("\n")) if part.strip()]
 
 
 def _parted(line: str) -> list[str]:

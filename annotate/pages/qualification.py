@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Trial, TrialAnswer, Unit
-from annotate.pages import showing
+from annotate.pages import choosing, showing
 from annotate.pages.access import may, with_permit, with_task
 from annotate.pages.forms import whole_number
 from annotate.quality import qualification as qualifying
@@ -92,6 +92,20 @@ def answer(request, task, language):
     return redirect(reverse("qualification", args=[task, language]) + query)
 
 
+@require_POST
+@with_permit
+def choose(request, permit, language):
+    """Where several labels are chosen from many: a step on the way to an answer, of which nothing is stored."""
+    number = whole_number(request.POST.get("question"))
+    question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
+    if question is None or permit.task.vocabulary_id is None:
+        raise NotFound("You have not been asked such a question.")
+    if request.htmx:
+        panel = choosing.of_question(permit.task, question.gold_answer.item, permit.annotator, request.POST)
+        return render(request, "annotate/_chosen_and_found.html", panel)
+    return _show(request, permit, language, posted=request.POST)
+
+
 def _answers(permit, language):
     own = TrialAnswer.objects.filter(
         trial__annotator=permit.annotator, trial__task=permit.task, trial__language=language
@@ -99,7 +113,7 @@ def _answers(permit, language):
     return own.select_related("gold_answer__item", "trial")
 
 
-def _show(request, permit, language, answered=None):
+def _show(request, permit, language, answered=None, *, posted=None, refusal=None):
     """What comes next, or the right answer after an answer in practice; for htmx without what surrounds it."""
     found, task = qualifying.state(permit, language), permit.task
     context = {
@@ -115,7 +129,7 @@ def _show(request, permit, language, answered=None):
     if answered and answered.trial.kind == Trial.PRACTICE:
         context |= _explained(answered, permit)
     elif question:
-        context |= {**_asked(question, permit), "trial": found.trial}
+        context |= {**_asked(question, permit, posted), "trial": found.trial}
     elif found.step in (qualifying.TEST, qualifying.PASSED, qualifying.FAILED):
         context |= {"test": _test(task, found), "result": found.last and _result(found.last, permit)}
     template = "annotate/_qualification.html" if request.htmx else "annotate/qualification.html"
@@ -130,13 +144,14 @@ def _steps(found: qualifying.Standing) -> list[tuple[str, bool]]:
     return [(name, place == here) for place, name in enumerate(("Guidelines", "Practice", "Test"))]
 
 
-def _asked(question: TrialAnswer, permit) -> dict:
+def _asked(question: TrialAnswer, permit, posted=None) -> dict:
     kind, item = permit.task.kind, question.gold_answer.item
     return {
         "question": question,
         "of": question.trial.answers.count(),
         **showing.record(item, kind),
         **kind.ask(Unit(task=permit.task, item=item), permit),
+        **choosing.of_question(permit.task, item, permit.annotator, posted),
     }
 
 

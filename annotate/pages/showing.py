@@ -5,14 +5,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
-from annotate.kinds.kind import DOCUMENT
+from annotate.kinds.kind import DOCUMENT, Block
 from annotate.models import Judgment, Lease, Task
-from annotate.pages.paragraphs import paragraphs
+from annotate.pages import choosing
+from annotate.pages.paragraphs import paragraphs, parted
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.work.permit import Permit
@@ -39,32 +41,51 @@ def question_about(task: Task) -> str:
 
 @dataclass(frozen=True)
 class Field:
+    """parts: its paragraphs, those of each part of a document of several zones by themselves."""
+
     name: str
-    paragraphs: list[str]
+    parts: list[list[str]]
     language: str
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ")
 
 
 def record(item: Item, kind: Kind) -> dict[str, Any]:
     """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs."""
     if not kind.layout:
         return {"paragraphs": item.text.splitlines()}
-    blocks = [(block.style, [_field(item, name, block.style) for name in block.fields]) for block in kind.layout]
-    return {"blocks": blocks, "fields": {field.name: field for _, fields in blocks for field in fields}}
+    blocks = [(block.style, _fields(item, block)) for block in kind.layout]
+    zones = [field for style, fields in blocks if style == DOCUMENT and len(fields) > 1 for field in fields]
+    return {"blocks": blocks, "fields": {field.name: field for _, fields in blocks for field in fields}, "zones": zones}
 
 
-def _field(item: Item, name: str, style: str) -> Field:
-    text = item.fields[name]
-    return Field(name, paragraphs(text) if style == DOCUMENT else text.splitlines(), item.language)
+def _fields(item: Item, block: Block) -> list[Field]:
+    if block.style != DOCUMENT:
+        return [Field(name, [item.fields[name].splitlines()], item.language) for name in block.fields]
+    if len(block.fields) == 1:
+        return [Field(name, [paragraphs(item.fields[name])], item.language) for name in block.fields]
+    # The zones of a document, such as the articles of an act; those that it has.
+    return [
+        Field(name, [paragraphs(part) for part in parted(item.fields[name])], item.language)
+        for name in block.fields
+        if item.fields[name].strip()
+    ]
 
 
-def question(lease: Lease, permit: Permit) -> dict[str, Any]:
-    """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people."""
+def question(lease: Lease, permit: Permit, posted: QueryDict | None = None) -> dict[str, Any]:
+    """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people.
+
+    posted: what a form of this unit says, if it is shown again.
+    """
     kind = permit.task.kind
     return {
         "lease": lease,
         "question": kind.template,
         **record(lease.unit.item, kind),
         **kind.ask(lease.unit, permit),
+        **choosing.of_unit(lease.unit, permit.annotator, posted),
     }
 
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from annotate.kinds.balanced_draw import JOINT
+from annotate.reports.evaluated import better_of, names_of, sets_of
 from annotate.reports.numbers import NOT_MEASURED, estimate, p_value, points, span
 from annotate.reports.sections import Section, dense, pictures, rows_of
 from annotate.reports.tables import (
-    DIGEST,
     NAME,
     NUMBER,
     Cell,
@@ -41,13 +41,6 @@ HOW_TO_READ = (
     "tested on a language are tested on the same documents, so in the interval of a mean a document counts once, with "
     "the share of these systems that are right on it.",
 )
-
-
-def title(report: dict) -> str:
-    subject = report["predictor"]["spelled"]
-    if comparison := report["comparison"]:
-        subject = f"{subject} against {comparison['other']['spelled']}"
-    return f"{subject}, measured on {many(len(report['gold']), 'gold set')}"
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
@@ -85,13 +78,6 @@ TESTS = (
     numbered("documents", "documents"),
     Column("by_class", "of each class", NUMBER, lambda row: _range(row["by_class"].values())),
 )
-GOLD = (
-    Column("name", "gold set"),
-    numbered("rows", "documents"),
-    Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
-    Column("folder_name", "folder", NAME),
-    Column("digest", "SHA-256", DIGEST),
-)
 
 
 def _range(counts: Collection[int]) -> str:
@@ -107,7 +93,7 @@ def _gold(report: dict) -> Section:
     if comparison := report["comparison"]:
         words.insert(1, f"Compared with: the folder {comparison['other']['spelled']}.")
     tables = (
-        table("gold set", GOLD, report["gold"]),
+        table("gold set", sets_of("documents"), report["gold"]),
         table(many(len(report["tests"]), "test set"), TESTS, report["tests"]),
     )
     return Section("gold", "What was measured against what", tuple(words), tables)
@@ -263,21 +249,15 @@ PAIR = (Column("train", "train"), Column("test", "test"))
 
 
 def _who_is_better(report: dict, apart: dict) -> str:
-    first, second = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
-    better = _named(report, apart)
+    first, second = names_of(report)
+    better = better_of(apart, (first, second))
     said = f"{better} is more accurate" if better else "neither is shown to be more accurate"
     return f"{said}: {first} less {second}, in points of accuracy"
 
 
-def _named(report: dict, apart: dict) -> str:
-    """The name of the better one, if its interval says so."""
-    names = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
-    return dict(zip(("first", "second"), names, strict=True)).get(apart["better"], "")
-
-
 def _comparison(report: dict) -> Section:
     found = report["comparison"]
-    first, second = report["predictor"]["spelled"], found["other"]["spelled"]
+    first, second = names_of(report)
     pairs = found["pairs"]
     words = [
         f"A is {first}, B is {second}, on the same documents. Each figure is what A reaches less what B reaches, in "
@@ -293,7 +273,7 @@ def _comparison(report: dict) -> Section:
         )
     means = [{"of": MEANS[which], "accuracy": mean} for which, mean in found["means"].items() if mean]
     apart = Column("accuracy", "A less B", NUMBER, lambda row: points(row["accuracy"]))
-    better = Column("better", "better", says=lambda row: _named(report, row["accuracy"]))
+    which = Column("better", "better", says=lambda row: better_of(row["accuracy"], (first, second)))
     tables = (
         *dense(
             table(
@@ -302,7 +282,7 @@ def _comparison(report: dict) -> Section:
                     Column("of", "accuracy"),
                     apart,
                     numbered("pairs", "pairs", lambda row: row["accuracy"]["pairs"]),
-                    better,
+                    which,
                 ),
                 means,
             )
@@ -314,7 +294,7 @@ def _comparison(report: dict) -> Section:
                 apart,
                 *numbers({"only_first": "A alone", "only_second": "B alone"}),
                 *(Column(key, heading, NUMBER, lambda row, key=key: p_value(row[key])) for key, heading in TESTED),
-                better,
+                which,
             ),
             pairs,
         ),

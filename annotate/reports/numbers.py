@@ -51,9 +51,11 @@ def estimate(made: Mapping[str, Any] | None) -> str:
 
 
 def points(made: Mapping[str, Any] | None) -> str:
-    """+1.4 [−0.2, +3.0], a difference of two shares with its interval, in percentage points."""
+    """+1.4 [−0.2, +3.0], a difference of two shares with its interval, if it has one, in percentage points."""
     if made is None or made["value"] is None:
         return NOT_MEASURED
+    if made["low"] is None:
+        return f"{_signed(made['value'])}, no interval"
     return f"{_signed(made['value'])} [{_signed(made['low'])}, {_signed(made['high'])}]"
 
 

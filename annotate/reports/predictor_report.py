@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from annotate.reports import predictor_measures as measures
+from annotate.reports.evaluated import better_of, names_of
 from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
 from annotate.reports.numbers import count, estimate, p_value, percent, points
 from annotate.reports.sections import Section, by_code, dense
@@ -35,13 +36,6 @@ def sections(report: dict) -> list[Section]:
     return [section(report) for key, section in SECTIONS.items() if report.get(key)]
 
 
-def title(report: dict) -> str:
-    subject = report["predictor"]["spelled"]
-    if comparison := report.get("comparison"):
-        subject = f"{subject} against {comparison['other']['spelled']}"
-    return f"{subject}, measured on {many(len(report['gold']), 'gold set')}"
-
-
 def headlines(report: dict) -> list[tuple[str, str, str]]:
     """What was measured, the number, and what the number means; the first things that people look for."""
     found = []
@@ -65,11 +59,11 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
 def _who_is_better(report: dict) -> str:
     """The comparison in a sentence."""
     comparison = report["comparison"]
-    first, second = names = report["predictor"]["spelled"], comparison["other"]["spelled"]
+    first, second = names = names_of(report)
     if comparison["accuracy"]:
         accuracy = comparison["accuracy"]["with_und"]
         apart = f"{first} less {second}, in points of accuracy with und, is {points(accuracy)}"
-        better = _better(accuracy, names)
+        better = better_of(accuracy, names)
         return f"{better} is more accurate: {apart}" if better else f"neither is shown to be more accurate: {apart}"
     recalls = [row["recall"].get("better") for row in comparison["languages"] if row["recall"]]
     return (
@@ -161,18 +155,13 @@ def _apart(key: str, heading: str, names: tuple[str, str]) -> list[Column]:
     return [
         Column(key, f"{heading}, A less B", NUMBER, lambda row: points(row[key])),
         numbered(f"{key}_posts", "posts read", lambda row: row[key] and row[key]["posts"]),
-        Column(f"{key}_better", "better", says=lambda row: _better(row[key], names)),
+        Column(f"{key}_better", "better", says=lambda row: better_of(row[key], names)),
     ]
-
-
-def _better(apart: dict | None, names: tuple[str, str]) -> str:
-    """The name of the better one, if its interval says so."""
-    return dict(zip(("first", "second"), names, strict=True)).get(apart.get("better"), "") if apart else ""
 
 
 def _comparison(report: dict) -> Section:
     found = report["comparison"]
-    first, second = names = report["predictor"]["spelled"], found["other"]["spelled"]
+    first, second = names = names_of(report)
     words = [
         f"A is {first}, B is {second}, on the same posts. Each figure is what A reaches less what B reaches, in "
         "percentage points, estimated as for one predictor by stratum, chance and audit, with its 95% interval. The "

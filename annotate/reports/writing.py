@@ -1,7 +1,7 @@
 """A report of `evaluate` written down: for a terminal, in Markdown, and as one HTML file that fetches nothing.
 
-predictor_report.py decides what it says, or xglue_report.py and mldoc_report.py for files of predictions in these
-formats; this module decides how it looks.
+predictor_report.py decides what it says, or xglue_report.py, mldoc_report.py and ranked_report.py for predictions in
+files of these formats; this module decides how it looks.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,8 @@ from types import ModuleType
 
 from django.template.loader import render_to_string
 
-from annotate.reports import mldoc_report, predictor_report, xglue_report
+from annotate.reports import mldoc_report, predictor_report, ranked_report, xglue_report
+from annotate.reports.evaluated import title
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.sections import Section
 from annotate.reports.tables import many
@@ -17,13 +18,15 @@ from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrap
 
 FOLDED = 12  # a table of more rows is folded in the HTML
 # The kind of a report -> the module that has its words, tables and plots.
-WORDS: Mapping[str, ModuleType] = {module.KIND: module for module in (predictor_report, xglue_report, mldoc_report)}
+WORDS: Mapping[str, ModuleType] = {
+    module.KIND: module for module in (predictor_report, xglue_report, mldoc_report, ranked_report)
+}
 
 
 def as_text(report: dict) -> str:
     """At most 100 columns wide; the warnings first."""
     says = WORDS[report["kind"]]
-    written = [underlined(printable(says.title(report)), "="), *_warning_text(report)]
+    written = [underlined(printable(title(report)), "="), *_warning_text(report)]
     if headlines := says.headlines(report):
         # Room for the longest name, and for an estimate.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
@@ -62,7 +65,7 @@ def as_markdown(report: dict) -> str:
         for section in says.sections(report)
     ]
     context = {
-        "title": marked_down(says.title(report)),
+        "title": marked_down(title(report)),
         "warned": _warned(report),
         "warnings": [marked_down(words) for words in report.get("warnings") or []],
         "headlines": [[marked_down(words) for words in line] for line in says.headlines(report)],
@@ -89,7 +92,7 @@ def as_context(report: dict) -> dict:
         for section in says.sections(report)
     ]
     return {
-        "title": says.title(report),
+        "title": title(report),
         "warned": _warned(report),
         "warnings": report.get("warnings") or [],
         "headlines": says.headlines(report),

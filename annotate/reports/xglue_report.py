@@ -4,10 +4,11 @@ from collections.abc import Callable
 from functools import partial
 
 from annotate.core.resampling import LEAST_UNITS
+from annotate.reports.evaluated import sets_of
 from annotate.reports.numbers import percent
 from annotate.reports.plots import Row
 from annotate.reports.sections import Section, by_value, mark_of, pictures
-from annotate.reports.tables import DIGEST, LANGUAGE, NAME, Column, beside, estimated, many, numbered, numbers, table
+from annotate.reports.tables import LANGUAGE, beside, estimated, many, numbered, numbers, table
 
 KIND = "xglue"
 
@@ -39,10 +40,6 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def title(report: dict) -> str:
-    return f"{report['predictor']['spelled']}, measured on {many(len(report['gold']), 'gold set')}"
-
-
 def headlines(report: dict) -> list[tuple[str, str, str]]:
     return [
         (task.upper(), percent(found["average"]), f"{found['metric']}, {_averaged(found)}")
@@ -59,18 +56,9 @@ def sections(report: dict) -> list[Section]:
     return [section(report) for key, section in SECTIONS.items() if report.get(key)]
 
 
-GOLD = (
-    Column("name", "gold set"),
-    numbered("rows", "records"),
-    Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
-    Column("folder_name", "folder", NAME),
-    Column("digest", "SHA-256", DIGEST),
-)
-
-
 def _gold(report: dict) -> Section:
     words = (f"Predictions: the folder {report['predictor']['spelled']}.", "SHA-256 is that of the set’s manifest.")
-    found = table(many(len(report["gold"]), "gold set"), GOLD, report["gold"])
+    found = table(many(len(report["gold"]), "gold set"), sets_of("records"), report["gold"])
     return Section("gold", "What was measured against what", words, (found,))
 
 

@@ -235,9 +235,10 @@ def _add_asked(opened: Opened, sample: Sample, known: dict[int, list[Unit]], reu
 
 def _check_fields(kind: Kind, corpus: Corpus) -> None:
     there = manifest_of(corpus.name).fields if kind.fields else ()
-    if there and (missing := [field for field in kind.fields if field not in there]):
+    needed = [*kind.exported_fields, *([kind.split] if kind.split else [])]
+    if there and (missing := [field for field in needed if field not in there]):
         raise TaskError(
-            f"A {kind.slug} task asks about {', '.join(kind.fields)}; the records of corpus {corpus.name} have "
+            f"A {kind.slug} task needs the fields {', '.join(needed)}; the records of corpus {corpus.name} have "
             f"{', '.join(there)}, and no {', '.join(missing)}. Choose another kind, or import them with --column."
         )
 

@@ -11,6 +11,8 @@ from typing import Any
 KEYS = ("celex_id", "uri", "type", "title", "header", "recitals", "main_body", "attachments", "concepts")
 # Of which the published reader (lmtc-eurlex57k, json_loader.py) makes the text of an act.
 TEXTS = ("header", "recitals", "main_body", "attachments")
+# 99.4% of the acts of EURLEX57K have no more concepts, and systems are measured on no more.
+MOST_CONCEPTS = 10
 
 _BETWEEN = "\n\n"
 # Stands for nothing in a line that has nothing else, so that no line of an article is empty; looks like nothing too.

@@ -20,6 +20,7 @@ from annotate.work.judging import judge, skip
 from annotate.work.queue import take, take_sheet
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
+from tests.annotate.labelling import acts as labelling
 
 # Nobody; an account that is not an annotator's; the annotator whose lease, judgment and token the request names;
 # another annotator; an adjudicator, whose settled unit it names; a manager, who is no annotator.
@@ -36,6 +37,7 @@ PAGES = {
     "queue": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
     "start": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
+    "choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
     "undo": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 409, 403)),
     "pause": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "sheet": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
@@ -49,8 +51,10 @@ PAGES = {
     "qualification-practice": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 403, 403)),
     "qualification-test": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 403, 403)),
     "qualification-answer": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
+    "qualification-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
     "adjudication": ((302, 403, 403, 403, 200, 403), (302, 405, 405, 405, 405, 405)),
     "adjudicate": ((302, 403, 403, 403, 200, 403), (302, 403, 403, 403, 302, 403)),
+    "adjudicate-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 200, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
         ["manage", *(f"manage-{page}" for page in ("task", "people", "tests", "agreement", "rule", "person"))],
@@ -99,9 +103,9 @@ ADMIN = {
 # What a logged-in person can post by a form of ours.
 FORMS = (
     *("logout", "account", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
-    *("adjudicate", "unsettle"),
+    *("choose", "adjudicate", "adjudicate-choose", "unsettle"),
     *("manage-lift", "manage-pause", "manage-void"),
-    *("qualification-practice", "qualification-test", "qualification-answer"),
+    *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
 
 
@@ -128,6 +132,7 @@ class World:
         practice = begin(ann, crowd, "de", Trial.PRACTICE)
         answer(ann, next_question(practice).pk, "1")
         question = next_question(begin(ann, crowd, "de", Trial.TEST))
+        chosen, sought, unsettled = self.of_concepts(ann)
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
             "nobody": None,
@@ -144,6 +149,9 @@ class World:
             **{f"manage-{page}": [task.name] for page in ("task", "people", "tests", "agreement", "rule")},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
             "adjudication": [task.name],
+            "choose": ["acts"],
+            "qualification-choose": ["tested-acts", "en"],
+            "adjudicate-choose": ["acts", unsettled.pk],
             "adjudicate": [task.name, self.waiting.pk],
             "unsettle": [task.name, settled.pk],
             **{name: [task.name] for name in ("api-task", "api-progress", "api-next", "api-undo", "api-adjudication")},
@@ -163,6 +171,8 @@ class World:
             "invite": {"new_password1": "quite a long one", "new_password2": "quite a long one"},
             "account": {"make": "1"},
             "judge": {"lease": lease.pk, "answer": "de"},
+            "choose": {"lease": chosen.pk},
+            "qualification-choose": {"question": sought.pk},
             "undo": {"judgment": judgment.pk},
             "sheet-judge": {"lease": [each.pk for each in on_sheet]}
             | {f"answer-{each.pk}": "not-de" for each in on_sheet},
@@ -174,6 +184,18 @@ class World:
             "api-answer": {"label": "1"},
             "qualification-answer": {"question": question.pk, "answer": "1"},
         }
+
+    @staticmethod
+    def of_concepts(ann):
+        """Of tasks whose answers are concepts: a lease of Ann's, a question of hers, and a unit for an adjudicator."""
+        ann.languages.create(language="en")
+        labelling.import_eurovoc()
+        labelling.import_acts()
+        task = labelling.task_of(skip_limit=1, redundancy=1)
+        skip(ann, take(ann, task).pk)
+        tested = labelling.task_of("tested-acts", gold=[labelling.gold_file("practice", "test")], test_items=1, tries=1)
+        practice = begin(ann, tested, "en", Trial.PRACTICE)
+        return take(ann, task), next_question(practice), task.units.get(stage=stages.ADJUDICATION)
 
     def address(self, name):
         return "/favicon.ico" if name == "favicon.ico" else reverse(name, args=self.arguments.get(name))
@@ -255,7 +277,7 @@ def test_a_token_opens_what_a_session_opens(world):
 
 
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):
-    forms = {name: "ada" if name in ("adjudicate", "unsettle") else "ann" for name in FORMS}
+    forms = {name: "ada" if name.startswith(("adjudicate", "unsettle")) else "ann" for name in FORMS}
     forms |= {name: "manager" for name in FORMS if name.startswith("manage-")}
     forms |= {"login": "nobody", "invite": "nobody"}
     takes_posts = {name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405}} - {"favicon.ico"}

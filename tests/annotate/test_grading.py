@@ -258,8 +258,8 @@ def test_sets_of_two_formats_or_of_one_without_measures_are_told(exported, predi
     gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
     other = exported("qam", {"en": 1}, published={"format": "Other", "files": {}})
     assert refusal("--gold", other, "--predictions", mine) == (
-        f"{other} is a set in the format Other, for which no predictions can be measured; there are measures for XGLUE "
-        "and MLDoc."
+        f"{other} is a set in the format Other, for which no predictions can be measured; there are measures for "
+        "XGLUE, MLDoc and EURLEX57K."
     )
     assert refusal("--gold", gold, "--gold", other, "--predictions", mine) == (
         f"{gold} is a set in the format XGLUE and {other} in Other, whose predictions are not in one folder; measure "
@@ -298,8 +298,8 @@ def test_predictors_are_for_posts_and_folders_of_predictions_for_records(exporte
     )
     assert refusal("--gold", gold, "--predictions", mine, "--against-file", "x").startswith("--against-file is for")
     assert refusal("cld2", "--gold", gold) == (
-        f"{gold} is not a set of posts, so its predictions are files of a published format; name their folder with "
-        "--predictions, and no predictor."
+        f"{gold} is not a set of posts, so its predictions are files of a published format; name their folder or "
+        "file with --predictions, and no predictor."
     )
     assert assay.evaluate(mine, gold).to_dict()["qadsm"]["average"] == 1.0
     with pytest.raises(assay.AssayError, match=r"^against is not for XGLUE's tasks; measure each folder by itself"):

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 from annotate.actions import open_task
-from annotate.core.option import Option, OptionError, codes, days, flag, fraction, share, whole_number, words, written
+from annotate.core.option import (
+    Option,
+    OptionError,
+    codes,
+    days,
+    flag,
+    fraction,
+    number,
+    share,
+    whole_number,
+    words,
+    written,
+)
 from annotate.kinds import KINDS
 from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS
 from annotate.kinds.options import OPTIONS
@@ -24,6 +36,7 @@ JULY = datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC)
         (share, "10%", 0.1),
         (share, "1/8", 0.125),
         (fraction, "2.5%", Fraction(1, 40)),
+        (number, "-2.5e-3", -0.0025),
         (words, "a,b  c", ["a,b", "c"]),
         (codes, "de, zh-CN hi", ["de", "zh-CN", "hi"]),
         (days, "2014-07-01..2014-08-01", JULY),
@@ -45,6 +58,8 @@ def test_a_value_is_read_from_text_and_written_so_that_it_is_read_again(read, te
         (share, "1/0", "--it: '1/0' is not a share; write it as 0.1, 10% or 1/10."),
         (days, "2014-07", "--it: '2014-07' is not a window; write it as 2014-07-01..2014-08-01, the end left out."),
         (flag, "perhaps", "--it: 'perhaps' is neither yes nor no."),
+        (number, "nan", "--it: 'nan' is not a finite number; write it as 0.5 or -2."),
+        (number, "0,5", "--it: '0,5' is not a finite number; write it as 0.5 or -2."),
     ],
 )
 def test_what_cannot_be_read_is_said_with_the_options_name(read, text, sentence):
@@ -105,7 +120,7 @@ def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_
 
 def test_the_command_tells_the_kinds_whose_default_differs():
     told = {option.name: option.help for option in open_task.OPTIONS}
-    own = "verify, ad_relevance, qa_match, topic, web_ranking, a kind of your own"
+    own = "verify, ad_relevance, concepts, qa_match, topic, web_ranking, a kind of your own"
     assert told["rounds"].endswith(f"(default 2; {own}: 1)")
     assert told["share"].startswith("recall: ")
     assert told["window"].startswith("recall, precision: ")

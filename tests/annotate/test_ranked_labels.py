@@ -20,6 +20,8 @@ from annotate.core.ranked_labels import (
     means,
     micro,
     micro_differences,
+    micro_p_value,
+    p_values,
     widened,
     with_ancestors,
     with_gold,
@@ -191,7 +193,12 @@ def test_a_difference_is_that_of_the_means_and_turns_round_with_the_systems(docu
 
 def test_systems_that_are_not_measured_on_the_same_documents_are_not_paired():
     one, other = [Judged({"a"}, ["a"])], [Judged({"b"}, ["a"])]
-    for compare in (lambda: differences(one, other), lambda: micro_differences(first_of(one, 1), [], seed="1")):
+    for compare in (
+        lambda: differences(one, other),
+        lambda: p_values(one, other, 5, seed="1"),
+        lambda: micro_differences(first_of(one, 1), [], seed="1"),
+        lambda: micro_p_value(first_of(one, 1), [], seed="1"),
+    ):
         with pytest.raises(ValueError, match="not measured on the same documents"):
             compare()
 
@@ -260,6 +267,34 @@ def test_intervals_of_micro_averages_and_of_their_paired_differences_are_as_wide
     assert spread[1] < 2**0.5 * spread[0]
 
 
-def test_intervals_come_again_from_the_seed():
-    answers = first_of(population()[0][:50], 5)
+def test_intervals_and_p_values_come_again_from_the_seed():
+    answers, others = (first_of(each[:50], 5) for each in population())
     assert micro(answers, seed="1") == micro(answers, seed="1") != micro(answers, seed="2")
+    found = [micro_p_value(answers, others, seed=seed) for seed in "112"]
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_p_value_is_the_share_of_all_ways_to_trade_that_lie_as_far_apart():
+    # On 7 documents only the first system finds the label, on 1 only the second, on 2 both. In 18 of the 256 ways to
+    # trade those 8, one of the two has 7 or 8 of them.
+    hit, miss = Judged({"a"}, ["a"]), Judged({"a"}, ["x"])
+    first, second = [hit] * 7 + [miss] + [hit] * 2, [miss] * 7 + [hit] + [hit] * 2
+    expected = pytest.approx(18 / 256, abs=0.01)
+    assert p_values(first, second, 1, seed="1") == dict.fromkeys(("P", "R", "RP", "nDCG"), expected)
+    assert micro_p_value(first_of(first, 1), first_of(second, 1), seed="1") == expected
+    assert p_values(first, first, 1, seed="1")["RP"] == 1
+    assert micro_p_value([], [], seed="1") == 1
+
+
+def test_of_systems_that_are_equally_good_a_twentieth_is_told_apart_at_5_percent():
+    chance, rejected = np.random.default_rng(5), []
+    first, second = population()
+    for draw in range(200):
+        # Which system is called the first is tossed for each document, so that neither is better.
+        drawn = [(first[n], second[n])[:: chance.choice((1, -1))] for n in chance.integers(len(first), size=60)]
+        ones, others = ([pair[side] for pair in drawn] for side in (0, 1))
+        found = p_values(ones, others, 5, seed=str(draw))
+        rejected += [found["RP"] < 0.05, micro_p_value(first_of(ones, 5), first_of(others, 5), seed=str(draw)) < 0.05]
+    assert 0.02 <= fmean(rejected) <= 0.085
+    ones, others = (each[:200] for each in population())
+    assert p_values(ones, others, 5, seed="1")["RP"] < 0.01

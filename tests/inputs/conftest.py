@@ -24,6 +24,7 @@ from django.test import override_settings
 from annotate import endings
 from corpora.models import Corpus
 from tests.annotate.corpus import NAME, prelabelled  # noqa: F401 - fixture
+from tests.annotate.labelled_sets import labelled_set
 
 FIXTURES = django_settings.BASE_DIR / "fixtures"
 # What a command that was refused may leave: a list of why, and empty or locked files.
@@ -64,6 +65,11 @@ def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  #
         call_command("open_task", "untested", corpus="topics", seed="1", train="10", **classes)
         for name in ("topics", "untested"):
             call_command("export_gold", name, out=folder / name)
+        acts = {"train": {"t": ["cat"]}, "test": {"a": ["cat", "elk"], "b": ["elk"]}}
+        concepts = {"animal": [], "cat": ["animal"], "elk": ["animal"]}
+        labelled_set(folder / "acts", acts, concepts)
+        labelled_set(folder / "waiting", acts, concepts, finished=False)
+        labelled_set(folder / "testless", {"train": acts["train"]}, concepts)
         published = FIXTURES / "twitter_langid" / "uniformly_sampled.tsv"
         call_command("import_gold", published, out=folder / "published", design="uniform", name="published")
         yield folder
@@ -83,7 +89,7 @@ def ended(world, data_dir, tmp_path, monkeypatch, capsys, db):
     shutil.copytree(world / "var", data_dir, dirs_exist_ok=True)
     here = tmp_path / "here"
     here.mkdir()
-    for name in ("unfinished", "published", "topics", "untested"):
+    for name in ("unfinished", "published", "topics", "untested", "acts", "waiting", "testless"):
         shutil.copytree(world / name, here / name)
     monkeypatch.chdir(here)
 

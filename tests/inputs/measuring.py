@@ -185,4 +185,51 @@ OF_DOCUMENTS = [
     (DOCUMENTS + " --against ./FILE.pairs", predictions(), 1, "cannot be compared with itself"),
     ("evaluate langid --gold topics", None, 1, "topics is not a set of posts, so its predictions are files"),
 ]
-TABLE = [*IMPORT_GOLD, *EVALUATE, *OF_DOCUMENTS]
+
+RANKED = "evaluate --gold acts --predictions FILE.run"
+LINE = "a Q0 cat 1 0.9 mine\n"
+
+
+def run(*lines):
+    return "".join((LINE, *lines)).encode()
+
+
+OF_RANKED = [
+    (RANKED, run(), 0, r"RP@5 +25.0%"),
+    (RANKED, run("a Q0 elk 2 0.9 mine\n", "b Q0 elk 1 0.9 mine\n"), 0, "RP@5 +100.0%"),
+    (RANKED, run("x Q0 elk 1 0.9 mine\n"), 0, "1 document is not among those measured"),
+    (RANKED, b"\xef\xbb\xbf" + run().replace(b"\n", b"\r\n"), 0, "1 document measured has no line"),
+    (RANKED, run("a Q0 elk 2 nan mine\n"), 1, "line 2: 'nan' is not a score; write a finite number"),
+    (RANKED, run("a Q0 elk 2 1e999 mine\n"), 1, "line 2: '1e999' is not a score"),
+    (RANKED, run("a Q0 Elk 2 0.5 mine\n"), 1, "line 2: 'Elk' is not one of the 3 labels"),
+    (RANKED, run("a Q0 \N{ELEPHANT} 2 0.5 mine\n"), 1, "is not one of the 3 labels"),
+    (RANKED, run("a Q0 cat 2 0.5 mine\n"), 1, "line 2: a has the label cat twice"),
+    (RANKED, run("a Q0 elk 2 0.5 other\n"), 1, "line 2: the system is 'other', and 'mine' in the lines before"),
+    (RANKED, run("a elk 0.5\n"), 1, "line 2: 3 cells, and a run has 6: document, Q0, label"),
+    (RANKED, b"", 1, "has no line of any of the 2 documents measured"),
+    (RANKED, b"t Q0 cat 1 0.9 mine\n", 1, "has no line of any of the 2 documents measured"),
+    (RANKED, run().decode().encode("utf-16"), 1, "is not UTF-8; save it as UTF-8"),
+    (RANKED, lambda path: path.mkdir(), 1, "FILE.run is a folder, and ranked labels are in one file, a TREC run"),
+    ("evaluate --gold acts --predictions nowhere.run", None, 1, "nowhere.run cannot be read: No such file"),
+    (RANKED + " --split train", b"t Q0 cat 1 0.9 mine\n", 0, "1 document of the split train"),
+    (RANKED + " --split validation", run(), 1, "--split is 'validation'; it is one of train, dev, test"),
+    (RANKED + " --split dev", run(), 1, "has no documents in the split dev, only in: test, train"),
+    (RANKED.replace("acts", "testless"), run(), 1, "has no documents in the split test, only in: train"),
+    (RANKED.replace("acts", "waiting"), run(), 1, "is unfinished"),
+    (RANKED.replace("acts", "waiting") + " --unfinished", run(), 0, "1 WARNING"),
+    (RANKED + " --gold testless", run(), 1, "2 sets of documents are given, and a run is for one"),
+    (RANKED + " --gold topics", run(), 1, "topics in MLDoc, whose predictions are not"),
+    (RANKED + " --first 1", run(), 0, "of the first 1 label of each document"),
+    (RANKED + " --first 0", run(), 1, "--first is 0; it must be 1 or more"),
+    (RANKED + " --first 2 --threshold 0.5", run(), 1, "--first and --threshold both say .* give one of them"),
+    (RANKED + " --threshold -0.5", run(), 0, "with a score of -0.5 or more"),
+    (RANKED + " --threshold nan", run(), 1, "--threshold: 'nan' is not a finite number"),
+    (RANKED + " --frequent-over 0", run(), 1, "--frequent-over is 0; it must be 1 or more"),
+    (RANKED + " --against ./FILE.run", run(), 1, "cannot be compared with itself; name another run"),
+    (RANKED + " --against nowhere.run", run(), 1, "nowhere.run cannot be read"),
+    (RANKED + " --measure recall", run(), 1, "--measure is for sets of posts"),
+    (DOCUMENTS + " --first 2", predictions(), 1, "--first is for ranked labels of documents, and topics is a set in"),
+    (evaluate("--frequent-over 5"), predicted("en"), 1, "--frequent-over is for ranked labels of documents; name"),
+    ("evaluate langid --gold acts", None, 1, "acts is not a set of posts, .* name their folder or file with"),
+]
+TABLE = [*IMPORT_GOLD, *EVALUATE, *OF_DOCUMENTS, *OF_RANKED]

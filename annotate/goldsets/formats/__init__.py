@@ -13,6 +13,11 @@ export: one of export.py, with the task, its kind, and what the kind tells the f
 
 from types import ModuleType
 
-from annotate.goldsets.formats import mldoc, twitter2015, xglue
+from annotate.goldsets.formats import eurlex57k, mldoc, twitter2015, xglue
 
-FORMATS: dict[str, ModuleType] = {"twitter2015": twitter2015, "xglue": xglue, "mldoc": mldoc}
+FORMATS: dict[str, ModuleType] = {
+    "twitter2015": twitter2015,
+    "xglue": xglue,
+    "mldoc": mldoc,
+    "eurlex57k": eurlex57k,
+}

@@ -51,7 +51,8 @@
 
   // --- one request at a time; a press while one is under way does nothing
   let busy = false;
-  document.addEventListener("htmx:beforeRequest", () => { busy = true; });
+  // A search under way waits for nobody: the form sends itself after it.
+  document.addEventListener("htmx:beforeRequest", (event) => { busy = !event.detail.elt.matches("[type=search]"); });
   document.addEventListener("htmx:afterRequest", () => { busy = false; });
   document.addEventListener("submit", (event) => {
     if (busy || (event.target === form() && tooSoon())) {

@@ -299,7 +299,7 @@ def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, predict, r
     assert rows["mean", "", "", ""] == pytest.approx(0.85)
     assert rows["transfer", "", "en", ""] == pytest.approx(0.8)
     assert "Accuracy by train and test language" in found._repr_html_()
-    with pytest.raises(assay.AssayError, match="measured on with a folder of prediction files; give its path"):
+    with pytest.raises(assay.AssayError, match="measured on with a folder of prediction files, or with a run"):
         assay.evaluate({"1": "sports"}, gold)
 
 

@@ -1,6 +1,8 @@
 """Acts of the EU and the concepts that people choose for them, by the commands, of fixtures/eurlex and eurovoc."""
 
 import io
+import json
+import tempfile
 from pathlib import Path
 
 from django.core.management import call_command
@@ -24,7 +26,7 @@ def command(name, *arguments, **options):
 
 def import_acts(name="acts", files=None, **options):
     files = files or [ROOT / f"fixtures/eurlex/{split}.jsonl" for split in SPLITS]
-    return command("import_corpus", name, *files, format="eurlex", licence="CC-BY-SA-4.0", **options)
+    return command("import_corpus", name, *files, **({"format": "eurlex", "licence": "CC-BY-SA-4.0"} | options))
 
 
 def import_eurovoc(name="eurovoc"):
@@ -39,6 +41,17 @@ def opened(name, **options):
 def task_of(name="acts", **options):
     opened(name, **options)
     return Task.objects.get(name=name)
+
+
+def gold_file(*purposes):
+    """A file of known answers: of each of these purposes one act, with the concepts that were declared for it."""
+    lines = (ROOT / "fixtures/eurlex/train.jsonl").read_text(encoding="utf-8").splitlines()
+    path = Path(tempfile.mkdtemp()) / "gold.jsonl"
+    with open(path, "w", encoding="utf-8") as file:
+        for act, purpose in zip(map(json.loads, lines), purposes, strict=False):
+            row = {"id": act["celex_id"], "label": " ".join(act["eurovoc_concepts"]), "purpose": purpose}
+            file.write(json.dumps(row | {"explanation": "These are the publisher's."}) + "\n")
+    return path
 
 
 def choose(annotator, task, *keys, **answer):

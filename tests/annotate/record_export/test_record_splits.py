@@ -73,9 +73,10 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_splits(ads, tmp_pa
             ["--splits", "train=1"],
             "Only en has a train split, so nothing is left for the rows in de; give dev or test a share.",
         ),
+        (["--frequent-over", "5"], "--frequent-over is for sets of documents with several labels; leave it out."),
     ],
 )
-def test_shares_that_cannot_be_are_refused_with_a_sentence(ads, out, options, sentence):
+def test_shares_and_options_that_cannot_be_are_refused_with_a_sentence(ads, out, options, sentence):
     with pytest.raises(CommandError) as refused:
         call_command("export_gold", "ad_relevance", "--out", str(out), *options)
     assert str(refused.value) == sentence

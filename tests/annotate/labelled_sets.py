@@ -1,0 +1,58 @@
+"""Sets of documents with several labels each, as exported in the format EURLEX57K, and runs of ranked labels."""
+
+import json
+
+from annotate.core.label_shares import buckets
+from annotate.goldsets.manifest import write_manifest
+from corpora.folders import digest_of
+
+DESCRIPTORS = "EURLEX57K/EURLEX57K.json"
+
+
+def labelled_set(folder, splits, parents, *, finished=True, frequent_over=1):
+    """splits: split -> document -> its labels. parents: each label of the vocabulary -> the labels above it."""
+    (folder / "EURLEX57K").mkdir(parents=True)
+    rows = [
+        {"id": key, "split": split, "concepts": labels}
+        for split, documents in splits.items()
+        for key, labels in documents.items()
+    ]
+    gold = "gold.jsonl" if finished else "gold.unfinished.jsonl"
+    (folder / gold).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    concepts = {label: {"label": f"the label {label}", "parents": above} for label, above in parents.items()}
+    (folder / DESCRIPTORS).write_text(json.dumps(concepts))
+    found = buckets({"train": [], **of_rows(splits)}, "train", frequent_over=frequent_over)
+    published = {
+        "format": "EURLEX57K",
+        "files": {DESCRIPTORS: len(concepts)},
+        "splits": {split: len(documents) for split, documents in splits.items()},
+        "frequent_over": frequent_over,
+        "buckets": {name: sorted(labels) for name, labels in found.items()},
+        "vocabulary": {"name": "animals", "version": 1, "sha256": "0" * 64, "concepts": len(concepts)},
+    }
+    manifest = {
+        "format": 2,
+        "design": "records",
+        "finished": finished,
+        "task": {"name": folder.name, "type": "acts", "labels": []},
+        "published": published,
+        "counts": {"labelled": len(rows)},
+        "files": {name: digest_of(folder / name) for name in (gold, DESCRIPTORS)},
+    }
+    write_manifest(folder, manifest)
+    return folder
+
+
+def of_rows(splits):
+    return {split: [set(labels) for labels in documents.values()] for split, documents in splits.items()}
+
+
+def run_of(path, scores, system="mine"):
+    """scores: document -> label -> score."""
+    lines = [
+        f"{document} Q0 {label} {rank} {score} {system}\n"
+        for document, labels in scores.items()
+        for rank, (label, score) in enumerate(labels.items(), 1)
+    ]
+    path.write_text("".join(lines))
+    return path

@@ -1,0 +1,292 @@
+"""Exported sets of documents with several concepts: the published folders, rows, buckets, and what is refused."""
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError
+
+from annotate.core.splits import SPLITS
+from annotate.kinds import Answer
+from annotate.models import Suggestion
+from annotate.work import adjudication
+from annotate.work.judging import judge, undo
+from annotate.work.queue import take
+from corpora.models import Concept, Item
+from tests.annotate.labelling.acts import EUROVOC, ROOT, choose, command, import_acts, task_of
+from tests.annotate.test_export import json_lines, jsonlike
+
+pytestmark = pytest.mark.usefixtures("corpus")
+RENAMED = {"document_type": "type", "eurovoc_concepts": "concepts"}
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "gold"
+
+
+@pytest.fixture
+def kept():
+    return task_of("kept", keep_declared="yes")
+
+
+@pytest.fixture
+def concepts():
+    """Ids of four concepts of which none is broader than another."""
+    return [each.key for each in Concept.objects.filter(broader=None, narrower=None).order_by("key")[:4]]
+
+
+def exported(task, out, **options):
+    """What the command says."""
+    return command("export_gold", task.name, out=str(out), **options)
+
+
+def manifest_in(out):
+    return json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+
+
+def rows_in(out, name="gold.jsonl"):
+    return {row["id"]: row for row in json_lines(out / name)}
+
+
+def bytes_in(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def as_published(split):
+    """Id -> act, as EURLEX57K has it, from the lines in which acts are passed on today."""
+    lines = (ROOT / f"fixtures/eurlex/{split}.jsonl").read_text(encoding="utf-8").splitlines()
+    acts = ({RENAMED.get(key, key): value for key, value in json.loads(line).items()} for line in lines)
+    return {act["celex_id"]: act for act in acts}
+
+
+def read_as_published(folder, split, descriptors):
+    """Text and concepts of each act, by the steps of the published reader (lmtc-eurlex57k, json_loader.py, lmtc.py)."""
+    found = {}
+    for path in sorted((folder / split).glob("*.json")):
+        # It names no encoding; ASCII is read in any.
+        data = json.loads(path.read_bytes().decode("ascii"))
+        sections = [data["header"], data["recitals"], *data["main_body"], *data["attachments"]]
+        terms = [descriptors[concept]["label"] for concept in data["concepts"]]
+        assert terms
+        assert all(terms)
+        found[path.stem] = ("\n".join(sections), data["concepts"])
+    return found
+
+
+# --- the published folders
+
+
+def test_the_published_reader_loads_every_act_with_the_concepts_that_came_in(kept, out):
+    exported(kept, out)
+    descriptors = json.loads((out / "EURLEX57K/EURLEX57K.json").read_bytes().decode("ascii"))
+    for split in SPLITS:
+        came = as_published(split)
+        read = read_as_published(out / "EURLEX57K", split, descriptors)
+        assert {key: concepts for key, (_, concepts) in read.items()} == {
+            key: act["concepts"] for key, act in came.items()
+        }
+        assert all(came[key]["recitals"] in text for key, (text, _) in read.items())
+        for key, act in came.items():
+            written = json.loads((out / f"EURLEX57K/{split}/{key}.json").read_bytes())
+            assert (written, list(written)) == (act, list(act))
+
+
+def test_the_exported_descriptors_are_the_vocabulary_that_was_imported(kept, out):
+    exported(kept, out)
+    again = [out / "EURLEX57K/EURLEX57K.json"]
+    said = command("import_vocabulary", "eurovoc", *again, schemes=str(EUROVOC / "schemes.json"))
+    assert "version 1 says the same, so nothing was changed." in said
+
+
+def test_folders_that_are_imported_and_exported_again_are_the_same_to_the_byte(kept, out, tmp_path):
+    exported(kept, out)
+    import_acts("again", [out / "EURLEX57K" / split for split in SPLITS])
+    exported(task_of("again", corpus="again", keep_declared="yes"), tmp_path / "again")
+    first = bytes_in(out / "EURLEX57K")
+    assert len(first) == 60 + 2
+    assert bytes_in(tmp_path / "again/EURLEX57K") == first
+
+
+def test_sha256sum_checks_the_acts_and_a_set_with_a_changed_one_is_not_measured_on(kept, out):
+    exported(kept, out)
+    folder = out / "EURLEX57K"
+    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
+    files = manifest_in(out)["files"]
+    assert [name for name in files if name.startswith("EURLEX57K/")] == [
+        "EURLEX57K/EURLEX57K.json",
+        "EURLEX57K/SHA256SUMS",
+    ]
+    act = next((folder / "test").iterdir())
+    act.write_bytes(act.read_bytes().replace(b"the", b"teh", 1))
+    with pytest.raises(CommandError, match=rf"EURLEX57K/test/{act.name} is not as it was written"):
+        command("evaluate", gold=[str(out)], predictions=str(out))
+
+
+def test_a_later_export_gives_the_same_bytes_and_replaces_no_file_that_somebody_put_among_the_acts(kept, out):
+    exported(kept, out)
+    first = bytes_in(out)
+    exported(kept, out)
+    assert bytes_in(out) == first
+    (out / "EURLEX57K/train/mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(CommandError, match=r"holds files that are not part of the export: EURLEX57K/train/mine\.txt"):
+        exported(kept, out)
+
+
+def test_where_the_licence_keeps_the_texts_there_are_descriptors_and_no_acts(out):
+    import_acts("closed", licence="proprietary", text_may_leave=False)
+    said = exported(task_of("closed", corpus="closed", keep_declared="yes"), out)
+    assert "The files of EURLEX57K hold the texts of the acts, which the licence keeps here; there are descrip" in said
+    assert sorted(path.name for path in (out / "EURLEX57K").iterdir()) == ["EURLEX57K.json"]
+    row = next(iter(rows_in(out).values()))
+    assert row["concepts"] == row["declared"]
+    assert not {"title", "main_body", "type", "url"} & row.keys()
+
+
+def test_ids_that_cannot_be_names_of_files_have_no_acts(kept, out):
+    key = min(as_published("train"))
+    Item.objects.filter(key=key).update(key=f"../{key}")
+    said = exported(kept, out)
+    assert f"'../{key}' cannot be a file's name; no acts are written." in said
+    assert [path.name for path in (out / "EURLEX57K").iterdir()] == ["EURLEX57K.json"]
+
+
+# --- splits, buckets and counts
+
+
+def test_documents_are_in_the_split_that_was_published_and_by_lot_where_shares_are_given(kept, out):
+    exported(kept, out)
+    assert {key: row["split"] for key, row in rows_in(out).items()} == {
+        key: split for split in SPLITS for key in as_published(split)
+    }
+    assert manifest_in(out)["splits"] == {"field": "split", "off": {}}
+    exported(kept, out, splits="train=0.5,dev=0.2,test=0.3", seed="3")
+    assert Counter(row["split"] for row in rows_in(out).values()) == {"train": 30, "dev": 12, "test": 18}
+    assert manifest_in(out)["splits"]["seed"] == "3"
+
+
+def test_a_seed_without_shares_and_a_document_without_a_split_are_refused_in_a_sentence(kept, out, tmp_path):
+    with pytest.raises(CommandError, match="The field split of the records names their splits, and nothing is drawn"):
+        exported(kept, out, seed="3")
+    shutil.copy(ROOT / "fixtures/eurlex/train.jsonl", tmp_path / "acts.jsonl")
+    import_acts("unsplit", [tmp_path / "acts.jsonl"])
+    task = task_of("unsplit", corpus="unsplit", keep_declared="yes")
+    with pytest.raises(CommandError, match=r"The field split of \S+ is empty, and must be train, dev or test; import"):
+        exported(task, out)
+    assert not out.exists()
+    exported(task, out, splits="train=1")
+    assert Counter(row["split"] for row in rows_in(out).values()) == {"train": 20}
+
+
+def test_labels_are_frequent_few_shot_or_zero_shot_by_the_documents_of_train(kept, out):
+    exported(kept, out, frequent_over=2)
+    counts = {
+        split: Counter(key for act in as_published(split).values() for key in act["concepts"]) for split in SPLITS
+    }
+    published = manifest_in(out)["published"]
+    used = set().union(*counts.values())
+    train = counts["train"]
+    assert published["frequent_over"] == 2
+    assert published["buckets"] == {
+        "frequent": sorted(key for key in used if train[key] > 2),
+        "few": sorted(key for key in used if 1 <= train[key] <= 2),
+        "zero": sorted(key for key in used if not train[key]),
+    }
+    assert all(published["buckets"].values())
+    assert published["splits"] == {"train": 20, "dev": 20, "test": 20}
+    assert published["files"] == {"EURLEX57K/EURLEX57K.json": 549, "EURLEX57K/SHA256SUMS": 60}
+    assert published["vocabulary"] == {
+        "name": "eurovoc",
+        "version": 1,
+        "sha256": kept.vocabulary.sha256,
+        "concepts": 549,
+    }
+    heads, *lines = (line.split("\t") for line in (out / "labels.tsv").read_text(encoding="utf-8").splitlines())
+    assert heads == ["id", "label", "train", "dev", "test", "bucket"]
+    assert {key: tuple(map(int, numbers)) for key, _, *numbers, _ in lines} == {
+        key: tuple(counts[split][key] for split in SPLITS) for key in used
+    }
+    assert all(key in published["buckets"][bucket] for key, *_, bucket in lines)
+    descriptors = json.loads((EUROVOC / "concepts.json").read_text(encoding="utf-8"))
+    assert all(label == descriptors[key]["label"].strip() for key, label, *_ in lines)
+
+
+def test_the_card_counts_labels_by_split_and_bucket_and_names_the_most_frequent_alone(kept, out):
+    exported(kept, out)
+    card = (out / "README.md").read_text(encoding="utf-8")
+    found = manifest_in(out)["concepts"]
+    train = as_published("train").values()
+    labels = {key for act in train for key in act["concepts"]}
+    mean = sum(len(act["concepts"]) for act in train) / len(train)
+    assert f"| train | 20 | {len(labels)} | {mean:.2f} | 100.0% |" in card
+    assert f"| zero | in none of them, and in dev or test | {found['buckets']['zero']} |" in card
+    assert [told["splits"] for told in found["apart"]] == [["train", "dev"], ["train", "test"], ["dev", "test"]]
+    assert all(0 < told["low"] < told["high"] < 1 and 0 < told["value"] < 1 for told in found["apart"])
+    assert f"| train and dev | {found['apart'][0]['value']:.3f} | {found['apart'][0]['low']:.3f} to " in card
+    most = card.split("The most frequent labels")[1].split("## How")[0]
+    assert most.count("\n| ") == 1 + 20
+    assert len(card) < 6000
+
+
+# --- what people chose
+
+
+def test_rows_say_who_chose_which_concept_and_what_led_to_it(readers, person, concepts, out):
+    one, two, three, four = concepts
+    task = task_of(blind_share=0.0)
+    lease = take(readers[0], task)
+    Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
+    ways = {one: "searched", two: "suggested"}
+    judge(readers[0], lease.pk, Answer(" ".join(sorted([one, two, three])), ways=ways))
+    choose(readers[1], task, one, two)
+    choose(readers[2], task, two, four)
+    undone = take(readers[0], task)
+    undo(readers[0], task, judge(readers[0], undone.pk, Answer(one)).pk)
+    for reader, key in zip(readers, concepts, strict=False):
+        disputed = choose(reader, task, key).unit
+    ada = person("ada", "en", adjudicates=True)
+    adjudication.settle(ada, disputed.pk, Answer(" ".join(sorted([three, four])), reason="as titled"))
+    assert "58 documents still wait for people" in exported(task, out)
+    rows = rows_in(out, "gold.unfinished.jsonl")
+    row = rows[lease.unit.item.key]
+    assert row["concepts"] == sorted([one, two])
+    assert row["support"] == [
+        {"concept": two, "votes": 3, "asked": 3},
+        {"concept": one, "votes": 2, "asked": 3},
+        *({"concept": key, "votes": 1, "asked": 3} for key in sorted([three, four])),
+    ]
+    assert row["declared"] == lease.unit.item.declared
+    assert sorted(row["judgments"][0]["concepts"], key=lambda each: concepts.index(each["concept"])) == [
+        {"concept": one, "way": "searched", "rank": None},
+        {"concept": two, "way": "suggested", "rank": 2},
+        {"concept": three, "way": None, "rank": None},
+    ]
+    settled = rows[disputed.item.key]
+    assert settled["concepts"] == sorted([three, four])
+    assert {(each["concept"], each["votes"], each["asked"]) for each in settled["support"]} == {
+        (key, 1, 3) for key in concepts[:3]
+    }
+    assert not {"dawid_skene", "posterior", "soft_labels"} & row.keys()
+    counts = manifest_in(out)["counts"]
+    assert counts["by_source"] == {"adjudicator": 1, "people": 1}
+    assert counts["by_votes"] == {"2 of 3": 1, "3 of 3": 1}
+    assert counts["left_out"] == {"unfinished": 58}
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "| 3 of 3 | 1 |\n| 2 of 3 | 1 |" in card
+    assert "People gave the labels of 1 document so, and adjudicators those of 1." in card
+    # Acts of an unfinished set are not taken for those of a finished one.
+    there = sorted(path.name for path in (out / "EURLEX57K").iterdir() if path.is_dir())
+    assert there == sorted({f"{each['split']}.unfinished" for each in rows.values()})
+
+
+def test_jsonl_and_parquet_have_the_same_lists(kept, out):
+    exported(kept, out)
+    of_lines = rows_in(out)
+    of_parquet = {
+        row["id"]: jsonlike(row) for split in SPLITS for row in pq.read_table(out / f"gold.{split}.parquet").to_pylist()
+    }
+    assert of_parquet == of_lines
+    assert all(isinstance(row["concepts"], list) and row["concepts"] for row in of_lines.values())

@@ -1,0 +1,231 @@
+"""The panel in which concepts are chosen, as a browser without JavaScript sends and shows it."""
+
+import re
+from html import unescape
+
+import pytest
+
+from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
+from annotate.work.judging import undo
+from annotate.work.queue import take
+from corpora.models import Concept, Label
+from tests.annotate.labelling.acts import choose, task_of
+
+pytestmark = pytest.mark.usefixtures("corpus")
+
+
+@pytest.fixture
+def task():
+    return task_of(blind_share="0")
+
+
+@pytest.fixture
+def reader(readers):
+    return readers[0]
+
+
+@pytest.fixture
+def page(client, task, reader):
+    """page("add 1309 searched", view="browse") presses a button of the panel, with what the form said before."""
+    client.force_login(reader.user)
+    lease = take(reader, task)
+    state = {}
+
+    def press(do="", **fields):
+        sent = {"lease": lease.pk, "do": do} | state | fields
+        html = client.post(f"/tasks/{task.name}/choose/", sent).content.decode()
+        state.update({name: values_of(html, name) for name in ("answer", "way")})
+        state.update({name: values_of(html, name)[0] for name in ("view", "at")})
+        return html
+
+    press.lease, press.state = lease, state
+    return press
+
+
+def values_of(html, name):
+    return [unescape(value) for value in re.findall(rf'name="{name}" value="([^"]*)"', html)]
+
+
+def buttons(html, verb):
+    """What the buttons of the lists do."""
+    return [unescape(value) for value in re.findall(rf'data-row name="do" value="({verb}[^"]*)"', html)]
+
+
+def text_of(html):
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+def label(key, language="en"):
+    return Label.objects.get(concept__key=key, language=language, is_preferred=True).text
+
+
+# --- finding
+
+
+@pytest.mark.parametrize("typed", ["fre mea", "MEA   fre", "méat-fre"])
+def test_a_concept_is_found_by_beginnings_of_its_words_in_any_order_without_accents(page, typed):
+    assert "add 4689 searched" in buttons(page("find", typed=typed), "add")
+
+
+def test_a_concept_is_found_in_a_language_that_the_reader_reads_and_the_label_that_was_found_is_shown(page, reader):
+    assert "add 4689 searched" not in buttons(page("find", typed="fraiche via"), "add")
+    reader.languages.create(language="fr")
+    found = page("find", typed="fraiche via")
+    assert "add 4689 searched" in buttons(found, "add")
+    assert "viande fraîche" in text_of(found).split("fresh meat")[1]
+
+
+def test_a_concept_is_shown_with_its_scheme_and_all_that_is_broader(page):
+    concept = Concept.objects.filter(broader__broader__isnull=False, labels__language="en").first()
+    narrow, middle = label(concept.key), label(concept.broader.first().key)
+    shown = text_of(page("find", typed=narrow))
+    assert f"› {middle}" in shown.split(narrow, 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("x" * 10_000, "10,000 characters were typed; search with 200 at the most."),
+        ("%", "Nothing that was typed is a letter or a digit; type the beginning of a word."),
+        ("🐄🐄", "Nothing that was typed is a letter or a digit; type the beginning of a word."),
+        ("qqqq", "No concept is called so. Type the beginning of another word of it, or browse."),
+    ],
+)
+def test_a_search_that_finds_nothing_says_so_in_a_sentence(page, typed, sentence):
+    assert sentence in text_of(page("find", typed=typed))
+
+
+def test_browsing_leads_from_the_domains_to_a_concept_and_back(page):
+    concept = Concept.objects.exclude(broader=None).exclude(schemes=None).order_by("key").first()
+    broader = concept.broader.order_by("key").first()
+    scheme = concept.schemes.exclude(domain=None).order_by("key").first()
+    assert f"open scheme:{scheme.domain.key}" in buttons(page("show browse"), "open")
+    assert f"open scheme:{scheme.key}" in buttons(page(f"open scheme:{scheme.domain.key}"), "open")
+    page(f"open scheme:{scheme.key}")
+    shown = page(f"open concept:{broader.key}")
+    assert f"add {concept.key} browsed" in buttons(shown, "add")
+    assert f'value="open scheme:{scheme.domain.key}"' in page(f"open concept:{concept.key}")
+
+
+def test_a_place_that_there_is_not_is_the_beginning(page):
+    for place in ("concept:none", "scheme:none", "elsewhere", "concept:" + "x" * 10_000):
+        assert buttons(page(f"open {place}"), "open")
+
+
+def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_who_is_blind(page, task, reader):
+    Suggestion.objects.create(unit=page.lease.unit, system="a@1", ranked=["4689", "1309"])
+    assert buttons(page(), "add") == ["add 4689 suggested", "add 1309 suggested"]
+    task.blind_share = 1.0
+    task.save()
+    shown = page("show suggestions")
+    assert "show suggestions" not in shown
+    assert not buttons(shown, "add")
+
+
+# --- choosing
+
+
+def test_what_is_chosen_stays_chosen_with_what_led_to_it_until_it_is_taken_away(page):
+    page("add 4689 searched")
+    page("add 1309 browsed")
+    assert page.state["way"] == ["4689 searched", "1309 browsed"]
+    page("find", typed="fruit")
+    page("add 4689 browsed")  # it is chosen already
+    assert page.state["way"] == ["4689 searched", "1309 browsed"]
+    page("drop 4689")
+    assert page.state["answer"] == ["1309"]
+    assert not Judgment.objects.exists()
+
+
+def test_the_answer_keeps_what_led_to_each_concept(page, task, client):
+    page("add 4689 searched")
+    page("add 1309 browsed")
+    client.post(f"/tasks/{task.name}/judge/", {"lease": page.lease.pk, **page.state})
+    judgment = Judgment.objects.get()
+    assert judgment.label == "1309 4689"
+    ways = ChosenConcept.objects.values_list("concept__key", "way")
+    assert set(ways) == {("4689", "searched"), ("1309", "browsed")}
+
+
+def test_a_refused_answer_leaves_everything_as_it_was(page, task, client):
+    narrower = Concept.objects.exclude(broader=None).order_by("key").first()
+    broader = narrower.broader.first()
+    page(f"add {narrower.key} searched")
+    shown = text_of(page(f"add {broader.key} browsed"))
+    assert f"{label(broader.key)} is broader than {label(narrower.key)}" in shown
+    sent = {"lease": page.lease.pk, "comment": "both", **page.state}
+    refused = client.post(f"/tasks/{task.name}/judge/", sent)
+    assert refused.status_code == 400
+    html = refused.content.decode()
+    assert "and both are chosen; take" in text_of(html)
+    assert values_of(html, "answer") == page.state["answer"]
+    assert ">both</textarea>" in html
+    client.post(f"/tasks/{task.name}/judge/", sent | {"is_sure": "1"})
+    assert Judgment.objects.get().label == " ".join(sorted(page.state["answer"]))
+
+
+def test_an_answer_that_is_taken_back_is_chosen_again(page, task, reader, client):
+    choose(reader, task, "1309", "4689", ways={"1309": "searched"})
+    undo(reader, task)
+    html = client.get(f"/tasks/{task.name}/").content.decode()
+    assert values_of(html, "way") == ["1309 searched", "4689 "]
+
+
+def test_a_concept_that_is_not_in_the_vocabulary_is_told_and_left_out(page):
+    shown = page("add unheard-of searched")
+    assert "unheard-of is not a concept of the vocabulary, and was left out." in text_of(shown)
+    assert page.state["answer"] == []
+
+
+def test_the_panel_shows_nothing_of_what_others_chose(page, task, readers):
+    chosen = Concept.objects.filter(broader=None).order_by("-pk").first()
+    before = page()
+
+    def without_token(html):
+        return re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"', "", html)
+
+    lease = take(readers[1], task)
+    assert lease.unit_id == page.lease.unit_id
+    choose(readers[1], task, chosen.key)
+    assert without_token(page()) == without_token(before)
+    assert "vote" not in page("show votes").lower()
+
+
+# --- adjudicators
+
+
+def test_an_adjudicator_sees_who_chose_what_and_settles_the_set(client, task, readers, person):
+    keys = ["4689", "1309", "1605"]
+    for reader, key in zip(readers, keys, strict=True):
+        unit = choose(reader, task, key).unit
+    client.force_login(person("ada", "en", adjudicates=True).user)
+    address = f"/tasks/{task.name}/adjudication/{unit.pk}/"
+    html = client.get(address).content.decode()
+    assert "fresh meat 1 vote: reader0" in text_of(html)
+    assert sorted(button.split()[1] for button in buttons(html, "add")) == sorted(keys)
+    html = client.post(address + "choose/", {"do": "add 4689 "}).content.decode()
+    sent = {"answer": values_of(html, "answer"), "way": values_of(html, "way"), "reason": "as titled"}
+    client.post(address, sent)
+    assert Unit.objects.get(pk=unit.pk).label == "4689"
+
+
+# --- size and cost
+
+
+def test_no_page_weighs_more_than_200_kilobytes_without_the_text_of_the_document(page):
+    text = sum(len(value.encode()) for value in page.lease.unit.item.fields.values())
+    for do in ("show browse", "find"):
+        assert len(page(do, typed="a").encode()) - text < 200_000
+
+
+def test_a_search_takes_as_many_statements_for_ten_concepts_as_for_one(
+    page, client, task, django_assert_max_num_queries
+):
+    headers = {"HX-Request": "true"}
+    for typed in ("fre mea", "p"):
+        with django_assert_max_num_queries(26):
+            client.post(
+                f"/tasks/{task.name}/choose/",
+                {"lease": page.lease.pk, "do": "find", "typed": typed},
+                headers=headers,
+            )
