@@ -31,6 +31,7 @@ COMMANDS = {
         "prelabel": "Have three detectors name the language of every post.",
         "import_predictions": "Take in what a classifier says of a corpus's posts.",
         "import_vocabulary": "Take in a thesaurus whose concepts can be labels.",
+        "suggest": "Rank labels of a vocabulary for the records of a corpus.",
         "corpora": "List the corpora.",
         "predictors": "List the predictors of each corpus.",
         "vocabularies": "List the vocabularies and their versions.",

@@ -14,7 +14,7 @@ from corpora.folders import corpora_dir, corpus_dir, sync
 from corpora.locks import changing
 from corpora.manifest import manifest_of, read_manifest, write_manifest
 from corpora.models import Corpus, Draw
-from corpora.predictors import BUILT_IN, find_predictor
+from corpora.predictors import BUILT_IN, find_imported
 
 
 def corpus_to_delete(name: str) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
         "corpus": name,
         "rows": manifest.rows if manifest else 0,
         "files": len(manifest.sources) if manifest else 0,
-        "predictors": [f"{each.name}@{each.version}" for each in manifest.predictions] if manifest else [],
+        "predictors": [str(each) for each in manifest.predictions] if manifest else [],
     }
 
 
@@ -62,14 +62,13 @@ def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
     """{"corpus", "predictor", "posts"} of predictions that may be deleted. CorpusError where they may not be."""
     if spelled in BUILT_IN:
         raise CorpusError(f"{spelled} is made of the detectors' votes, and posts are drawn with these: it stays.")
-    predictor = find_predictor(name, spelled)
-    known = manifest_of(name).predictions_of(predictor.name, predictor.version)
+    predictor = find_imported(name, spelled)
     if draws := Draw.objects.filter(corpus__name=name, predictor=str(predictor)).count():
         raise CorpusError(
             f"{predictor} cannot be deleted, since posts of corpus {name} were drawn by it (draws: {draws:,}), and "
             "what is measured on them needs its labels."
         )
-    return {"corpus": name, "predictor": str(predictor), "posts": known.rows if known else 0}
+    return {"corpus": name, "predictor": str(predictor), "posts": predictor.rows}
 
 
 def delete_predictions(name: str, spelled: str) -> dict[str, Any]:
@@ -78,6 +77,6 @@ def delete_predictions(name: str, spelled: str) -> dict[str, Any]:
     with changing(name):
         gone = predictions_to_delete(name, spelled)
         manifest = manifest_of(name)
-        kept = tuple(each for each in manifest.predictions if f"{each.name}@{each.version}" != gone["predictor"])
+        kept = tuple(each for each in manifest.predictions if str(each) != gone["predictor"])
         write_manifest(name, replace(manifest, predictions=kept))
     return gone

@@ -4,7 +4,6 @@ A file is taken as a whole or not at all, and only if it says one thing of every
 from the posts that it happens to have.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,19 +13,18 @@ import pyarrow.parquet as pq
 
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.predictions import EVERY_LABEL, Mapped, Prediction, classes
-from corpora.core.voting import DETECTOR_NAMES
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.folders import digest_of, part_name, sync
+from corpora.folders import digest_of, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Predictions, manifest_of, write_manifest
 from corpora.prediction_files import Told, read_lines, repeat_told, repeats_told
+from corpora.predictors import check_name, fresh_name
 from corpora.readers import Progress, check_file
 from corpora.schemas import PREDICTIONS_SCHEMA
 
 _BATCH_ROWS = 10_000
 _STAGED = pa.schema([pa.field("line", pa.int64(), nullable=False), *PREDICTIONS_SCHEMA])
 _STAGING = "staging/predictions.parquet"
-_RESERVED = (*DETECTOR_NAMES, "majority")
 
 
 @dataclass(frozen=True)
@@ -61,18 +59,20 @@ def import_predictions(
     CorpusError if the name is taken, or if the file does not have one valid prediction for every post; then nothing of
     it is kept.
     """
-    _check_name(name, version)
     check_file(path, format)
-    of_records = bool(manifest_of(corpus_name).fields)
+    manifest = manifest_of(corpus_name)
+    check_name(name, version, manifest)
+    of_records = bool(manifest.fields)
     if of_records and declared:
         raise CorpusError(
             f"Corpus {corpus_name} holds records, whose classes have no other names here; leave --map out, and rename "
             "the labels in the file."
         )
-    if not manifest_of(corpus_name).rows:
+    if not manifest.rows:
         raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
     with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
         manifest = manifest_of(corpus_name)
+        check_name(name, version, manifest)
         staged, told = directory / _STAGING, Told()
         also = EVERY_LABEL if of_records else ()
         _stage(staged, read_lines(path, declared, columns, format, told, progress=progress, also=also), path)
@@ -83,7 +83,7 @@ def import_predictions(
             before = manifest.predictions_of(name, version)
             if before and _is_same(store, directory, before, manifest, classes(declared), path):
                 return Imported(before, *strangers, told, of_records, already=True)
-            file = directory / "predictions" / _fresh_name(manifest)
+            file = directory / "predictions" / fresh_name(manifest)
             with pq.ParquetWriter(file, PREDICTIONS_SCHEMA) as writer:
                 for batch in store.query("predictions_kept"):
                     writer.write_batch(batch.cast(PREDICTIONS_SCHEMA))
@@ -102,16 +102,6 @@ def import_predictions(
         others = [known for known in manifest.predictions if known != before]
         write_manifest(corpus_name, replace(manifest, predictions=(*others, predictions)))
     return Imported(predictions, *strangers, told, of_records)
-
-
-def _check_name(name: str, version: str) -> None:
-    for what, value in (("name", name), ("version", version)):
-        if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
-            raise CorpusError(
-                f"{value!r} cannot be a predictor's {what}; use 1 to 64 letters, digits, dots, hyphens or underscores."
-            )
-    if name in _RESERVED:
-        raise CorpusError(f"{name} is a predictor that every corpus has; choose another name.")
 
 
 def _stage(staged: Path, predictions: Iterator[tuple[int, Prediction]], path: Path) -> None:
@@ -165,17 +155,10 @@ def _is_same(
     """
     store.view("earlier", [directory / "predictions" / before.file], PREDICTIONS_SCHEMA)
     changed, first = _ids(store, "predictions_changed")
-    spelled = f"{before.name}@{before.version}"
     if changed or before.mapping != mapping:
         why = f"says something else of {listed(first, changed, 'post')}" if changed else "declares other classes"
         raise CorpusError(
-            f"{path} {why} than {spelled} does, which was imported from {before.source}. Import it with another "
+            f"{path} {why} than {before} does, which was imported from {before.source}. Import it with another "
             "--version. Nothing of the file was taken."
         )
     return before.posts_sha256 == manifest.posts_sha256
-
-
-def _fresh_name(manifest: Manifest) -> str:
-    """A name that the manifest does not use yet, so that earlier predictions stay whole until these are committed."""
-    used = [int(Path(known.file).stem) for known in manifest.predictions]
-    return part_name(max(used, default=0) + 1)

@@ -74,7 +74,7 @@ def _row(found: _Found) -> dict[str, Any]:
         "fields": list(there.fields),
         "voted": sum(votes.rows for votes in there.votes),
         "agreed": sum(votes.unanimous for votes in there.votes),
-        "predictors": [f"{each.name}@{each.version}" for each in there.predictions],
+        "predictors": [str(each) for each in there.predictions],
         "licence": there.licence,
         "text_may_leave": there.text_may_leave,
         "source": there.source,
@@ -86,8 +86,8 @@ def _row(found: _Found) -> dict[str, Any]:
 
 def predictors_there(name: str = "") -> list[dict[str, Any]]:
     """Of the corpus of that name, or of all, by corpus. A row: corpus, predictor, posts (that it has labelled), of,
-    complete, classes (that stand for several labels), source (empty for what is built in). CorpusError if there is no
-    such corpus.
+    complete, ranked (whether it ranks labels), classes (that stand for several labels), source (empty for what is built
+    in). CorpusError if there is no such corpus.
     """
     there = {found.name: found for found in _there()}
     if name and name not in there:
@@ -104,13 +104,14 @@ def predictors_there(name: str = "") -> list[dict[str, Any]]:
 def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:
     voted = sum(votes.rows for votes in manifest.votes)
     whole = {"corpus": name, "of": manifest.rows}
-    built_in = {"posts": voted, "complete": voted == manifest.rows, "classes": [], "source": ""}
+    built_in = {"posts": voted, "complete": voted == manifest.rows, "ranked": False, "classes": [], "source": ""}
     imported = [
         {
             **whole,
-            "predictor": f"{each.name}@{each.version}",
+            "predictor": str(each),
             "posts": each.rows,
             "complete": each.posts_sha256 == manifest.posts_sha256,
+            "ranked": each.ranked,
             "classes": sorted(each.mapping),
             "source": each.source,
         }

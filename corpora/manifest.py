@@ -50,7 +50,8 @@ class VotesPart:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What an imported classifier says of every post that the corpus had at the time of the import."""
+    """What a classifier says of every post that the corpus had at the time of the import; or, if it is ranked, the
+    labels that a system ranks for some of its records."""
 
     name: str
     version: str
@@ -60,6 +61,10 @@ class Predictions:
     posts_sha256: str  # Manifest.posts_sha256 of the posts that the predictions cover
     mapping: dict[str, tuple[str, ...]]  # coarse class -> the labels that it stands for
     source: str
+    ranked: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
 
 
 @dataclass(frozen=True)
@@ -142,8 +147,8 @@ def write_manifest(name: str, manifest: Manifest) -> None:
 def _written(manifest: Manifest) -> dict[str, Any]:
     """It names the version that wrote it. A manifest of posts leaves out what only records have."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
-    for of in (raw, *raw["sources"]):
-        for name in ("fields", "language", "declared"):
+    for of in (raw, *raw["sources"], *raw["predictions"]):
+        for name in ("fields", "language", "declared", "ranked"):
             if name in of and not of[name]:
                 del of[name]
     return raw

@@ -2,13 +2,15 @@
 
 A predictor is a detector that voted, the majority of the three, or a set of predictions that import_predictions.py has
 imported. A coarse class of a predictor stands for several labels (zh for zh-CN and zh-TW); this room does not decide
-which of them are right.
+which of them are right. Predictors that rank labels are found here by their names; ranked.py has what they say.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -16,7 +18,7 @@ from corpora.core.errors import CorpusError, listed
 from corpora.core.languages import COVERAGE, LANGUAGES, finer
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.folders import corpus_dir
+from corpora.folders import corpus_dir, part_name
 from corpora.manifest import Manifest, Predictions, manifest_of
 from corpora.schemas import PREDICTIONS_SCHEMA
 
@@ -42,26 +44,59 @@ class Predictor:
 
 
 def find_predictor(corpus_name: str, spelled: str) -> Predictor:
-    """The predictor `cld2`, `majority`, `mine@2`, or `mine` if it has one version. CorpusError if there is none."""
-    manifest = manifest_of(corpus_name)
+    """The predictor `cld2`, `majority`, `mine@2`, or `mine` if it has one version. CorpusError if there is none, or if
+    it ranks labels."""
     if spelled in BUILT_IN:
         coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
         known = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
         return Predictor(spelled, mapping=known)
+    found = find_imported(corpus_name, spelled)
+    if found.ranked:
+        raise CorpusError(
+            f"The predictor {found} ranks labels for the records of corpus {corpus_name}, and this needs one that "
+            "gives each a single label; name another."
+        )
+    return Predictor(found.name, found.version, found.mapping)
+
+
+def find_imported(corpus_name: str, spelled: str) -> Predictions:
+    """The predictions `mine@2`, or `mine` if it has one version, ranked or not. CorpusError if there are none."""
+    manifest = manifest_of(corpus_name)
     name, _, version = spelled.partition("@")
     found = [each for each in manifest.predictions if each.name == name and version in ("", each.version)]
     if len(found) > 1:
-        versions = ", ".join(f"{each.name}@{each.version}" for each in found)
+        versions = ", ".join(map(str, found))
         raise CorpusError(f"The predictor {name} has several versions for corpus {corpus_name}; say which: {versions}.")
     if not found:
-        there = [*BUILT_IN, *(f"{each.name}@{each.version}" for each in manifest.predictions)]
+        there = [*BUILT_IN, *map(str, manifest.predictions)]
         near = get_close_matches(spelled, there, n=1)
         meant = f"Did you mean {near[0]}? " if near else ""
         raise CorpusError(
             f"There is no predictor {spelled!r} for corpus {corpus_name}; there is: {', '.join(there)}. {meant}"
             f"Import others with import_predictions {corpus_name} FILE --name NAME --version VERSION."
         )
-    return Predictor(found[0].name, found[0].version, found[0].mapping)
+    return found[0]
+
+
+def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = False) -> None:
+    """CorpusError if predictions, ranked or not, cannot have this name and version in the corpus."""
+    for what, value in (("name", name), ("version", version)):
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
+            raise CorpusError(
+                f"{value!r} cannot be a predictor's {what}; use 1 to 64 letters, digits, dots, hyphens or underscores."
+            )
+    if name in BUILT_IN:
+        raise CorpusError(f"{name} is a predictor that every corpus has; choose another name.")
+    known = manifest.predictions_of(name, version)
+    if known and known.ranked != ranked:
+        does = "ranks labels" if known.ranked else "gives each post or record one label"
+        raise CorpusError(f"{known} is a predictor that {does}; choose another name or version.")
+
+
+def fresh_name(manifest: Manifest) -> str:
+    """A name that the manifest does not use yet, so that earlier predictions stay whole until these are committed."""
+    used = [int(Path(known.file).stem) for known in manifest.predictions]
+    return part_name(max(used, default=0) + 1)
 
 
 def knows(predictor: Predictor, code: str) -> bool:

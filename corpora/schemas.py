@@ -46,3 +46,12 @@ PREDICTIONS_SCHEMA = pa.schema(
         pa.field("score", pa.float64()),
     ]
 )
+
+# One row for each document that has labels, these best first, with as many scores.
+RANKED_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("labels", pa.list_(pa.string()), nullable=False),
+        pa.field("scores", pa.list_(pa.float64()), nullable=False),
+    ]
+)

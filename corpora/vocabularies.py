@@ -65,6 +65,13 @@ def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
     return {key: _shown(labels, language) for key, labels in found.items()}
 
 
+def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
+    """Those whose labels are held against text in these languages: the same, English, and none where the source does
+    not say it; all of the vocabulary's where it has none of these."""
+    wanted = [*languages, "en", ""]
+    return wanted if set(wanted) & set(vocabulary.languages) else vocabulary.languages
+
+
 def labels_of(concepts: Collection[Concept], language: str) -> dict[int, Shown]:
     """By the concept's primary key: its preferred label in the language, else in English, else in the first that it has
     by its code; another label in the same order where it has no preferred one.

@@ -14,6 +14,7 @@ from django.db.models.functions import Length
 from corpora.core.thesaurus import VocabularyError
 from corpora.core.words import words_of
 from corpora.models import Concept, Label, LabelWord, Vocabulary
+from corpora.vocabularies import languages_for
 
 LONGEST = 200  # characters of a search
 _AFTER = b"\xff"  # comes after every byte of UTF-8
@@ -44,18 +45,15 @@ def find(
     words = list(dict.fromkeys(words_of(typed)))
     if not words:
         raise VocabularyError("Nothing that was typed is a letter or a digit; type the beginning of a word.")
-    labels = _ranked(_matching(vocabulary, words, _languages(vocabulary, [language, *also])), words_of(typed), language)
+    labels = _ranked(
+        _matching(vocabulary, words, languages_for(vocabulary, [language, *also])), words_of(typed), language
+    )
     hits: dict[int, Hit] = {}
     for label in _each(labels, limit):
         hits.setdefault(label.concept_id, Hit(label.concept, label))
         if len(hits) == limit:
             break
     return list(hits.values())
-
-
-def _languages(vocabulary: Vocabulary, languages: Sequence[str]) -> list[str]:
-    wanted = [*languages, "en", ""]
-    return wanted if set(wanted) & set(vocabulary.languages) else vocabulary.languages
 
 
 def _begins(name: str, word: str) -> Q:

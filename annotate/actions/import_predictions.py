@@ -1,21 +1,40 @@
 """import_predictions: what a classifier says of a corpus's posts, as a predictor."""
 
-from annotate.actions.action import Action, Outcome
+from annotate.actions.action import Action, ActionError, Outcome
 from annotate.actions.options import CORPUS, FILE, FORMAT, LANGUAGES, MAP, column, size_of
-from annotate.core.option import Option
+from annotate.core.option import Option, flag
 from annotate.reports.tables import many
 from corpora.added_languages import add_languages
 from corpora.core.errors import listed
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
-from corpora.import_predictions import Imported, import_predictions
+from corpora.import_predictions import import_predictions
+from corpora.import_ranked import import_ranked
+from corpora.manifest import Predictions
 from corpora.readers import named_columns
 
+RANKED = "Ranked labels"
+# How a file is read that gives each post one label.
+OF_ONE_LABEL = ("map", "column", "languages", "format")
 OPTIONS = (
     CORPUS,
     FILE,
     Option("name", required=True, help="the classifier's name, for example mine"),
     Option("version", required=True, help="the classifier's version, for example 2"),
+    Option(
+        "ranked",
+        flag,
+        False,
+        help="the file ranks labels for records: a TREC run, a line for each label of each record",
+        group=RANKED,
+    ),
+    Option(
+        "vocabulary",
+        default="",
+        shown="NAME",
+        help="the vocabulary whose concepts the labels must be, in its newest version",
+        group=RANKED,
+    ),
     MAP,
     column(FIELDS, "label=lang"),
     LANGUAGES,
@@ -24,6 +43,12 @@ OPTIONS = (
 
 
 def run(values, progress) -> Outcome:
+    if values["ranked"]:
+        return _run_ranked(values, progress)
+    if values["vocabulary"]:
+        raise ActionError(
+            "--vocabulary is for ranked labels alone; leave it out, or say with --ranked that the file is a run."
+        )
     corpus, file = values["corpus"], values["file"]
     if values["languages"]:
         add_languages(values["languages"])
@@ -39,24 +64,57 @@ def run(values, progress) -> Outcome:
         progress=progress.advance,
     )
     warned = imported.told.sentences()
+    noun = "record" if imported.of_records else "post"
     if imported.strangers:
-        strangers = listed(imported.first_strangers, imported.strangers, "id")
-        noun = "records" if imported.of_records else "posts"
-        warned += [f"Note: left out, since corpus {corpus} has no such {noun}: {strangers}."]
+        warned.append(_left_out(corpus, noun, imported.first_strangers, imported.strangers))
     known = imported.predictions
-    data = {"corpus": corpus, "predictor": f"{known.name}@{known.version}", "posts": known.rows}
+    data = {"corpus": corpus, "predictor": str(known), "posts": known.rows}
     return Outcome(
-        [_told(corpus, imported)], warned, data | {"left_out": imported.strangers, "already": imported.already}
+        [_told(corpus, known, noun, imported.already)],
+        warned,
+        data | {"left_out": imported.strangers, "already": imported.already},
     )
 
 
-def _told(corpus: str, imported: Imported) -> str:
-    predictions = imported.predictions
-    spelled = f"{predictions.name}@{predictions.version}"
-    if imported.already:
-        return f"Predictor {spelled} of corpus {corpus}: already imported from {predictions.source}."
-    noun = "record" if imported.of_records else "post"
-    return f"Predictor {spelled} of corpus {corpus}: {many(predictions.rows, noun)} from {predictions.source}."
+def _run_ranked(values, progress) -> Outcome:
+    if given := [name for name in OF_ONE_LABEL if values[name]]:
+        raise ActionError(
+            f"--{given[0]} is for files that give each post one label; a file of --ranked is a TREC run, so leave it "
+            "out."
+        )
+    corpus, file = values["corpus"], values["file"]
+    progress.begin(size_of([file]), "B")
+    imported = import_ranked(
+        corpus,
+        file,
+        name=values["name"],
+        version=values["version"],
+        vocabulary=values["vocabulary"],
+        progress=progress.advance,
+    )
+    known, warned = imported.predictions, []
+    if imported.strangers:
+        warned.append(_left_out(corpus, "record", imported.strangers, len(imported.strangers)))
+    if imported.without:
+        have = "1 record has" if imported.without == 1 else f"{imported.without:,} records have"
+        warned.append(f"Note: {have} no line in {file.name}, and so no ranked labels.")
+    data = {"corpus": corpus, "predictor": str(known), "posts": known.rows, "without": imported.without}
+    return Outcome(
+        [_told(corpus, known, "record", imported.already)],
+        warned,
+        data | {"left_out": len(imported.strangers), "already": imported.already},
+    )
+
+
+def _left_out(corpus: str, noun: str, first: list[str], total: int) -> str:
+    return f"Note: left out, since corpus {corpus} has no such {noun}s: {listed(first, total, 'id')}."
+
+
+def _told(corpus: str, known: Predictions, noun: str, already: bool) -> str:
+    if already:
+        return f"Predictor {known} of corpus {corpus}: already imported from {known.source}."
+    labels = f"ranked labels for {many(known.rows, noun)}" if known.ranked else many(known.rows, noun)
+    return f"Predictor {known} of corpus {corpus}: {labels} from {known.source}."
 
 
 ACTION = Action(
@@ -67,7 +125,9 @@ ACTION = Action(
     "score. A TSV file may lack a header; its columns are then in this order, so the id comes first, unlike in "
     "published gold files. It must hold each post of the corpus once; ids that the corpus has not are left out and "
     "counted. A file is taken as a whole or not at all. The same file again changes nothing; once the corpus has "
-    "grown, import a file for all of its posts under the same version.",
+    "grown, import a file for all of its posts under the same version. With --ranked the file is a TREC run of one "
+    "system, plain or packed: document, Q0, label, rank, score, system, of which the score decides; it need not have a "
+    "line for each record.",
     OPTIONS,
     run,
     (RecordError,),

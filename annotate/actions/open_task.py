@@ -17,12 +17,14 @@ from annotate.kinds import KINDS, Kind, declared
 from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
+from annotate.kinds.options import SUGGESTIONS
 from annotate.models import Task
 from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.quality.gold_answers import GoldAnswerError, read_gold
 from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
 from annotate.work.opening import Opened, Progress, ThenAll, extend_task, open_tasks
+from annotate.work.suggesting import DEPTH
 from corpora.core.languages import LANGUAGES
 from corpora.models import Corpus
 from corpora.readers import named_columns
@@ -120,6 +122,15 @@ OPTIONS = (
         help="recall, precision, triggers: take labels that people gave in other tasks",
         group=KNOWN,
     ),
+    Option(
+        "suggest_from",
+        default=(),
+        several=True,
+        shown="PREDICTOR",
+        help="concepts: a ranked predictor of the corpus, such as nearest or mine@2, of which the first "
+        f"{DEPTH} labels of a document are suggested, together with those of the others",
+        group=SUGGESTIONS,
+    ),
     *map(drawn_by, DRAW_OPTIONS.values()),
     *map(of_task, TASK_OPTIONS.values()),
 )
@@ -162,6 +173,7 @@ def open_new(values: Values, progress: Progress, then: ThenAll) -> None:
         guidelines=read_guidelines(values["guidelines"]),
         gold=read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)),
         reuse=values["reuse"],
+        suggest_from=values["suggest_from"],
         options={name: values[name] for name in TASK_OPTIONS if values[name] is not None},
         progress=progress,
         then=then,
@@ -251,6 +263,7 @@ def not_allowed(kind: Kind, design: Design, values: Values) -> list[str]:
         "size": not design.names_answers,
         "gold": "gold answers" in kind.protections,
         "reuse": design.asks_each,
+        "suggest_from": kind.thesaurus is not None,
     }
     return [option.spelled for option in OPTIONS if is_given(option, values) and not allowed.get(option.name, True)]
 

@@ -2,12 +2,11 @@
 
 The measures are those of Chalkidis et al. 2019, Extreme Multi-Label Legal Text Classification, and of their published
 code (lmtc-eurlex57k). Documents without gold labels are left out. ranking.py has the pages of a query, which have
-grades; trec_run.py reads rankings.
+grades; corpora/core/rankings.py makes rankings of scores.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -22,24 +21,6 @@ DEEPEST = 10  # 99.4% of the documents of EURLEX57K have at most ten labels
 
 Labels = AbstractSet[str]
 Ranking = Sequence[str]
-
-
-def ranked(scores: Mapping[str, float]) -> list[str]:
-    """Labels, the best score first; those of equal scores by their ids, as text."""
-    return sorted(scores, key=lambda label: (-scores[label], label))
-
-
-def joined(rankings: Iterable[Ranking]) -> list[str]:
-    """One ranking out of several, by the sum of 1/rank of each label, a ranking without it adding nothing; equal sums
-    by the id, as text. ValueError for a label that one ranking has twice."""
-    parts: dict[str, list[float]] = {}
-    for ranking in rankings:
-        if len(set(ranking)) < len(ranking):
-            raise ValueError("A ranking has a label twice; give each label one rank.")
-        for rank, label in enumerate(ranking, 1):
-            parts.setdefault(label, []).append(1 / rank)
-    # fsum, as a sum that depends on the order of the systems would break ties.
-    return ranked({label: fsum(each) for label, each in parts.items()})
 
 
 class Judged(NamedTuple):

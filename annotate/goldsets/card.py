@@ -19,6 +19,7 @@ from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
 from annotate.reports.balanced_sets import remarks, standing_table
 from annotate.reports.numbers import estimate
+from annotate.reports.suggestions import suggestion_table
 from annotate.reports.tables import Table, beside
 from corpora.core.languages import UND
 from corpora.core.licences import licence_key
@@ -235,6 +236,7 @@ SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "splits": _splits,
     "sets": _sets,
     "concepts": _concepts,
+    "suggestions": lambda kind, manifest: {"suggested": _table(suggestion_table(manifest["suggestions"]))},
     "people": lambda kind, manifest: {"crowd": manifest["people"]},
     "honeypots": _honeypots,
     "agreement": _agreement,

@@ -12,7 +12,7 @@ from annotate.core.estimation import proportion
 from annotate.goldsets import concepts
 from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
-from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots
+from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots, with_suggestions
 from annotate.quality.classes import standing
 from annotate.quality.qualification import qualified
 
@@ -150,6 +150,7 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "splits": _splits,
     "sets": _sets,
     "concepts": lambda export, published: concepts.summary(export),
+    "suggestions": lambda export, published: with_suggestions.report(export.task),
     "people": _people,
     "gold_answers": _gold_answers,
     "honeypots": _honeypots,

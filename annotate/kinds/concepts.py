@@ -30,7 +30,7 @@ COLUMNS = (
     *("id", "language", "split", "fields", "label", "concepts", "support", "declared", "stage", "chance", "judged_as"),
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
-SECTIONS = ("splits", "concepts", "people", "gold_answers", "honeypots", "agreement", "published")
+SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
 OPTIONS = (*ASKED, "aggregation", "keep_declared", *OF_SUGGESTIONS, *OF_TEST, *OF_GOLD)
 
 

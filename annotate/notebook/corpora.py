@@ -7,7 +7,7 @@ from annotate.notebook.rows import Rows, of_dicts, of_files
 from corpora.core.errors import CorpusError
 from corpora.folders import corpora_dir, corpora_on_disk, corpus_dir
 from corpora.manifest import Manifest, manifest_of, read_manifest
-from corpora.schemas import PREDICTIONS_SCHEMA, VOTES_SCHEMA, schema_of
+from corpora.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, VOTES_SCHEMA, schema_of
 
 COLUMNS = ("name", "rows", "fields", "licence", "voted", "agreed", "predictors")
 
@@ -29,7 +29,7 @@ def _row(name: str, manifest: Manifest) -> dict[str, object]:
         "licence": manifest.licence,
         "voted": sum(part.rows for part in manifest.votes),
         "agreed": sum(part.unanimous for part in manifest.votes),
-        "predictors": " ".join(f"{each.name}@{each.version}" for each in manifest.predictions),
+        "predictors": " ".join(map(str, manifest.predictions)),
     }
 
 
@@ -68,18 +68,17 @@ class Corpus:
         return of_files(files, VOTES_SCHEMA, f"votes of {self.name}")
 
     def predictions(self, spelled: str) -> Rows:
-        """What an imported predictor says, by its name@version: id, label, score (may be null). AssayError where there
-        is none of that name.
+        """What an imported predictor says, by its name@version: id, label, score (may be null); of one that ranks
+        labels: id, labels and scores, the best first. AssayError where there is none of that name.
         """
         name, _, version = spelled.partition("@")
         with told():
             found = self.manifest.predictions_of(name, version)
             if found is None:
-                there = ", ".join(f"{each.name}@{each.version}" for each in self.manifest.predictions) or "none"
+                there = ", ".join(map(str, self.manifest.predictions)) or "none"
                 raise CorpusError(f"Corpus {self.name} has no predictions of {spelled!r}; it has: {there}.")
-        return of_files(
-            [corpus_dir(self.name) / "predictions" / found.file], PREDICTIONS_SCHEMA, f"what {spelled} says"
-        )
+        schema = RANKED_SCHEMA if found.ranked else PREDICTIONS_SCHEMA
+        return of_files([corpus_dir(self.name) / "predictions" / found.file], schema, f"what {spelled} says")
 
     def __repr__(self) -> str:
         manifest = self.manifest

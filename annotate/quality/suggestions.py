@@ -5,8 +5,8 @@ What several systems suggest is joined by summed 1/rank. By lot, for a share of 
 """
 
 from annotate.core.lottery import hit
-from annotate.core.ranked_labels import joined
 from annotate.models import Annotator, Suggestion, Task, Unit
+from corpora.core.rankings import joined
 from corpora.models import Item
 
 SHOWN = 10  # concepts

@@ -91,9 +91,14 @@ def predictors_table(rows: list[dict[str, Any]]) -> Table:
         *numbers({"posts": "posts", "of": "of"}),
         Column("source", "from", says=lambda row: row["source"] or "the detectors' votes"),
         *([classes] if any(row["classes"] for row in rows) else []),
+        *([Column("ranked", "ranks labels", NAME, _ranked)] if any(row["ranked"] for row in rows) else []),
         Column("note", "", NOTE, _incomplete),
     )
     return table("Predictors", heads, rows)
+
+
+def _ranked(row: dict[str, Any]) -> str:
+    return "ranked" if row["ranked"] else NOT_MEASURED
 
 
 def _incomplete(row: dict[str, Any]) -> str:
@@ -101,6 +106,8 @@ def _incomplete(row: dict[str, Any]) -> str:
         return ""
     if not row["source"]:
         return f"posts lack votes; run `assay prelabel {row['corpus']}`"
+    if row["ranked"]:
+        return "the corpus has grown since, and what was added has no ranked labels"
     return "the corpus has grown since: import predictions for all of its posts under the same version"
 
 

@@ -25,6 +25,7 @@ from annotate.work.contesting import contest_all, locked
 from annotate.work.drawing_on import shuffled, store_orders
 from annotate.work.entering import add_units
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
+from annotate.work.suggesting import rankings_of, store_suggestions
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.draw import Sample, sample_uniform
@@ -79,6 +80,7 @@ def open_tasks(
     guidelines: Mapping[str, str] | None = None,
     gold: Sequence[GoldRow] = (),
     reuse: bool = False,
+    suggest_from: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     progress: Progress = lambda units: None,
     then: ThenAll = lambda opened: None,
@@ -90,13 +92,14 @@ def open_tasks(
     records together; None for the design's default, or all. languages: those to draw for; None for all. chosen: options
     of the draw; options: the task's options that differ from the kind's defaults. labels: what may be answered, if that
     is languages. gold: records whose answer is known, which are never work. reuse: take the labels that posts have from
-    other tasks of the corpus, instead of asking again. TaskError, GoldAnswerError or CorpusError if it is refused; then
+    other tasks of the corpus, instead of asking again. suggest_from: ranked predictors whose labels are suggested.
+    TaskError, GoldAnswerError or CorpusError if it is refused; then
     nothing was changed.
     """
     how, chosen = DESIGNS[design or kind.designs[0]], chosen or {}
     named = classes_and_answers(kind, chosen["classes"]) if how.names_answers else labels
     listed = languages if how.asks_each and languages else named
-    made = []
+    made, rankings = [], []
     # The files are read before the transaction, during which nobody else may write.
     for name, seed in seeds.items():
         with _named(name, seed, len(seeds)):
@@ -119,11 +122,13 @@ def open_tasks(
                     "--audit-share and --audit-least out."
                 )
             opened = Opened(task, Counter(), how.draw(wanted))
+            ids = [*(row["id"] for sample in opened.samples for row in sample.rows), *wanted.leave_out]
+            rankings.append(rankings_of(task, corpus.name, suggest_from, ids))
             progress(0)
             _take_languages(task, how, opened.samples, titled=bool(title) or not kind.titled_by_languages)
             made.append(opened)
     with transaction.atomic():
-        for opened, (name, seed) in zip(made, seeds.items(), strict=True):
+        for opened, (name, seed), suggested in zip(made, seeds.items(), rankings, strict=True):
             with _named(name, seed, len(seeds)):
                 with made_once(name):
                     opened.task.save()
@@ -134,6 +139,7 @@ def open_tasks(
                         progress(_add_asked(opened, sample, known, reuse))
                 else:
                     progress(_add(opened, corpus, gold, seed))
+                store_suggestions(opened.task, suggested)
         then(made)
     return made
 

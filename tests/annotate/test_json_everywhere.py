@@ -127,6 +127,19 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     told = asked("import_vocabulary", "law", law)
     assert (told["vocabulary"], told["version"], told["concepts"]) == ("law", 1, 2)
     assert [row["vocabulary"] for row in asked("vocabularies")["vocabularies"]] == ["law"]
+    acts = written(
+        tmp_path / "acts.jsonl", '{"id": "1", "language": "en", "title": "A law on fish", "concept": ["1"]}\n'
+    )
+    asked("import_corpus", "acts", acts, licence="CC0-1.0", fields="title", labels="concept")
+    told = asked("suggest", "acts", vocabulary="law")
+    assert [(row["predictor"].split("@")[0], row["records"]) for row in told["predictors"]] == [
+        ("label-match", 1),
+        ("nearest", 0),
+    ]
+    assert (told["learned"], told["left_out"], told["already"]) == (1, {}, False)
+    run = written(tmp_path / "mine.run", "1 Q0 2 1 0.5 mine\n")
+    told = asked("import_predictions", "acts", run, name="mine", version="1", ranked=True)
+    assert (told["predictor"], told["posts"], told["without"], told["left_out"]) == ("mine@1", 1, 0, 0)
 
     kind = settings.BASE_DIR / "annotate/kinds/qa_match.toml"
     told = asked("check_kind", kind, out=tmp_path / "page.html")

@@ -17,18 +17,17 @@ from annotate.core.ranked_labels import (
     at_each,
     differences,
     first_of,
-    joined,
     means,
     micro,
     micro_differences,
     micro_p_value,
     p_values,
-    ranked,
     widened,
     with_ancestors,
     with_gold,
     within,
 )
+from corpora.core.rankings import joined, ranked
 
 LABELS = "abcdefghijklmnop"
 RANKINGS = st.permutations(LABELS).flatmap(lambda labels: st.integers(0, len(labels)).map(lambda n: labels[:n]))

@@ -19,6 +19,7 @@ from tests.benchmarks import (
     population,
     prelabel_speed,
     stream,
+    suggestions,
     vocabulary,
     whole_run,
 )
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "prelabel_speed": prelabel_speed,
     "database": database,
     "vocabulary": vocabulary,
+    "suggestions": suggestions,
 }
 
 

@@ -38,3 +38,9 @@ def test_a_vocabulary_is_taken_in_and_its_next_version_told(newcomer):
     newcomer.follow(HOW_TO / "vocabularies.md", {})
     listed = newcomer.shell("assay vocabularies")
     assert [line.split()[:3] for line in listed.splitlines()[1:]] == [["law", "1", "3"], ["law", "2", "3"]]
+
+
+def test_labels_are_suggested_for_acts_and_those_of_another_system_taken_in(newcomer):
+    newcomer.follow(HOW_TO / "suggestions.md", {})
+    listed = newcomer.shell("assay predictors acts").splitlines()[1:]
+    assert [line.split()[0].partition("@")[0] for line in listed] == ["label-match", "nearest", "mine"]

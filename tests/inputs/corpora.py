@@ -1,4 +1,4 @@
-"""import_corpus, prelabel, import_predictions, import_vocabulary."""
+"""import_corpus, prelabel, import_predictions, import_vocabulary, vocabularies, suggest, plan."""
 
 import gzip
 import json
@@ -7,6 +7,8 @@ import os
 import zstandard
 
 from tests.annotate.corpus import POSTS
+
+ADS = POSTS.parent / "records" / "ad_relevance.en.jsonl"
 
 CSV = "id,text\n" + "".join(f"{n},{'Grüße' if n % 2 else 'Hallo'} aus dem Ort mit der Nummer {n}.\n" for n in range(40))
 RUSSIAN = "id,text\n" + "".join(f"{n},Сегодня мы долго гуляли в парке {n}.\n" for n in range(40))
@@ -224,7 +226,9 @@ PRELABEL = [
     ("prelabel demo --processes many", None, 1, "'many' is not a whole number"),
     ("prelabel demo --again=yes", None, 2, "--again takes no value"),
 ]
-IDS = [json.loads(line)["id"] for line in POSTS.read_text(encoding="utf-8").splitlines()]
+IDS, RECORDS = (
+    [json.loads(line)["id"] for line in file.read_text(encoding="utf-8").splitlines()] for file in (POSTS, ADS)
+)
 
 
 def predicted(label, *more):
@@ -233,6 +237,10 @@ def predicted(label, *more):
 
 def predictions(*options):
     return " ".join(["import_predictions demo FILE.tsv --name mine --version 1", *options])
+
+
+def ranking(*options):
+    return " ".join(["import_predictions ads FILE.run --name mine --version 1 --ranked", *options])
 
 
 IMPORT_PREDICTIONS = [
@@ -256,6 +264,17 @@ IMPORT_PREDICTIONS = [
     (predictions("--map en"), predicted("en"), 1, "write LABEL=LABEL"),
     (predictions("--map en=klingon"), predicted("en"), 1, "'klingon' is not a label known here"),
     (predictions("--column id tweet"), predicted("en"), 2, "--column takes FIELD=COLUMN in one word, such as id=tweet"),
+    (ranking(), b"de-0 Q0 9 1 0.5 s\n", 1, "has no line of any of the"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 0.5 s\n{RECORDS[0]} Q0 9 2 0.4 s\n".encode(), 1, "line 2: .* the label 9 twice"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 NaN s\n".encode(), 1, "line 1: 'NaN' is not a score"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 0.5\n".encode(), 1, "line 1: 5 cells, and a run has 6"),
+    (ranking(), f"{RECORDS[0]} Q0 Größe 1 0.5 s\n".encode("latin-1"), 1, "line 1, is not UTF-8"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 0.5 s\n".encode("utf-16"), 1, "looks like UTF-16"),
+    (ranking(), gzip.compress("".join(f"{key} Q0 9 1 0.5 s\n" for key in RECORDS).encode())[:-9], 1, "cut off"),
+    (ranking(), f"{RECORDS[0]} Q0 9 1 0.5 s\n".encode(), 0, "ranked labels for 1 record from FILE.run"),
+    (ranking("--vocabulary none"), b"x", 1, "no vocabulary 'none'"),
+    (ranking("--map a=de"), b"x", 1, "--map is for files that give each post one label"),
+    (predictions("--vocabulary none"), predicted("en"), 1, "--vocabulary is for ranked labels alone"),
     ("import_predictions none FILE.tsv --name mine --version 1", predicted("en"), 1, "no corpus 'none'"),
     ("import_predictions ads FILE.tsv --name mine --version 1", predicted("en"), 1, "lacks 60 records"),
     ("import_predictions demo FILE.tsv --name langid --version 1", predicted("en"), 1, "choose another name"),
@@ -355,6 +374,19 @@ VOCABULARIES = [
     ("vocabularies", None, 0, "There is no vocabulary yet"),
     ("vocabularies eurovoc", None, 2, "eurovoc"),
 ]
+SUGGEST = [
+    ("suggest none --vocabulary law", None, 1, "There is no corpus 'none'"),
+    ("suggest demo --vocabulary law", None, 1, "Corpus demo holds posts, not records"),
+    ("suggest ads --vocabulary law", None, 1, "There is no vocabulary 'law'; there is: none"),
+    ("suggest topics --vocabulary law --learn-from body", None, 1, "--learn-from body: write FIELD=VALUE"),
+    ("suggest topics --vocabulary law --learn-from =x", None, 1, "--learn-from =x: write FIELD=VALUE"),
+    ("suggest topics --vocabulary law --learn-from split=train", None, 1, "no field 'split'; its fields are headline"),
+    ("suggest topics --vocabulary law --apart author", None, 1, "has no field 'author'"),
+    ("suggest topics --vocabulary law --apart body --learn-from headline=x", None, 1, "no field is left to be read"),
+    ("suggest ads --vocabulary law --learn-from query=x", None, 1, "No labels came with the records of corpus ads"),
+    ("suggest ads --vocabulary law --depth 0", None, 1, "--depth is 0; it must be 1 or more"),
+    ("suggest ads", None, 2, "Something is missing: --vocabulary"),
+]
 PLAN = [
     ("plan none", None, 1, "There is no corpus 'none'; make one with"),
     ("plan demo --width 0", None, 1, "--width is 0; it must be 0.1 to 100"),
@@ -362,4 +394,4 @@ PLAN = [
     ("plan demo --measure nothing", None, 1, "--measure is 'nothing'; it is one of recall"),
     ("plan", None, 2, "Something is missing: CORPUS"),
 ]
-TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS, *IMPORT_VOCABULARY, *VOCABULARIES, *PLAN]
+TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS, *IMPORT_VOCABULARY, *VOCABULARIES, *SUGGEST, *PLAN]

@@ -1,5 +1,7 @@
 """Ranked labels that are read from a TREC run."""
 
+import gzip
+
 import pytest
 
 from annotate.core.ranked_labels import Judged, at_each
@@ -39,12 +41,18 @@ def test_labels_of_equal_scores_stand_in_the_order_of_their_ids_as_text(run):
 
 def test_documents_that_are_not_measured_and_those_without_a_line_are_counted_and_told(run):
     found = run("31999R1400 Q0 2443 1 1 s\n3 Q0 2443 1 1 s\n3 Q0 2644 2 1 s\n4 Q0 2443 1 1 s\n")
-    assert (found.outside, found.without) == (2, 1)
+    assert (found.outside, found.without) == (["3", "4"], 1)
     assert found.rankings() == {"31999R1400": ["2443"], "32001D0712": []}
     assert found.sentences() == [
         "2 documents are not among those measured, without effect on any figure.",
         "1 document measured has no line; there nothing counts as found.",
     ]
+
+
+def test_a_run_may_be_packed_and_its_ids_may_hold_a_no_break_space(run):
+    line = "31999R1400 Q0 2443 1 0.2 système\u00a01\n"
+    found = run(gzip.compress(line.encode()))
+    assert (found.system, found.rankings()["31999R1400"]) == ("système\u00a01", ["2443"])
 
 
 def test_a_run_is_measured_as_it_was_read(run):
@@ -76,7 +84,8 @@ def test_a_run_is_measured_as_it_was_read(run):
         ),
         (
             "31999R1400 Q0 1565 2 0.5 other",
-            "line 2: the system is 'other', and 's' in the lines before; measure each by itself.",
+            "line 2: the system is 'other', and 's' in the lines before; put the lines of each system into a file of "
+            "their own.",
         ),
     ],
 )
@@ -87,10 +96,12 @@ def test_a_line_that_is_none_of_a_run_is_refused_with_one_sentence_that_names_it
 
 
 def test_a_file_that_is_no_run_of_these_documents_or_cannot_be_read_is_refused(run, tmp_path):
-    for text in ("", "\n\n", "3 Q0 2443 1 1 s\n"):
+    with pytest.raises(EvaluationError, match="is empty"):
+        run("")
+    for text in ("\n\n", "3 Q0 2443 1 1 s\n"):
         with pytest.raises(EvaluationError, match="has no line of any of the 2 documents measured"):
             run(text)
-    with pytest.raises(EvaluationError, match="is not UTF-8; save it as UTF-8"):
+    with pytest.raises(EvaluationError, match="line 1, is not UTF-8; save the file as UTF-8"):
         run("31999R1400 Q0 2443 1 1 système".encode("latin-1"))
-    with pytest.raises(EvaluationError, match="cannot be read: No such file"):
+    with pytest.raises(EvaluationError, match=r"nowhere\.run does not exist"):
         read_run(tmp_path / "nowhere.run", DOCUMENTS, LABELS)

@@ -1,0 +1,82 @@
+"""suggest: labels of a vocabulary for the records of a corpus, ranked by two plain systems."""
+
+from annotate.actions.action import Action, Outcome
+from annotate.actions.options import CORPUS
+from annotate.core.option import Option, whole_number
+from annotate.reports.tables import many
+from corpora.core.errors import NAMED
+from corpora.manifest import manifest_of
+from corpora.suggest import NEAREST, Suggested, suggest
+
+OPTIONS = (
+    CORPUS,
+    Option("vocabulary", required=True, shown="NAME", help="the vocabulary of the labels, in its newest version"),
+    Option(
+        "learn_from",
+        default="",
+        shown="FIELD=VALUE",
+        help="the records whose labels are suggested for others like them, as in split=train; by default all that have "
+        "labels",
+    ),
+    Option(
+        "apart",
+        default="",
+        shown="FIELD",
+        help="a field; records with an equal value, such as translations, do not learn from one another",
+    ),
+    Option("depth", whole_number, 20, least=1, help="how many labels a record has at the most, from either system"),
+)
+
+
+def run(values, progress) -> Outcome:
+    corpus = values["corpus"]
+    manifest = manifest_of(corpus)
+    # Records are read, and then, if they have labels, held against those.
+    progress.begin(manifest.rows * (2 if manifest.declared else 1), "record")
+    chosen = {name: values[name] for name in ("learn_from", "apart", "depth")}
+    suggested = suggest(corpus, values["vocabulary"], **chosen, progress=progress.advance)
+    told = ": already made" if suggested.already else ""
+    of = many(manifest.rows, "record")
+    said = [
+        f"Predictor {each} of corpus {corpus}{told}: ranked labels for {each.rows:,} of {of}, from {each.source}."
+        for each in suggested.predictors
+    ]
+    if suggested.learned:
+        said.append(f"The labels of {many(suggested.learned, 'record')} were learned from.")
+    return Outcome(said, _odd(suggested), _data(corpus, suggested))
+
+
+def _odd(suggested: Suggested) -> list[str]:
+    warned = []
+    if NEAREST not in {each.name for each in suggested.predictors}:
+        warned.append(f"Note: no record has a label of the vocabulary, so {NEAREST} was not made.")
+    if outside := suggested.outside:
+        first = ", the first" if len(outside) > NAMED else ""
+        named = ", ".join(sorted(outside)[:NAMED])
+        warned.append(
+            f"Note: left out, since {suggested.vocabulary} has no such concept: {many(len(outside), 'label')} of the "
+            f"records{first}: {named}."
+        )
+    return warned
+
+
+def _data(corpus: str, suggested: Suggested) -> dict[str, object]:
+    return {
+        "corpus": corpus,
+        "vocabulary": suggested.vocabulary.name,
+        "version": suggested.vocabulary.version,
+        "predictors": [{"predictor": str(each), "records": each.rows} for each in suggested.predictors],
+        "learned": suggested.learned,
+        "left_out": dict(sorted(suggested.outside.items())),
+        "already": suggested.already,
+    }
+
+
+ACTION = Action(
+    "suggest",
+    "Rank labels of a vocabulary for the records of a corpus, as two predictors: label-match, by the labels whose "
+    "words stand in a record, and nearest, by the labels that came with the records most like it, never with itself. A "
+    "record's first field is taken for its title. The same again changes nothing.",
+    OPTIONS,
+    run,
+)

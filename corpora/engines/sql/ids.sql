@@ -1,0 +1,3 @@
+-- The ids of all posts or records.
+SELECT posts.id
+FROM posts

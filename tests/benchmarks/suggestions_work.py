@@ -1,0 +1,41 @@
+"""What the benchmark of suggestions measures, in a process of its own: `CORPUS FILE...`; prints JSON.
+
+System -> RP@5 and R@20 on the acts of each file in turn.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import django
+
+django.setup()
+
+from annotate.core.ranked_labels import Judged, at_each  # noqa: E402
+from corpora.core.rankings import joined  # noqa: E402
+from corpora.ranked import ranked_for  # noqa: E402
+from corpora.suggest import LABEL_MATCH, NEAREST  # noqa: E402
+
+
+def measured(corpus: str, file: Path) -> dict[str, list[float]]:
+    acts = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    gold = {act["celex_id"]: frozenset(act["eurovoc_concepts"]) for act in acts}
+    ranked = {name: ranked_for(corpus, name, gold) for name in (LABEL_MATCH, NEAREST)}
+    ranked["joined"] = {key: joined(of[key] for of in ranked.values()) for key in gold}
+    found = {}
+    for name, rankings in ranked.items():
+        at = at_each([Judged(of, rankings[key]) for key, of in gold.items()], 20)
+        found[name] = [at["RP"][:, 4].mean(), at["R"][:, 19].mean()]
+    return found
+
+
+def main(corpus: str, files: list[Path]) -> None:
+    told: dict[str, list[float]] = {}
+    for file in files:
+        for name, figures in measured(corpus, file).items():
+            told.setdefault(name, []).extend(figures)
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], [Path(name) for name in sys.argv[2:]])

@@ -1,0 +1,267 @@
+"""suggest: labels of a vocabulary that two plain systems rank for the records of a corpus."""
+
+import json
+import random
+from collections import Counter
+from math import log
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.management import CommandError, call_command
+
+from annotate.core.ranked_labels import Judged, at_each
+from corpora.core import suggesting
+from corpora.core.rankings import joined, ranked
+from corpora.core.suggesting import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
+from corpora.deleting import delete_predictions
+from corpora.manifest import manifest_of
+from corpora.ranked import ranked_for
+from tests.corpora.on_disk import bytes_of, posts
+
+pytestmark = pytest.mark.django_db
+FIXTURES = django_settings.BASE_DIR / "fixtures"
+EURLEX = [FIXTURES / "eurlex" / f"{split}.jsonl" for split in ("train", "dev", "test")]
+
+LAW = {
+    "1": {"label": "law", "label_de": "Recht"},
+    "2": {"label": "fishing licence", "label_de": "Fischereilizenz"},
+    "3": {"label": "fishing", "alt_labels": ["fishery"], "label_de": "Fischerei"},
+    "4": {"label": "licence"},
+    "5": {"label": "sheep"},
+}
+
+
+def act(key, title, body, concepts, split="train", language="en"):
+    return {"id": key, "language": language, "title": title, "body": body, "split": split, "concepts": concepts}
+
+
+ACTS = [
+    act("a", "On fishing licences", "A licence to fish cod.", ["2"]),
+    act("b", "On sheep", "Wool of sheep is shorn in spring.", ["5", "9"]),
+    act("c", "On licences", "Fishing cod needs a licence.", [], "test"),
+    act("d", "Über die Fischerei", "Jede Fischereilizenz ist Recht.", [], "test", "de"),
+    act("e", "On wool", "It is shorn in spring.", ["1"], "dev"),
+]
+
+
+@pytest.fixture
+def law(write):
+    call_command("import_vocabulary", "law", write("law.json", json.dumps(LAW)), verbosity=0)
+
+
+@pytest.fixture
+def corpus(law, write, import_corpus):
+    import_corpus("acts", write("acts.jsonl", ACTS), fields="title body split", labels="concepts")
+
+
+@pytest.fixture
+def suggested(capsys):
+    """Runs the command and returns what it said."""
+
+    def run(corpus="acts", vocabulary="law", **options):
+        call_command("suggest", corpus, vocabulary=vocabulary, **options)
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    return run
+
+
+def of(name, *keys):
+    return ranked_for("acts", name, keys)
+
+
+# --- what is ranked
+
+
+def test_a_concept_is_ranked_by_how_often_its_label_stands_in_a_record_and_how_rare_it_is(corpus, suggested):
+    suggested()
+    # The longer label counts and not those within it; in "licences" the final s does not.
+    assert of("label-match", "a", "b", "c", "e") == {"a": ["2", "4"], "b": ["5"], "c": ["4", "3"], "e": []}
+
+
+def test_labels_are_looked_for_in_the_language_of_the_record_and_its_title_counts_more(corpus, suggested):
+    suggested()
+    assert of("label-match", "d") == {"d": ["3", "1", "2"]}
+
+
+def test_the_labels_of_the_records_most_alike_are_ranked_and_never_a_record_s_own(corpus, suggested):
+    said = suggested()
+    assert [labels[0] for labels in of("nearest", "b", "c", "e").values()] == ["1", "2", "5"]
+    assert all(act["concepts"][0] not in of("nearest", act["id"])[act["id"]] for act in ACTS if act["concepts"])
+    assert "Note: left out, since law, version 1 has no such concept: 1 label of the records: 9." in said
+    assert "The labels of 3 records were learned from." in said
+
+
+def test_only_those_are_learned_from_that_are_named_and_their_field_is_not_read_as_text(corpus, suggested):
+    suggested(learn_from="split=dev")
+    # Without the field, d, which is in German, has nothing in common with e.
+    assert of("nearest", "a", "d", "e") == {"a": ["1"], "d": [], "e": []}
+    assert [each.source for each in manifest_of("acts").predictions] == ["law, version 1", "law, version 1, split=dev"]
+
+
+def test_records_that_are_to_be_kept_apart_do_not_learn_from_one_another(law, write, import_corpus, suggested):
+    rows = [act(key, "On cod", "Cod.", [concept], split) for key, concept, split in ("a1x", "b2x", "c3y")]
+    rows.append(act("d", "Wool", "Of what all have nothing is learned.", []))
+    import_corpus("acts", write("acts.jsonl", rows), fields="title body split", labels="concepts")
+    suggested(apart="split")
+    assert of("nearest", "a", "b", "c") == {"a": ["3"], "b": ["3"], "c": ["1", "2"]}
+
+
+def test_no_more_labels_are_kept_than_asked_for_and_those_are_the_best(corpus, suggested):
+    suggested(depth=1)
+    assert of("label-match", "a", "c", "d") == {"a": ["2"], "c": ["4"], "d": ["3"]}
+
+
+# --- on acts of the EU
+
+
+def right_in_five(rankings, gold):
+    return at_each([Judged(of, rankings[key]) for key, of in gold.items()], 5)["RP"][:, 4].mean()
+
+
+def test_on_acts_that_were_not_learned_from_both_find_concepts_and_together_more_than_either(import_corpus, suggested):
+    call_command("import_vocabulary", "eurovoc", str(FIXTURES / "eurovoc" / "concepts.json"), verbosity=0)
+    import_corpus("acts", *EURLEX, format="eurlex", licence="CC-BY-SA-4.0")
+    said = suggested(vocabulary="eurovoc", learn_from="split=train")
+    assert "The labels of 20 records were learned from." in said
+    rows = posts("acts")
+    gold = {row["id"]: frozenset(row["declared"]) for row in rows if row["split"] != "train"}
+    match, near = (ranked_for("acts", name, gold) for name in ("label-match", "nearest"))
+    both = {key: joined([match[key], near[key]]) for key in gold}
+    # The same for each act: how many of train have a label.
+    often = ranked(Counter(label for row in rows if row["split"] == "train" for label in row["declared"]))
+    assert right_in_five(dict.fromkeys(gold, often), gold) < 0.2
+    assert right_in_five(match, gold) > 0.37
+    assert right_in_five(near, gold) > 0.32
+    assert right_in_five(both, gold) > 0.46
+
+
+# --- again, and what is refused
+
+
+def test_the_same_again_changes_nothing_and_gives_the_same_bytes_when_it_is_made_anew(corpus, suggested):
+    suggested(learn_from="split=train")
+    before, names = bytes_of("acts"), [str(each) for each in manifest_of("acts").predictions]
+    assert suggested(learn_from="split=train").count(": already made: ranked labels for") == 2
+    assert bytes_of("acts") == before
+    for name in names:
+        delete_predictions("acts", name)
+    suggested(learn_from="split=train")
+    assert [str(each) for each in manifest_of("acts").predictions] == names
+    assert {name: of for name, of in bytes_of("acts").items() if name.startswith("predictions")} == {
+        name: of for name, of in before.items() if name.startswith("predictions")
+    }
+
+
+def test_what_is_made_of_something_else_stands_beside_it(corpus, suggested, import_corpus, write):
+    suggested()
+    versions = {str(each) for each in manifest_of("acts").predictions}
+    suggested(depth=5)
+    import_corpus(
+        "acts", write("more.jsonl", [act("f", "On cod", "Cod.", [])]), fields="title body split", labels="concepts"
+    )
+    suggested()
+    call_command("import_vocabulary", "law", write("law.json", json.dumps(LAW | {"6": {"label": "cod"}})), verbosity=0)
+    suggested()
+    assert of_newest("f") == ["6"]
+    assert len({str(each) for each in manifest_of("acts").predictions} | versions) == 8
+
+
+def of_newest(key):
+    newest = [each for each in manifest_of("acts").predictions if each.name == "label-match"][-1]
+    return of(str(newest), key)[key]
+
+
+def test_where_no_record_has_a_label_of_the_vocabulary_label_match_alone_is_made(law, write, import_corpus, suggested):
+    rows = [{key: value for key, value in row.items() if key != "concepts"} for row in ACTS]
+    import_corpus("acts", write("acts.jsonl", rows), fields="title body split")
+    assert "Note: no record has a label of the vocabulary, so nearest was not made." in suggested()
+    assert [each.name for each in manifest_of("acts").predictions] == ["label-match"]
+    assert ": already made: ranked labels for 4 of 5 records" in suggested()
+    with pytest.raises(CommandError, match="No labels came with the records of corpus acts, so there is nothing"):
+        suggested(learn_from="split=train")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"learn_from": "split"}, "--learn-from split: write FIELD=VALUE, such as split=train"),
+        ({"learn_from": "spilt=train"}, "acts has no field 'spilt'; its fields are title, body, split"),
+        (
+            {"learn_from": "split=test"},
+            "No record of corpus acts with split=test has a label that is a concept of law, version 1; name another",
+        ),
+        ({"apart": "celex_id"}, "acts has no field 'celex_id'"),
+        ({"vocabulary": "lex"}, "There is no vocabulary 'lex'; there is: law 1"),
+        ({"corpus": "none"}, "There is no corpus 'none'"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_with_a_sentence_and_nothing_is_kept(corpus, suggested, options, sentence):
+    before = bytes_of("acts")
+    with pytest.raises(CommandError, match=sentence):
+        suggested(**options)
+    assert bytes_of("acts") == before
+
+
+# --- the two systems by themselves
+
+
+def counted(*rows):
+    counts = Counts()
+    for title, rest in rows:
+        counts.add(title, rest)
+    return counts
+
+
+def test_only_whole_words_make_a_phrase_and_the_longest_that_begins_first_is_taken():
+    phrases = Phrases([("1", "import of meat"), ("2", "meat"), ("3", "import"), ("4", "Meats"), ("5", "…")])
+
+    def found(text):
+        return [phrases.concepts[number] for number in phrases.found_in(terms_of(text))]
+
+    assert found("Imports of meat, meat and imports") == [["1"], ["2", "4"], ["3"]]
+    assert found("import of meatballs") == [["3"]]
+    assert found("") == []
+
+
+def test_the_scores_are_those_that_the_module_states():
+    phrases = Phrases([("1", "law"), ("2", "sheep"), ("3", "law")])
+    law, sheep = (phrases.found_in([word]) for word in ("law", "sheep"))
+    [law], [sheep] = law, sheep
+    counts = counted(([law], [law, sheep]), ([], [law]), ([], []))
+    rare, often = log(4 / 1), log(4 / 2)
+    assert list(label_match(counts, phrases)) == [
+        {"1": score((1 + log(TITLE + 1)) * often), "2": score(rare), "3": score((1 + log(TITLE + 1)) * often)},
+        {"1": score(often), "3": score(often)},
+        {},
+    ]
+    # Three documents: each of two words has the weight ln(4/3), and the third word none, as it is in all.
+    counts = counted(([], "abx"), ([], "ax"), ([], "bx"))
+    told = []
+    found = list(nearest(counts, [["1"], ["2"], []], ["0", "1", "2"], told.append))
+    assert found == [{"2": 0.5}, {"1": 0.5}, {"1": 0.5}]
+    assert sum(told) == 3
+
+
+def score(value):
+    return round(value, 6)
+
+
+def test_no_more_neighbours_count_than_the_module_states_and_of_equal_ones_the_first():
+    size = NEIGHBOURS + 5
+    counts = counted(*([([], "ab")] * size), ([], "c"))
+    labels = [[str(number)] for number in range(size)] + [[]]
+    found = list(nearest(counts, labels, [str(number) for number in range(size + 1)], lambda count: None))
+    assert list(found[0]) == [str(number) for number in range(1, NEIGHBOURS + 1)]
+    assert list(found[-2]) == [str(number) for number in range(NEIGHBOURS)]
+    assert found[-1] == {}
+
+
+def test_blocks_of_any_size_give_the_same(monkeypatch):
+    lots = random.Random(1)
+    counts = counted(*(([], lots.choices("abcdefghij", k=5)) for _ in range(50)))
+    labels = [[str(lots.randrange(9))] if lots.random() < 0.7 else [] for _ in range(50)]
+    keys = [str(number) for number in range(50)]
+    whole = list(nearest(counts, labels, keys, lambda count: None))
+    monkeypatch.setattr(suggesting, "_CELLS", 100)
+    assert list(nearest(counts, labels, keys, lambda count: None)) == whole
