@@ -151,7 +151,7 @@ def test_what_is_typed_is_not_mistaken_for_what_was_found_before(at_work, task, 
     page = at_work(task, readers[0], FRENCH, **DESK).page
     let_guard_pass(page)
     held = []
-    page.route("**/choose/", held.append)
+    page.route("**/choose/", lambda route: held.append(route))
     page.keyboard.press("f")
     with page.expect_request("**/choose/"):
         page.keyboard.type("fre mea")
