@@ -62,7 +62,7 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (!find("#found")) return;
     const source = event.detail.requestConfig && event.detail.requestConfig.elt;
-    if (event.target.id === "work") { wanted = false; restore(); return; }
+    if (event.target.id === "work") { wanted = false; begin(); return; }
     const field = find("#typed");
     if (source === field) {
       if (wanted) chooseFirst();
@@ -92,5 +92,11 @@
     if (where !== place() || !values.answer.length) return;
     htmx.ajax("POST", find("#typed").getAttribute("hx-post"), { source: find("#typed"), target: "#found", swap: "outerHTML", values });
   };
-  restore();
+  const begin = () => {
+    const finder = find(".finder");
+    // Where it would cover what is to be read.
+    if (finder && matchMedia("(max-width: 46.49rem)").matches) finder.open = false;
+    restore();
+  };
+  begin();
 })();
