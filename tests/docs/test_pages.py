@@ -346,7 +346,7 @@ def test_a_snippet_is_of_one_line_or_row():
     assert first.address == "/docs/reference/commands/#open_task-routing"
     assert "--least-level" not in first.snippet
     assert re.sub(r"</?mark>", "", first.snippet).startswith(
-        "--lease-minutes N whole number, 1 to 1440 · default 10 · How many minutes a unit stays reserved"
+        "--lease-minutes N whole number, 1 to 1440 · default 10; concepts: 60 · How many minutes a unit stays reserved"
     )
     for each in search.search("task people label").passages:
         shown = re.sub(r"</?mark>", "", each.snippet)
