@@ -1,12 +1,13 @@
 """What is said of a task that was opened or enlarged: what became of its units, and what needs attention."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from django.db.models import Count
 
 from annotate.actions.action import Outcome
 from annotate.core import stages
+from annotate.kinds import concepts
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
@@ -15,7 +16,7 @@ from annotate.quality.classes import standing
 from annotate.reports import audits_and_decoys, expected_work
 from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.balanced_sets import remarks
-from annotate.reports.tables import many
+from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
 from annotate.work.expected import expected
 from annotate.work.opening import Opened
@@ -224,11 +225,41 @@ def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
     drawn = ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in opened.samples)
     purposes = task.gold_answers.order_by("purpose").values_list("purpose").annotate(Count("pk"))
     golds = ", ".join(f"{count:,} for {purpose}" for purpose, count in purposes)
+    stand = f"{opened.stages[stages.AGREED]:,} keep the labels that were declared; " if task.keep_declared else ""
     said = (
-        f"Task {task.name}: {opened.stages[stages.QUEUED]:,} records queued ({drawn}), each for {task.redundancy} "
-        f"people; {opened.stages[stages.COPIED]:,} copies of others; gold answers: {golds or 'none'}."
+        f"Task {task.name}: {many(opened.stages[stages.QUEUED], task.kind.noun)} queued ({drawn}), each for "
+        f"{task.redundancy} people; {stand}{opened.stages[stages.COPIED]:,} copies of others; gold answers: "
+        f"{golds or 'none'}."
     )
-    return Outcome([said], _hidden(task))
+    return Outcome([said], [*_not_kept(task), *_hidden(task)])
+
+
+def _not_kept(task: Task) -> list[str]:
+    """Notes on documents whose declared concepts do not stand, though declared ones are kept."""
+    if not task.keep_declared:
+        return []
+    asked = task.units.queued().work().exported().select_related("item")
+    bare, strange = [], []
+    for unit in asked.order_by("position").iterator():
+        unknown = concepts.unknown(unit.item, task)
+        (strange if unknown else bare).append((unit.item.key, unknown))
+    notes = []
+    if strange:
+        key, unknown = strange[0]
+        notes.append(
+            f"Note: {are(len(strange), 'document has', 'documents have')} a concept that {task.vocabulary} does not "
+            f"have, such as {unknown[0]} in {key}; people are asked about {_them(strange)}."
+        )
+    if bare:
+        notes.append(
+            f"Note: {are(len(bare), 'document', 'documents')} came without a concept, such as {bare[0][0]}; people "
+            f"are asked about {_them(bare)}."
+        )
+    return notes
+
+
+def _them(several: Sized) -> str:
+    return "it" if len(several) == 1 else "them"
 
 
 def _hidden(task: Task) -> list[str]:

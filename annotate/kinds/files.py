@@ -6,7 +6,7 @@ tables that both may have.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -178,17 +178,15 @@ def _labels(top: Table, kind: Kind) -> list[str]:
 def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[str]) -> Kind:
     """known: codes of languages; taken: names that no field can have."""
     title = top.text("title", 'write what people are asked, such as title = "Is the ad relevant?"', MOST_TITLE)
-    form = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {" and ".join(FORMS)}')
+    form = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {_and(FORMS)}')
     if form not in FORMS:
         raise top.fault("form", f"{form!r} is not a form of answers; {nearest(form, FORMS)}.")
     layout = _layout(top, taken)
     thesaurus = _thesaurus(top, FORMS[form], layout)
+    if thesaurus and (own := next((key for key in ("answers", "answers_from") if key in top.raw), "")):
+        raise top.fault(own, f"the concepts of the vocabulary are the answers; leave {own} out.")
     from_draw = _from_draw(top)
     answers = parts.answers(top, known, least=1 if from_draw else 2)
-    if thesaurus and (answers or from_draw):
-        raise top.fault(
-            "answers", "the concepts of the vocabulary are the answers; leave [[answers]] and answers_from out."
-        )
     if layout and not (answers or from_draw or thesaurus):
         raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
@@ -210,6 +208,11 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         **(concepts.values(thesaurus) if thesaurus else {}),
         **(declared.FROM_DRAW if from_draw else {}),
     )
+
+
+def _and(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}"
 
 
 def _from_draw(top: Table) -> bool:

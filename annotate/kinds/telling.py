@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from annotate.core.aggregation import at_first
 from annotate.kinds.declared import choices_of
-from annotate.kinds.kind import ENGLISH, STYLES, Kind
+from annotate.kinds.kind import ALLOW, ASK, ENGLISH, REFUSE, STYLES, Kind, Thesaurus
 from annotate.kinds.options import OPTIONS
 from corpora.core.languages import LANGUAGES
 
@@ -56,6 +56,8 @@ def _answers(kind: Kind) -> Iterator[str]:
     if kind.answers_from_draw:
         more = ", or with one of these" if kind.answers else ""
         yield f"They answer with a class that is named when the task is opened, by the keys 1 to 9{more}, or skip:"
+    elif kind.thesaurus:
+        yield from _of_concepts(kind.thesaurus, kind.skip_key.name)
     elif kind.answers:
         order = ", the best first" if "median" in kind.form.AGGREGATIONS else ""
         yield f"They answer with a button or its key{order}, or skip with {kind.skip_key.name}:"
@@ -73,6 +75,19 @@ def _answers(kind: Kind) -> Iterator[str]:
         yield f"- {choice.name} ({choice.label}, {key}{named}){meaning}"
 
 
+def _of_concepts(thesaurus: Thesaurus, skip: str) -> Iterator[str]:
+    least, most = thesaurus.least, thesaurus.most
+    number = f"{least} or more" if most is None else f"{least}" if most == least else f"{least} to {most}"
+    name = thesaurus.name
+    yield f"They look up concepts of the vocabulary {name} and answer with {number} of them, or skip with {skip}."
+    yield {
+        REFUSE: "A concept beside one that is broader is refused.",
+        ASK: "A concept beside one that is broader is taken from those who say that they mean both.",
+        ALLOW: "A concept may stand beside one that is broader.",
+    }[thesaurus.beside_broader]
+    yield f"Where the answer is known, one is right whose F1 with it is {thesaurus.right_from:g} or more."
+
+
 def _asked(kind: Kind) -> Iterator[str]:
     asked = value(kind, "redundancy")
     first = at_first(asked, stop_early=value(kind, "stop_early"))
@@ -82,7 +97,12 @@ def _asked(kind: Kind) -> Iterator[str]:
     yield f"Each {kind.noun} is for {asked} {'person' if asked == 1 else 'people'}{early}{more}."
     if asked > 1:
         conflict = "is left out" if value(kind, "on_conflict") == "DISCARDED" else "goes to an adjudicator"
-        yield f"The label is the {value(kind, 'aggregation')} of the answers; a {kind.noun} without one {conflict}."
+        label = (
+            "A concept stays that more than half of them choose"
+            if kind.thesaurus
+            else f"The label is the {value(kind, 'aggregation')} of the answers"
+        )
+        yield f"{label}; a {kind.noun} without one {conflict}."
 
 
 def _watched(kind: Kind) -> Iterator[str]:
@@ -108,7 +128,11 @@ def _watched(kind: Kind) -> Iterator[str]:
 def _kept(kind: Kind) -> Iterator[str]:
     if kind.together:
         yield f"Records with the same {kind.together} are drawn together."
-    if kind.splits:
+    if kind.kept:
+        yield f"Its sets have besides what people see: {', '.join(kind.kept)}."
+    if kind.split:
+        yield f"The field {kind.split} names the split of each {kind.noun}."
+    elif kind.splits:
         apart = " or ".join(kind.apart)
         yield (
             f"Records with the same {apart} are never in different splits."

@@ -308,12 +308,11 @@ def _type(type: pa.DataType) -> str:
 
 
 def kind_keys() -> str:
-    keys = dict.fromkeys((*files.KEYS, *files.KEYS_WITH_BASE))
-    return table(("key", "what it says"), ((code(key), files.ABOUT[key]) for key in keys))
+    return keys_told({key: files.ABOUT[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)})
 
 
-def answer_keys() -> str:
-    return table(("key", "what it says"), ((code(key), about) for key, about in parts.ANSWER_KEYS.items()))
+def keys_told(keys: Mapping[str, str]) -> str:
+    return table(("key", "what it says"), ((code(key), about) for key, about in keys.items()))
 
 
 def styles() -> str:
@@ -390,7 +389,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "columns": columns,
     "nested_columns": nested_columns,
     "kind_keys": kind_keys,
-    "answer_keys": answer_keys,
+    "vocabulary_keys": lambda: keys_told(files.VOCABULARY_KEYS),
+    "answer_keys": lambda: keys_told(parts.ANSWER_KEYS),
     "styles": styles,
     "api": api,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
@@ -19,6 +20,7 @@ from corpora.models import Item
 
 STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
 POST = "This post was invented, to show where posts stand."
+CONCEPTS = "annotate/_preview_concepts.html"
 CLASSES = ("sports", "politics")  # where a draw names them
 READ = 4  # languages that the invented person reads, where languages are what is answered
 
@@ -34,9 +36,16 @@ def preview(kind: Kind, language: str) -> str:
         "progress": Progress(0, 0, 1),
         "guidelines": showing.markdown(text or ""),
         "style": mark_safe(STYLES.read_text(encoding="utf-8")),  # noqa: S308 - the house's own
-        **showing.question(Lease(unit=unit), permit),
+        **_question(Lease(unit=unit), permit),
     }
     return render_to_string("annotate/preview.html", context)
+
+
+def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
+    """Of concepts the place where they are looked up: what is in a vocabulary, the database alone says."""
+    if permit.task.kind.thesaurus:
+        return {"lease": lease, "question": CONCEPTS, **showing.record(lease.unit.item, permit.task.kind)}
+    return showing.question(lease, permit)
 
 
 def languages_of(kind: Kind) -> Sequence[str]:

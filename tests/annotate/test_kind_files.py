@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.kinds import KINDS
-from annotate.kinds.files import HERE, KEYS, KEYS_WITH_BASE, TAKEN, KindError, kind_of, read_kind
+from annotate.kinds.files import HERE, KEYS, KEYS_WITH_BASE, TAKEN, VOCABULARY_KEYS, KindError, kind_of, read_kind
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
 from annotate.kinds.tables import read_tables
@@ -38,6 +38,23 @@ name = "Annoyed"
 
 [options]
 gold_share = 0
+"""
+ACTS = """\
+title = "Which concepts is this act about?"
+form = "labels"
+kept = ["type"]
+split = "split"
+
+[vocabulary]
+name = "eurovoc"
+least = 2
+most = 5
+beside_broader = "refuse"
+right_from = 0.6
+
+[[layout]]
+style = "headline"
+fields = ["title"]
 """
 PIDGIN = """\
 base = "language"
@@ -72,6 +89,11 @@ def mood(old, new):
     return MOOD.replace(old, new, 1)
 
 
+def acts(old, new):
+    assert old in ACTS
+    return ACTS.replace(old, new, 1)
+
+
 def pidgin(old, new):
     assert old in PIDGIN
     return PIDGIN.replace(old, new, 1)
@@ -97,9 +119,8 @@ WRONG = [
     (mood("gold_share", "goldshare"), "line 25: 'goldshare' is not an option; the nearest is gold_share."),
     (
         mood("apart", "wholly"),
-        "line 4: 'wholly' is not a key of a kind's file; there is title, form, together, apart, layout, answers, "
-        "answers_from, options, "
-        "guidelines, publishes, languages.",
+        "line 4: 'wholly' is not a key of a kind's file; there is title, form, together, apart, kept, split, "
+        "layout, answers, answers_from, vocabulary, options, guidelines, publishes, languages.",
     ),
     # what must be there, and of which type
     (
@@ -115,7 +136,7 @@ WRONG = [
     (mood("How content", "How " + 200 * "c"), "line 2: title has 221 characters; shorten it to 200 or fewer."),
     (
         mood('form = "grades"\n', ""),
-        'line 1: there is no form; write one, such as form = "choice"; there is choice and grades.',
+        'line 1: there is no form; write one, such as form = "choice"; there is choice, grades and labels.',
     ),
     (mood('"grades"', '"grade"'), "line 3: 'grade' is not a form of answers; the nearest is grades."),
     (mood('["product"]', '"product"'), "line 4: apart is 'product'; it must be a list in brackets."),
@@ -220,6 +241,69 @@ WRONG = [
         MOOD + '[publishes]\nxglue = "qam"\n',
         "line 27: qam needs the fields question, passage, and there is no question, passage; leave xglue out, or "
         "change the kind.",
+    ),
+    (
+        MOOD + '[publishes]\neurlex57k = "acts"\n',
+        'line 27: acts has several labels a document, and so needs form = "labels"; leave eurlex57k out, or change the '
+        "kind.",
+    ),
+    (
+        ACTS + '[publishes]\nxglue = "qadsm"\n',
+        "line 17: qadsm has one label a line, and here an answer has several; leave xglue out, or change the kind.",
+    ),
+    (
+        ACTS + '[publishes]\neurlex57k = "acts"\n',
+        "line 17: acts needs the fields title, header, recitals, main_body, attachments, type, and there is no header, "
+        "recitals, main_body, attachments; leave eurlex57k out, or change the kind.",
+    ),
+    # what people do not see
+    (acts('["type"]', '["title"]'), "line 3: the field title is shown, and so it is kept; leave it out of kept."),
+    (acts('["type"]', '["type", "type"]'), "line 3: 'type' is in kept twice; leave one out."),
+    (
+        acts('["type"]', '["concepts"]'),
+        "line 3: no field can be called concepts, since exported sets have a column of that name.",
+    ),
+    (
+        'title = "What?"\nform = "choice"\nkept = ["type"]\n',
+        "line 3: there is no layout, and so no records that have fields; leave kept out.",
+    ),
+    (
+        acts('"split"', '"The Split"'),
+        "line 4: 'The Split' cannot be the name of a field; write up to 30 letters a to z, digits and _, beginning "
+        "with a letter.",
+    ),
+    (
+        mood("apart", 'split = "split"\nanswers_from = "draw"\napart'),
+        "line 4: the draw makes the sets of such a kind; leave split out.",
+    ),
+    # a vocabulary
+    (
+        MOOD + '[vocabulary]\nname = "eurovoc"\n',
+        'line 26: only several labels come from a vocabulary; write form = "labels".',
+    ),
+    (
+        re.sub(r"(?s)\[vocabulary.*?(?=\[\[)", "", ACTS),
+        "line 1: there is no name; add a table [vocabulary] with the name of an imported one, such as name = "
+        '"eurovoc".',
+    ),
+    (acts("least", "fewest"), "line 8: 'fewest' is not a key of [vocabulary]; the nearest is least."),
+    (acts("least = 2", "least = 0"), "line 8: least is 0; an answer has 1 concept or more."),
+    (acts("least = 2", 'least = "two"'), "line 8: least is 'two'; it must be a number."),
+    (acts("most = 5", "most = 1"), "line 9: most is 1, and least is 2; make it 2 or more."),
+    (acts('"refuse"', '"refuses"'), "line 10: 'refuses' is no rule; the nearest is refuse."),
+    (acts("0.6", "1.5"), "line 11: right_from is 1.5; write an F1 over 0, and 1 at the most."),
+    (acts("0.6", '"half"'), "line 11: right_from is 'half'; write an F1 over 0, and 1 at the most."),
+    (
+        ACTS + '[[answers]]\ncode = "none"\nname = "None"\n',
+        "line 16: the concepts of the vocabulary are the answers; leave answers out.",
+    ),
+    (
+        acts("kept", 'answers_from = "draw"\nkept'),
+        "line 3: the concepts of the vocabulary are the answers; leave answers_from out.",
+    ),
+    (
+        ACTS[: ACTS.index("[[layout")].replace('kept = ["type"]\n', ""),
+        "line 2: nobody is shown anything; add a [[layout]] with a style and fields.",
     ),
     # guidelines
     (
@@ -460,6 +544,23 @@ def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_
     assert page.count('<p dir="auto">The review of an invented record. The review') == 10
 
 
+def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_needs_none_imported(write, capsys):
+    path = write(ACTS)
+    said = checked(path, capsys)
+    for sentence in (
+        "They look up concepts of the vocabulary eurovoc and answer with 2 to 5 of them, or skip with the space bar.",
+        "A concept beside one that is broader is refused.",
+        "Where the answer is known, one is right whose F1 with it is 0.6 or more.",
+        "A concept stays that more than half of them choose; a document without one goes to an adjudicator.",
+        "Its sets have besides what people see: type.",
+        "The field split names the split of each document.",
+    ):
+        assert sentence in said.splitlines()
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert "Here people look up concepts of the vocabulary <b>eurovoc</b>" in page
+    assert "The title of an invented document." in page
+
+
 @pytest.mark.parametrize("base", ["language", "verify"])
 def test_the_page_of_a_question_about_languages_names_those_that_are_added(write, capsys, base):
     path = write(pidgin("language", base).replace("labels", "# labels"), "pidgin.toml")
@@ -483,7 +584,7 @@ def test_the_files_that_come_with_assay_are_right(slug, capsys, tmp_path):
 # --- what is told of kinds' files
 
 
-@pytest.mark.parametrize("document", ["languages", "own-kind"])
+@pytest.mark.parametrize("document", ["languages", "own-kind", "several-labels"])
 def test_the_examples_of_the_documents_are_right(document, write, settings):
     text = (settings.BASE_DIR / "annotate" / "docs" / "how-to" / f"{document}.md").read_text(encoding="utf-8")
     examples = [each for each in re.findall(r"(?s)```toml\n(.*?)```", text) if "title =" in each or "base =" in each]
@@ -495,5 +596,7 @@ def test_the_examples_of_the_documents_are_right(document, write, settings):
 def test_all_keys_are_told():
     text = (HERE.parent / "docs" / "how-to" / "own-kind.md").read_text(encoding="utf-8")
     assert not [
-        key for key in {*KEYS, *KEYS_WITH_BASE, *STYLES, *FORMS} if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)
+        key
+        for key in {*KEYS, *KEYS_WITH_BASE, *VOCABULARY_KEYS, *STYLES, *FORMS}
+        if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)
     ]

@@ -195,7 +195,7 @@ def test_a_task_without_test_and_hidden_answers_needs_no_gold(corpus):
 @pytest.mark.django_db
 def test_a_corpus_of_other_fields_is_refused(corpus):
     with pytest.raises(
-        CommandError, match="A web_ranking task asks about query, title, snippet; the records of corpus"
+        CommandError, match="A web_ranking task needs the fields query, title, snippet; the records of corpus"
     ):
         call_command("open_task", "t", "--kind", "web_ranking", "--corpus", "pairs", "--seed", "1")
     assert not Task.objects.exists()

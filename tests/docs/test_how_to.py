@@ -1,5 +1,7 @@
 """The how-to pages whose commands need nobody at a browser do what they say."""
 
+import json
+
 import pytest
 
 from tests.benchmarks.place import new_place
@@ -32,6 +34,24 @@ def test_what_was_backed_up_is_there_again_once_it_is_restored(newcomer):
     # both from the archive: the page has deleted the folder
     assert "already imported" in newcomer.shell(import_posts)
     assert "0 annotators made, 1 updated" in newcomer.shell("assay add_annotators people.csv")
+
+
+def test_a_set_of_several_labels_is_made_of_documents_with_the_concepts_that_came_with_them(newcomer):
+    newcomer.follow(HOW_TO / "several-labels.md", {})
+    lines = (newcomer.folder / "gold/laws/gold.unfinished.jsonl").read_text(encoding="utf-8").splitlines()
+    found = {row["id"]: (row["concepts"], row["split"]) for row in map(json.loads, lines)}
+    assert found == {
+        "a": (["4", "2"], "train"),
+        "b": (["3", "4"], "train"),
+        "c": (["2"], "dev"),
+        "d": (["3"], "test"),
+    }
+    labels = (newcomer.folder / "gold/laws/labels.unfinished.tsv").read_text(encoding="utf-8").splitlines()
+    assert labels[1:] == [
+        "2\tcivil law\t1\t1\t0\tfew",
+        "3\tpenal law\t1\t0\t1\tfew",
+        "4\ttrade\t2\t0\t0\tfew",
+    ]
 
 
 def test_a_vocabulary_is_taken_in_and_its_next_version_told(newcomer):

@@ -1,5 +1,8 @@
 """Several concepts of a vocabulary to a document: three people, a concept stays that two chose."""
 
+import json
+import re
+
 import pytest
 from django.core.management import CommandError
 from django.db import IntegrityError, transaction
@@ -12,7 +15,7 @@ from annotate.work import adjudication
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.models import Concept, Vocabulary
-from tests.annotate.labelling.acts import EUROVOC, choose, command, opened, task_of
+from tests.annotate.labelling.acts import EUROVOC, ROOT, choose, command, import_acts, opened, task_of
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
@@ -133,6 +136,30 @@ def test_declared_concepts_stand_where_they_are_kept_and_nobody_is_asked():
     assert set(task.units.values_list("stage", flat=True)) == {stages.AGREED}
     for unit in task.units.select_related("item"):
         assert unit.label == " ".join(sorted(unit.item.declared))
+
+
+def test_documents_without_a_concept_or_with_one_that_is_unknown_go_to_people_which_a_note_says(tmp_path):
+    lines = (ROOT / "fixtures/eurlex/train.jsonl").read_text(encoding="utf-8").splitlines()
+    acts = [json.loads(line) for line in lines]
+    acts[0]["eurovoc_concepts"].append("c_unheard")
+    acts[1]["eurovoc_concepts"] = []
+    acts[2]["eurovoc_concepts"] = []
+    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(act)}\n" for act in acts), encoding="utf-8")
+    import_acts("changed", [tmp_path / "train.jsonl"])
+    said = opened("changed", corpus="changed", keep_declared="yes")
+    assert (
+        "Task changed: 3 documents queued (en 20), each for 3 people; 17 keep the labels that were declared; " in said
+    )
+    strange, *bare = (act["celex_id"] for act in acts[:3])
+    assert (
+        "Note: 1 document has a concept that eurovoc, version 1 does not have, such as c_unheard in "
+        f"{strange}; people are asked about it."
+    ) in said
+    assert re.search(
+        rf"Note: 2 documents came without a concept, such as ({'|'.join(bare)}); people are asked about them\.", said
+    )
+    task = Task.objects.get(name="changed")
+    assert set(task.units.queued().values_list("item__key", flat=True)) == {strange, *bare}
 
 
 def test_a_task_of_a_vocabulary_that_is_not_there_is_refused():
