@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Count, F, Max, Min, Q, Sum, Value
+from django.db.models import Count, F, Max, Min, Q, Sum, TextField, Value
 from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
 from django.utils import timezone
 
@@ -90,7 +90,9 @@ def _language(task: Task, unit: str = ""):
 
     unit: the way to the unit, as in "unit__".
     """
-    return Coalesce(*(NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.language_paths), Value(""), Value(""))
+    paths = (NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.language_paths)
+    # Codes of languages are short, and labels, which may be codes too, of any length.
+    return Coalesce(*paths, Value(""), Value(""), output_field=TextField())
 
 
 def progress(task: Task) -> dict:
