@@ -177,7 +177,7 @@ def agreement(request, _, task):
     if "show" not in request.GET:
         return _page(request, "agreement", task, judgments=statistics.pace(task)["answers"])
     report, sort = _agreement(task), _sort(request)
-    rest, differs = report["all"]["against_rest"], report["all"]["dawid_skene"]["differs"]
+    rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = statistics.names_of(row["annotator"] for row in rest)
     address, headings = _person_page(task), agreement_report.PAGE
     return _page(
@@ -191,7 +191,9 @@ def agreement(request, _, task):
         label_table=agreement_report.label_table(report, digits=2, asked=sort),
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
-        differs_table=agreement_report.difference_table(differs[:MOST], address=_unit_page, asked=sort),
+        differs_table=agreement_report.difference_table(model["differs"][:MOST], address=_unit_page, asked=sort)
+        if model
+        else None,
         most=MOST,
         rest_plot=agreement_report.rest_plot(report, names),
     )

@@ -7,7 +7,7 @@ meets in the queue what was explained to them. None is ever work or exported, no
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.db import transaction
@@ -48,8 +48,7 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
         for line, raw in read_rows(path, format_of(path) or "", wanted, MAX_LINE, lambda count: None):
             if isinstance(raw, Fault):
                 raise GoldAnswerError(f"{path}, line {line:,}: {raw.reason}")
-            # A number is a label too: 0 is not empty.
-            row = GoldRow(**{field: "" if raw.get(field) is None else str(raw[field]).strip() for field in FIELDS})
+            row = GoldRow(**{field: text_of(raw.get(field)) for field in FIELDS})
             if not row.purpose:
                 continue
             if row.purpose not in PURPOSES:
@@ -70,17 +69,25 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
     return list(rows.values())
 
 
+def text_of(value: object) -> str:
+    """What a file has in a field: of a list of labels they are parted by spaces. A number is a label too: 0 is not
+    empty.
+    """
+    if isinstance(value, list | tuple):
+        return " ".join(map(text_of, value))
+    return "" if value is None else str(value).strip()
+
+
 def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
     """Store the answers in the task's languages. items: the rows' items, in their order.
 
     Returns the items to hide among the work, with their right labels. The caller has opened a transaction.
     """
-    both = [(row, item) for row, item in zip(rows, items, strict=True) if item.language in task.languages]
-    for row, _ in both:
-        try:
-            task.kind.check_label(row.label, task)
-        except ValueError as error:
-            raise GoldAnswerError(f"The gold answer of {row.id}: {error}") from error
+    both = [
+        (replace(row, label=_canonical(task, row)), item)
+        for row, item in zip(rows, items, strict=True)
+        if item.language in task.languages
+    ]
     first: dict[tuple, str] = {}
     for row, item in both:
         if (other := first.setdefault(same(item), row.id)) != row.id:
@@ -93,6 +100,15 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
         for row, item in both
     )
     return {item: row.label for row, item in both if row.purpose == GoldAnswer.QUEUE}
+
+
+def _canonical(task: Task, row: GoldRow) -> str:
+    try:
+        label = task.kind.form.read([row.label])
+        task.kind.check_label(label, task)
+    except ValueError as error:
+        raise GoldAnswerError(f"The gold answer of {row.id}: {error}") from error
+    return label
 
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
