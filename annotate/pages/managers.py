@@ -155,7 +155,7 @@ def tests(request, _, task):
         languages_table=gold_answers.tested_table(found["languages"], _sort(request)),
         tests_table=gold_answers.trials_table(found["annotators"], _sort(request), _person_page(task)),
         doubtful=doubtful,
-        known_table=gold_answers.known_table(doubtful, _sort(request)),
+        known_table=gold_answers.known_table(doubtful, _sort(request), task.kind.short),
         asked=sum(row["asked"] > 0 for row in known),
         known=len(known),
     )
@@ -239,8 +239,10 @@ def _person(request, task, annotator, **extra):
         voidable=_standing(task).filter(annotator=annotator).exists(),
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
         tests_table=gold_answers.trials_table(tested, sort) if tested else None,
-        labels_table=people_report.labels_table(found["labels"], sort) if work and work["answers"] else None,
-        given_table=gold_answers.given_table(found["known"], sort) if found["known"] else None,
+        labels_table=people_report.labels_table(found["labels"], sort, task.kind.short)
+        if work and work["answers"]
+        else None,
+        given_table=gold_answers.given_table(found["known"], sort, task.kind.short) if found["known"] else None,
         decides=may(request.user, "decide"),
         **extra,
     )
