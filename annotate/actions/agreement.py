@@ -9,7 +9,8 @@ from annotate.actions.options import TASK, column
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Task
 from annotate.quality import agreement
-from annotate.quality.agreement import UnknownLabel, UnorderedLabels
+from annotate.quality.agreement import UnorderedLabels
+from annotate.quality.true_labels import UnknownLabel
 from annotate.reports import agreement as told
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
@@ -19,7 +20,13 @@ SHOWN = 20
 TRUTH, COUNTING = "True labels", "How agreement is counted"
 OPTIONS = (
     TASK,
-    Option("gold", Path, shown="FILE", help="true labels: columns task and label", group=TRUTH),
+    Option(
+        "gold",
+        Path,
+        shown="FILE",
+        help="true labels: columns task and label; several labels in a list, or parted by spaces",
+        group=TRUTH,
+    ),
     column(GOLD_COLUMNS, group=TRUTH),
     Option(
         "repeats",
@@ -65,7 +72,8 @@ def _nothing(task: Task) -> str:
 
 def _written(report: dict[str, Any]) -> list[str]:
     whole = report["all"]
-    rest, differs = whole["against_rest"], whole["dawid_skene"]["differs"]
+    rest, model = whole["against_rest"], whole["dawid_skene"]
+    differs = model["differs"] if model else []
     names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
     tables = [
         told.agreement_table(report, told.COMMAND),
@@ -84,7 +92,9 @@ ACTION = Action(
     "agreement",
     "Show how far the annotators of a task agree: Krippendorff's alpha, in all and of each label, Gwet's AC1, observed "
     "agreement, each annotator against the rest, by language and in all, with 95% intervals; and, if true labels are "
-    "given, how often the majority, Dawid and Skene's model, the one-coin model and MACE are right.",
+    "given, how often the majority, Dawid and Skene's model, the one-coin model and MACE are right. Where answers are "
+    "several labels it tells alpha with MASI and Jaccard's distance, the mean F1 of each annotator with the rest and, "
+    "by true labels, that of the majority.",
     OPTIONS,
     run,
     (JudgmentFileError, UnknownLabel, UnorderedLabels),

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from annotate.quality.gold_answers import text_of
 from annotate.work.importing import Rejects, Row
 from corpora.core.languages import LANGUAGES
 from corpora.core.records import MAX_ID, odd_id
@@ -18,6 +19,7 @@ COLUMNS = ("task", "worker", "label", "language")
 NEEDED = COLUMNS[:3]
 GOLD_COLUMNS = ("task", "label")
 LONGEST = {"task": MAX_ID, "worker": 70, "label": 64, "language": 16}
+LONGEST_SET = 10_000  # characters of several true labels
 
 Progress = Callable[[int], object]
 
@@ -47,7 +49,9 @@ def read_judgments(
 
 
 def read_truth(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
-    """Item -> true label, from a file with the columns task and label. JudgmentFileError or CorpusError."""
+    """Item -> true label, from a file with the columns task and label; of several labels their ids, in a list or
+    parted by spaces. JudgmentFileError or CorpusError.
+    """
     check_file(path, None)
     wanted = Columns({column: column for column in GOLD_COLUMNS} | dict(columns), GOLD_COLUMNS)
     gold: dict[str, str] = {}
@@ -55,7 +59,9 @@ def read_truth(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
         if isinstance(raw, Fault):
             raise JudgmentFileError(f"{path}, line {line:,}: {raw.reason}")
         try:
-            key, label = (_value(raw, column) for column in GOLD_COLUMNS)
+            key = _value(raw, "task")
+            several = isinstance(raw.get("label"), list)
+            label = _value({"label": text_of(raw["label"])} if several else raw, "label", LONGEST_SET)
         except ValueError as error:
             raise JudgmentFileError(f"{path}, line {line:,}: {error}") from error
         if gold.setdefault(key, label) != label:
@@ -63,7 +69,8 @@ def read_truth(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
     return gold
 
 
-def _value(raw: Mapping[str, object], column: str) -> str:
+def _value(raw: Mapping[str, object], column: str, most: int = 0) -> str:
+    """most: the characters that it may have, if not those of LONGEST."""
     value = raw.get(column)
     if value is None:
         raise ValueError(f"The {column} is missing.")
@@ -72,8 +79,9 @@ def _value(raw: Mapping[str, object], column: str) -> str:
     text = str(value).strip()
     if not text:
         raise ValueError(f"The {column} is empty.")
-    if len(text) > LONGEST[column]:
-        raise ValueError(f"The {column} has {len(text):,} characters; {LONGEST[column]} are the most.")
+    most = most or LONGEST[column]
+    if len(text) > most:
+        raise ValueError(f"The {column} has {len(text):,} characters; {most:,} are the most.")
     if not text.isprintable():
         raise ValueError(f"The {column} holds a tab, a newline or another character that cannot be seen.")
     if column == "task" and (fault := odd_id(text)):

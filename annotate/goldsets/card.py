@@ -208,6 +208,8 @@ def _agreement(kind: Kind, manifest: dict) -> Context:
     headings = {
         "units_of_two": f"{kind.noun}s",
         "observed": "observed agreement",
+        "masi": "alpha (MASI)",
+        "jaccard": "alpha (Jaccard)",
         "nominal": "alpha",
         "ordinal": "alpha of the grades",
         "ac1": "AC1",

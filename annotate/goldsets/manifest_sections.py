@@ -23,6 +23,8 @@ AGREEMENT = (
     "annotators",
     "judgments",
     "observed",
+    "masi",
+    "jaccard",
     "nominal",
     "ordinal",
     "ac1",
@@ -133,7 +135,9 @@ def _agreement(export: Export, published: Published) -> dict | None:
         return None
 
     def told(section: dict) -> dict:
-        return {key: section[key] for key in AGREEMENT} | {"differs": len(section["dawid_skene"]["differs"])}
+        model = section["dawid_skene"]
+        found = {key: section[key] for key in AGREEMENT if key in section}
+        return found | {"differs": len(model["differs"]) if model else None}
 
     return {
         "ordered": found["ordered"],

@@ -51,8 +51,9 @@ def chosen(label: str, task) -> list[Concept]:
 
 def check_label(label: str, task) -> None:
     asked: Thesaurus = task.kind.thesaurus
-    chosen(label, task)
+    # How many there are comes first: of too many the database is not asked.
     labels.check(label, labels.facets(label), asked.least, asked.most)
+    chosen(label, task)
 
 
 def check(answer: Answer, unit) -> None:

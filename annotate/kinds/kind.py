@@ -265,7 +265,10 @@ class Kind:
 
     def with_version(self, version: Vocabulary | None) -> "Kind":
         """The kind as a task has it that keeps a version of the vocabulary."""
-        return replace(self, thesaurus=replace(self.thesaurus, version=version)) if self.thesaurus else self
+        if not self.thesaurus:
+            return self
+        found = replace(self, thesaurus=replace(self.thesaurus, version=version))
+        return replace(found, short=found.name)  # ids of concepts say nothing to anybody
 
     def question(self, task: Task) -> str:
         """What is asked of every unit of a task."""

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from annotate.models import Task, Trial
 from annotate.pages.access import check_right, with_permit, with_task
+from annotate.pages.api_concepts import concepts
 from annotate.pages.serializers import (
     REFUSED,
     AnsweredSerializer,
@@ -87,8 +88,8 @@ def judge(request, lease):
     said.is_valid(raise_exception=True)
     active = said.validated_data.pop("active_seconds")
     kind = judging.task_of(annotator, lease).kind
-    label, reason, comment = (said.validated_data[name] for name in ("label", "reason", "comment"))
-    answer = judging.read_answer(kind, [label], reason, comment)
+    label, reason, comment, sure = (said.validated_data[name] for name in ("label", "reason", "comment", "sure"))
+    answer = judging.read_answer(kind, [label], reason, comment, is_sure=sure)
     return Response(JudgmentSerializer(judging.judge(annotator, lease, answer, active)).data)
 
 
@@ -182,8 +183,8 @@ def answer_question(request, question):
     said = TrialAnswerSerializer(data=request.data)
     said.is_valid(raise_exception=True)
     with acting(annotator, qualification.task_of(annotator, question)) as permit:
-        said = judging.read_answer(permit.task.kind, [said.validated_data["label"]])
-        answered = qualification.answer(permit, question, said.label)
+        label = judging.read_answer(permit.task.kind, [said.validated_data["label"]]).label
+        answered = qualification.answer(permit, question, label, is_sure=said.validated_data["sure"])
     return Response(AnsweredSerializer(AnsweredSerializer.row(answered)).data)
 
 
@@ -196,6 +197,7 @@ urlpatterns = [
     path("tasks/", tasks, name="api-tasks"),
     path("tasks/<slug:task>/", task_in_full, name="api-task"),
     path("tasks/<slug:task>/adjudication/", include("annotate.pages.api_adjudication")),
+    path("tasks/<slug:task>/concepts/", concepts, name="api-concepts"),
     path("tasks/<slug:task>/progress/", own_progress, name="api-progress"),
     path("tasks/<slug:task>/next/", take, name="api-next"),
     path("tasks/<slug:task>/undo/", undo, name="api-undo"),

@@ -16,7 +16,7 @@ from annotate.core.refusals import NotFound
 from annotate.models import Judgment
 from annotate.pages import bench
 from annotate.pages.access import with_task
-from annotate.pages.serializers import REFUSED, JudgmentSerializer, fields_of
+from annotate.pages.serializers import REFUSED, SEVERAL, JudgmentSerializer, SureSerializer, fields_of
 from annotate.work import adjudication
 from annotate.work.languages import is_language, unknown_code
 
@@ -43,8 +43,8 @@ class DiscardSerializer(serializers.Serializer):
     comment = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
 
 
-class SettleSerializer(DiscardSerializer):
-    label = serializers.CharField(max_length=64, help_text="one of the task's answers to the unit, such as de or und")
+class SettleSerializer(SureSerializer, DiscardSerializer):
+    label = serializers.CharField(help_text=f"one of the task's answers to the unit, such as de or und; {SEVERAL}")
 
 
 # --- what it gives
@@ -216,7 +216,8 @@ def dossier(request, annotator, task, unit):
 @with_task("adjudicate")
 def settle(request, annotator, task, unit):
     found, said = _decided(request, task, unit, SettleSerializer)
-    answer = adjudication.read_decision(task.kind, [said["label"]], said["reason"], said["comment"])
+    label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
+    answer = adjudication.read_decision(task.kind, [label], reason, comment, is_sure=sure)
     return Response(JudgmentSerializer(adjudication.settle(annotator, found.pk, answer)).data)
 
 

@@ -155,7 +155,7 @@ def tests(request, _, task):
         languages_table=gold_answers.tested_table(found["languages"], _sort(request)),
         tests_table=gold_answers.trials_table(found["annotators"], _sort(request), _person_page(task)),
         doubtful=doubtful,
-        known_table=gold_answers.known_table(doubtful, _sort(request)),
+        known_table=gold_answers.known_table(doubtful, _sort(request), task.kind.short),
         asked=sum(row["asked"] > 0 for row in known),
         known=len(known),
     )
@@ -177,7 +177,7 @@ def agreement(request, _, task):
     if "show" not in request.GET:
         return _page(request, "agreement", task, judgments=statistics.pace(task)["answers"])
     report, sort = _agreement(task), _sort(request)
-    rest, differs = report["all"]["against_rest"], report["all"]["dawid_skene"]["differs"]
+    rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = statistics.names_of(row["annotator"] for row in rest)
     address, headings = _person_page(task), agreement_report.PAGE
     return _page(
@@ -191,7 +191,9 @@ def agreement(request, _, task):
         label_table=agreement_report.label_table(report, digits=2, asked=sort),
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
-        differs_table=agreement_report.difference_table(differs[:MOST], address=_unit_page, asked=sort),
+        differs_table=agreement_report.difference_table(model["differs"][:MOST], address=_unit_page, asked=sort)
+        if model
+        else None,
         most=MOST,
         rest_plot=agreement_report.rest_plot(report, names),
     )
@@ -237,8 +239,10 @@ def _person(request, task, annotator, **extra):
         voidable=_standing(task).filter(annotator=annotator).exists(),
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
         tests_table=gold_answers.trials_table(tested, sort) if tested else None,
-        labels_table=people_report.labels_table(found["labels"], sort) if work and work["answers"] else None,
-        given_table=gold_answers.given_table(found["known"], sort) if found["known"] else None,
+        labels_table=people_report.labels_table(found["labels"], sort, task.kind.short)
+        if work and work["answers"]
+        else None,
+        given_table=gold_answers.given_table(found["known"], sort, task.kind.short) if found["known"] else None,
         decides=may(request.user, "decide"),
         **extra,
     )

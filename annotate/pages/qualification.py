@@ -76,7 +76,7 @@ def _begin(request, task, language, kind):
 
 @require_POST
 def answer(request, task, language):
-    """Fields: question; answer."""
+    """Fields: question; answer, for each label if there may be several; sure, if what seems too much is meant."""
     question = whole_number(request.POST.get("question"))
     if question is None:
         raise InvalidAnswer("The form did not say which question it answers. Reload the page.")
@@ -84,7 +84,7 @@ def answer(request, task, language):
         if not _answers(permit, language).filter(pk=question).exists():
             raise NotFound("You have not been asked such a question.")
         said = read_answer(permit.task.kind, request.POST.getlist("answer"))
-        answered = qualifying.answer(permit, question, said.label)
+        answered = qualifying.answer(permit, question, said.label, is_sure="sure" in request.POST)
     if request.htmx:
         # A person who has just passed may work now.
         return _show(request, permit_of(permit.annotator, permit.task), language, answered)
@@ -162,13 +162,27 @@ def _explained(answered: TrialAnswer, permit) -> dict:
 def _told(answered: TrialAnswer, task) -> dict:
     """The person's answer, the right one, and why it is right."""
     gold, kind = answered.gold_answer, task.kind
+    language = gold.item.language
     return {
         "right": kind.agrees(answered.label, gold.label),
-        "said": kind.name(answered.label, gold.item.language),
-        "label": kind.name(gold.label, gold.item.language),
+        "said": kind.name(answered.label, language),
+        "label": kind.name(gold.label, language),
+        "parts": _parts(answered.label, gold.label, language, kind) if kind.form.SEVERAL else [],
         "explanation": gold.explanation,
-        "language": gold.item.language,
+        "language": language,
     }
+
+
+def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[str]]]:
+    """Of several labels, by name: those that were chosen rightly, those that were missed, and those too many."""
+    chosen, right = kind.form.facets(said), kind.form.facets(known)
+    parts = {
+        "Chosen, and right": [label for label in chosen if label in right],
+        "Missed": [label for label in right if label not in chosen],
+        "Too much": [label for label in chosen if label not in right],
+    }
+    named = {words: sorted(kind.called_in(language, label) for label in labels) for words, labels in parts.items()}
+    return [(words, names) for words, names in named.items() if names]
 
 
 def _test(task, found: qualifying.Standing) -> dict:

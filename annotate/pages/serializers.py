@@ -6,11 +6,13 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
 from annotate.kinds import Kind
-from annotate.kinds.kind import ENGLISH
+from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
 from annotate.models import Judgment, Task, Trial, Unit
 from annotate.quality import qualification
 from annotate.quality.guidelines import current
 from corpora.core.languages import LANGUAGES
+
+SEVERAL = "where these are concepts, the ids of all that you choose, parted by spaces"
 
 
 class ProgressSerializer(serializers.Serializer):
@@ -61,12 +63,37 @@ class OfferedSerializer(serializers.Serializer):
     autonym = serializers.CharField(allow_blank=True, help_text="of a language, what it calls itself")
 
 
+class VocabularySerializer(serializers.Serializer):
+    name = serializers.CharField()
+    version = serializers.IntegerField()
+    least = serializers.IntegerField(help_text="how many concepts an answer has at least")
+    most = serializers.IntegerField(allow_null=True, help_text="how many it has at most; null for any number")
+    beside_broader = serializers.ChoiceField(
+        list(BESIDE_BROADER), help_text="what is done about a concept beside one that is broader; asked, send `sure`"
+    )
+
+    @staticmethod
+    def row(task):
+        """None for a task whose answers are no concepts."""
+        asked = task.kind.thesaurus
+        return asked and {
+            **{"name": asked.version.name, "version": asked.version.version},
+            **{name: getattr(asked, name) for name in ("least", "most", "beside_broader")},
+        }
+
+
 class TaskInFullSerializer(TaskSerializer):
-    answers = OfferedSerializer(many=True, help_text="all that may be answered; a unit does not repeat them")
+    answers = OfferedSerializer(
+        many=True, help_text="all that may be answered; a unit does not repeat them; none where these are concepts"
+    )
+    vocabulary = VocabularySerializer(
+        allow_null=True, help_text="whose concepts are the answers; null where the answers are listed"
+    )
 
     @staticmethod
     def row(task, progress):
-        return TaskSerializer.row(task, progress) | {"answers": offered(task)}
+        told = {"answers": offered(task), "vocabulary": VocabularySerializer.row(task)}
+        return TaskSerializer.row(task, progress) | told
 
 
 def offered(task: Task) -> list[dict]:
@@ -127,9 +154,17 @@ class SkipSerializer(serializers.Serializer):
     )
 
 
-class AnswerSerializer(SkipSerializer):
+class SureSerializer(serializers.Serializer):
+    sure = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="of concepts: that you mean one beside one that is broader, where a task asks about it",
+    )
+
+
+class AnswerSerializer(SureSerializer, SkipSerializer):
     label = serializers.CharField(
-        max_length=64, help_text="one of the task's answers to the unit, such as de, not-de or und"
+        help_text=f"one of the task's answers to the unit, such as de, not-de or und; {SEVERAL}"
     )
     reason = serializers.CharField(
         max_length=200,
@@ -214,8 +249,8 @@ class TrialSerializer(serializers.Serializer):
     result = ResultSerializer(allow_null=True, help_text="null until it is over, and if a manager let you in")
 
 
-class TrialAnswerSerializer(serializers.Serializer):
-    label = serializers.CharField(max_length=64, help_text="one of the task's answers")
+class TrialAnswerSerializer(SureSerializer):
+    label = serializers.CharField(help_text=f"one of the task's answers; {SEVERAL}")
 
 
 class AnsweredSerializer(serializers.Serializer):

@@ -2,10 +2,12 @@
 
 The statistics are in core/; this module decides whose answers count: those that stand, on units that may be exported.
 Answers to hidden gold answers do not count, nor do those of adjudicators, who see what others said. Of the posts that
-detectors label, only the overlap counts: posts that two or more people have read.
+detectors label, only the overlap counts: posts that two or more people have read. Where an answer is several labels
+(SEVERAL of kinds/forms/), there are no models.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
@@ -13,35 +15,46 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import agreement, dawid_skene, pairs
+from annotate.core import agreement, dawid_skene, label_sets, pairs
 from annotate.core.aggregation import at_first
 from annotate.core.answers import Answers, Floats, Ints, winners
-from annotate.core.lottery import lot
+from annotate.core.lottery import drawn, lot
+from annotate.kinds.kind import ENGLISH
 from annotate.models import Annotator, Judgment, Task
-from annotate.quality.modelled import MODELS, Model, Said, Truth, accuracies, modelled, posterior_of, tabled
+from annotate.quality.modelled import Model, Said, modelled, posterior_of, tabled
+from annotate.quality.true_labels import Measuring, against
+
+# Where answers are several labels, nearly each is another set, and each two of them have a distance. So many units are
+# measured, by lot, if there are more: with three answers each there are 3,000 sets and 72 MB of distances.
+MOST_UNITS = 1000
+# Of single labels out of thousands so many are told, those that are on the most units.
+MOST_LABELS = 20
 
 
 class UnorderedLabels(ValueError):
     """Labels that are taken for grades and have no order; the sentence names them."""
 
 
-class UnknownLabel(ValueError):
-    """A true label that is not one of the task's labels; the sentence names it."""
-
-
 @dataclass(frozen=True)
 class Fitted:
-    """The answers of a task that count, the labels that may be given, and Dawid and Skene's model of the answers."""
+    """The answers of a task that count, the canonical texts that are told apart, and Dawid and Skene's model of the
+    answers; None where an answer is several labels.
+    """
 
     said: list[Said]
     labels: list[str]
-    model: Model
+    model: Model | None
 
 
 @dataclass(frozen=True)
 class _Options:
+    """labels: the canonical texts of the answers on the units that are measured. unlike: as in kinds/forms/."""
+
+    task: Task
     labels: list[str]
+    measured: Container[int]
     distances: Mapping[str, pairs.Distance]
+    unlike: Floats
     seed: int
     replicates: int
     asked_first: int | None
@@ -59,28 +72,33 @@ def report(
 ) -> dict[str, Any]:
     """Everything about the agreement of a task that can be written as JSON.
 
-    gold: item -> true label, for any of the items. repeats: also count one person's further answers on one unit, which
-    were imported for analysis only. ordinal: treat the labels as ordered grades, even if the kind does not say so.
-    found: the answers, if they have been read. UnknownLabel if a true label is not one of the task's, UnorderedLabels
-    if nobody has said the order of grades.
+    gold: item -> true label, or several parted by spaces, for any of the items. repeats: also count one person's
+    further answers on one unit, which were imported for analysis only. ordinal: treat the labels as ordered grades,
+    even if the kind does not say so. found: the answers, if they have been read. UnknownLabel if a true label is not
+    one of the task's, UnorderedLabels if nobody has said the order of grades.
 
-        {"task", "kind", "repeats": bool, "replicates", "labels": [...], "ordered": bool,
+        {"task", "kind", "repeats": bool, "replicates", "ordered": bool,
+         "labels": [...], those that may be given; none where they are thousands,
+         "by": the distance by which annotators are compared, such as "nominal", "ordinal" or "masi",
          "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
 
     SECTION, of all answers or of those in one language:
 
         {"units", "units_of_two": those with two answers or more, "annotators", "judgments": counts,
          "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE or None if the labels are no grades,
+         "masi", "jaccard": MEASURE, only where an answer is several labels; then there are no "ac1", "few_others" and
+                            "dawid_skene", which are None, and "by_label" has the MOST_LABELS on the most units
          "ac1": MEASURE, "few_others": None, or {"label": the most frequent one, "others": units with any other}, if
                                                                these are so few that alpha says little,
-         "by_label": [{"label", "units": with it, "alpha": MEASURE}, ...],      the label with least agreement first
+         "by_label": [{"label", "name", "units": with it, "alpha": MEASURE}, ...],   the one with least agreement first
          "against_rest": [{"annotator": pk, "pseudonym", "units": shared with others, "agreement": MEASURE,
                            "kappa": MEASURE}, ...],            the one who agrees least first
          "dawid_skene": {"rounds", "converged", "tied": units whose votes tie,
                          "differs": [{"unit": pk, "item", "language", "votes": {label: n}, "majority": [label, ...],
                                       "dawid_skene": [label, ...], "posterior"}, ...]},
          "gold": None, or {"units": with a true label, "unknown": true labels of no unit (in "all" alone),
-                           "majority": ESTIMATE, and one for each of MODELS,
+                           "majority": ESTIMATE, how often it is right, or its mean F1 where an answer is several
+                                       labels, 0 where no label has a majority; and one for each of MODELS,
                            "sure": mean posterior of the labels that "dawid_skene" finds likeliest, or None}}
 
     MEASURE: {"value", "low", "high", "units"}, any but units None if it cannot be said (core/agreement.py).
@@ -88,13 +106,18 @@ def report(
 
     Agreement counts, for each unit, the answers that were asked for at first. If early answers may settle a unit,
     later ones are asked for because the first differ, and two people who agree would weigh too little. If no answers
-    are asked for later, all of them count.
+    are asked for later, all of them count. MEASUREs are of MOST_UNITS by lot where an answer is several labels.
     """
     found = found or fitted(task, repeats=repeats)
-    said, labels, model = found.said, found.labels, found.model
+    said, model, form = found.said, found.model, task.kind.form
+    measured = _measured(task, said)
+    labels = values_of(task, (one for one in said if one.unit in measured)) if form.SEVERAL else found.labels
     options = _Options(
+        task=task,
         labels=labels,
+        measured=measured,
         distances=_distances(task, labels, ordinal),
+        unlike=form.unlike(labels),
         seed=int(lot(task.draw.seed, "agreement", task.name)[:12], 16),
         replicates=replicates,
         asked_first=at_first(task.redundancy, stop_early=task.stop_early)
@@ -102,10 +125,7 @@ def report(
         else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
     )
-    truth = None
-    if gold is not None:
-        others = {name: modelled(task, said, labels, fit) for name, fit in MODELS.items() if name != "dawid_skene"}
-        truth = Truth(_truth(said, gold, labels, task.kind.compared_as), {"dawid_skene": model, **others})
+    truth = None if gold is None else against(task, said, found.labels, model, gold)
     whole = _section(said, model, truth, options)
     if gold is not None:
         keys = {one.key for one in said}
@@ -117,8 +137,9 @@ def report(
         "kind": task.kind_slug,
         "repeats": repeats,
         "replicates": replicates,
-        "labels": labels,
         "ordered": "ordinal" in options.distances,
+        "labels": task.kind.compared(task),
+        "by": list(options.distances)[-1],
         "all": whole,
         "languages": {code: _section(group, model, truth, options) for code, group in by_language.items()},
     }
@@ -128,7 +149,8 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
     """without: units whose answers do not count."""
     said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
     labels = values_of(task, said)
-    return Fitted(said, labels, modelled(task, said, labels, dawid_skene.fit))
+    several = task.kind.form.SEVERAL
+    return Fitted(said, labels, None if several else modelled(task, said, labels, dawid_skene.fit))
 
 
 def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
@@ -138,13 +160,14 @@ def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
 
 def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
     """Unit -> label -> its posterior by Dawid and Skene's model, for every unit with an answer; labels with 0 are left
-    out.
+    out. None at all where there is no model.
 
     Tasks of records have one model for each language, as people are qualified by language; others have one in all.
     """
+    posterior = found.model.posterior if found.model else {}
     return {
         unit: {label: float(share) for label, share in zip(found.labels, shares, strict=True) if share}
-        for unit, shares in found.model.posterior.items()
+        for unit, shares in posterior.items()
     }
 
 
@@ -196,50 +219,34 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pairs.
     return {**found, "ordinal": agreement.ordinal}
 
 
-def _truth(
-    said: list[Said], gold: Mapping[str, str], labels: list[str], compared_as: Callable[[str, str], str]
-) -> dict[int, int]:
-    """Unit -> the place of its true label, for units that have one."""
-    places = {label: place for place, label in enumerate(labels)}
-    truth = {}
-    for one in said:
-        if one.key in gold:
-            label = compared_as(one.asked, gold[one.key])
-            if label not in places:
-                raise UnknownLabel(
-                    f"The true label of {one.key} is {label!r}, which is not one of the task's labels: "
-                    f"{', '.join(labels)}."
-                )
-            truth[one.unit] = places[label]
-    return truth
+def _measured(task: Task, said: list[Said]) -> Collection[int]:
+    """The units by which agreement is measured: all, but for MOST_UNITS."""
+    by_key = {one.key: one.unit for one in said}
+    if not task.kind.form.SEVERAL or len(by_key) <= MOST_UNITS:
+        return {one.unit for one in said}
+    return {by_key[key] for key in drawn(by_key, MOST_UNITS, seed=task.draw.seed, purpose="agreement")}
 
 
-def _section(said: list[Said], model: Model, truth: Truth | None, options: _Options) -> dict[str, Any]:
-    table = tabled(said, options.labels)
-    first = tabled(_first(said, options.asked_first), options.labels)
-    counts = first.counts()
-    drawn = {"seed": options.seed, "replicates": options.replicates}
-    ends = [model.ends[code] for code in dict.fromkeys(one.language for one in said)]
+def _section(said: list[Said], model: Model | None, truth: Measuring | None, options: _Options) -> dict[str, Any]:
+    first = list(_first(said, options.asked_first))
+    table = tabled((one for one in first if one.unit in options.measured), options.labels)
+    counts = table.counts()
+    how = {"seed": options.seed, "replicates": options.replicates}
+    alphas = {name: agreement.alpha(counts, each, **how).as_dict() for name, each in options.distances.items()}
     return {
-        "units": len(table.units),
-        "units_of_two": int((counts.sum(axis=1) > 1).sum()),
-        "annotators": len(table.annotators),
-        "judgments": len(table.unit),
-        "observed": agreement.observed_agreement(counts, **drawn).as_dict(),
-        "nominal": agreement.alpha(counts, **drawn).as_dict(),
-        "ordinal": agreement.alpha(counts, options.distances["ordinal"], **drawn).as_dict()
-        if "ordinal" in options.distances
-        else None,
-        "ac1": agreement.ac1(counts, **drawn).as_dict(),
-        "few_others": _few_others(counts, options.labels),
+        "units": len({one.unit for one in said}),
+        "units_of_two": sum(number > 1 for number in Counter(one.unit for one in first).values()),
+        "annotators": len({one.annotator for one in said}),
+        "judgments": len(said),
+        "observed": agreement.observed_agreement(counts, **how).as_dict(),
+        "ordinal": None,
+        **alphas,
+        "ac1": agreement.ac1(counts, **how).as_dict() if model else None,
+        "few_others": _few_others(counts, options.labels) if model else None,
         "by_label": _by_label(counts, options),
-        "against_rest": _against_rest(first, options),
-        "dawid_skene": {
-            "rounds": max((rounds for rounds, _ in ends), default=0),
-            "converged": all(converged for _, converged in ends),
-            **_differences(said, table, posterior_of(model, table)),
-        },
-        "gold": None if truth is None else accuracies(table, truth),
+        "against_rest": _against_rest(table, options),
+        "dawid_skene": _modelled(said, model, options.labels) if model else None,
+        "gold": truth(said) if truth else None,
     }
 
 
@@ -255,14 +262,33 @@ def _few_others(counts: Ints, labels: list[str]) -> dict[str, Any] | None:
 
 
 def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
-    each = agreement.by_label(counts, seed=options.seed, replicates=options.replicates)
-    rows = [{"label": options.labels[one.label], "units": one.units, "alpha": one.alpha.as_dict()} for one in each]
+    kind = options.task.kind
+    sets = [set(kind.form.facets(text)) for text in options.labels]
+    labels = _frequent(counts, sets) if kind.form.SEVERAL else options.labels
+    each = agreement.by_label(counts, label_sets.having(sets, labels), seed=options.seed, replicates=options.replicates)
+    rows = [
+        {
+            "label": labels[one.label],
+            "name": kind.called_in(ENGLISH, labels[one.label]) if kind.form.SEVERAL else labels[one.label],
+            "units": one.units,
+            "alpha": one.alpha.as_dict(),
+        }
+        for one in each
+    ]
     return sorted(rows, key=lambda row: np.inf if row["alpha"]["value"] is None else row["alpha"]["value"])
+
+
+def _frequent(counts: Ints, sets: list[set[str]]) -> list[str]:
+    """MOST_LABELS of the labels of the sets: those on the most units of two answers or more, then by id."""
+    units: Counter[str] = Counter()
+    for row in counts[counts.sum(axis=1) > 1]:
+        units.update(set().union(*(sets[place] for place in np.flatnonzero(row))))
+    return sorted(units, key=lambda label: (-units[label], label))[:MOST_LABELS]
 
 
 def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
     *_, distance = options.distances.values()
-    each = agreement.against_rest(table, distance, seed=options.seed, replicates=options.replicates)
+    each = agreement.against_rest(table, distance, options.unlike, seed=options.seed, replicates=options.replicates)
     shared = [one for one in each if one.units]
     return [
         {
@@ -274,6 +300,16 @@ def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
         }
         for one in sorted(shared, key=lambda one: (one.agreement.value, options.pseudonyms[one.annotator]))
     ]
+
+
+def _modelled(said: list[Said], model: Model, labels: list[str]) -> dict[str, Any]:
+    table = tabled(said, labels)
+    ends = [model.ends[code] for code in dict.fromkeys(one.language for one in said)]
+    return {
+        "rounds": max((rounds for rounds, _ in ends), default=0),
+        "converged": all(converged for _, converged in ends),
+        **_differences(said, table, posterior_of(model, table)),
+    }
 
 
 def _differences(said: list[Said], table: Answers, posterior: Floats) -> dict[str, Any]:

@@ -1,19 +1,17 @@
-"""What models of their answers make of a task, and how often they are right where true labels are given. Reads nothing.
+"""What models of their answers make of a task. Reads nothing.
 
-The models are in core/; agreement.py decides whose answers count.
+The models are in core/; agreement.py decides whose answers count, and true_labels.py says how often models are right.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
 from annotate.core import dawid_skene, latent, mace, one_coin
-from annotate.core.answers import Answers, Floats, Ints, credit, tabulate
-from annotate.core.estimation import proportion
+from annotate.core.answers import Answers, Floats, tabulate
 from annotate.models import Task
 
 # What is measured on true labels beside the majority.
@@ -45,14 +43,6 @@ class Model:
     ends: Mapping[str, tuple[int, bool]]
 
 
-@dataclass(frozen=True)
-class Truth:
-    """places: unit -> the place of its true label, for units that have one. models: by name, fitted without these."""
-
-    places: Mapping[int, int]
-    models: Mapping[str, Model]
-
-
 def modelled(task: Task, said: list[Said], labels: list[str], fit: Callable[..., latent.Fit]) -> Model:
     """One model for each language if records declare languages, as people are qualified by language; else
     one in all.
@@ -74,16 +64,3 @@ def tabled(said: Iterable[Said], labels: list[str]) -> Answers:
 
 def posterior_of(model: Model, table: Answers) -> Floats:
     return np.array([model.posterior[unit] for unit in table.units]).reshape(-1, len(table.labels))
-
-
-def accuracies(table: Answers, truth: Truth) -> dict[str, Any]:
-    known = [place for place, unit in enumerate(table.units) if unit in truth.places]
-    right = np.array([truth.places[table.units[place]] for place in known], dtype=np.int64)
-    weights: dict[str, Ints | Floats] = {"majority": table.counts()[known]}
-    weights |= {name: posterior_of(model, table)[known] for name, model in truth.models.items()}
-    shares = {name: credit(each, right) for name, each in weights.items()}
-    return {
-        "units": len(known),
-        **{name: proportion(float(share.sum()), len(known)).as_dict() for name, share in shares.items()},
-        "sure": float(weights["dawid_skene"].max(axis=1).mean()) if known else None,
-    }

@@ -240,12 +240,12 @@ def next_question(trial: Trial) -> TrialAnswer | None:
     return trial.answers.filter(answered_at=None).select_related("gold_answer__item").order_by("position").first()
 
 
-def answer(permit, question_id: int, label: str) -> TrialAnswer:
+def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> TrialAnswer:
     """Answer a question of a practice or a test; the last one finishes it, and a person who passes the test is
     qualified.
 
-    label: the canonical text. A retry with the same one changes nothing and returns the first answer. Runs in the
-    transaction in which the annotator acts.
+    label: the canonical text. is_sure: of kinds.Answer. A retry with the same label changes nothing and returns the
+    first answer. Runs in the transaction in which the annotator acts.
     """
     task = permit.task
     questions = TrialAnswer.objects.select_related("trial__guidelines", "gold_answer__item")
@@ -270,8 +270,7 @@ def answer(permit, question_id: int, label: str) -> TrialAnswer:
         raise NotFound("You have not been asked this question yet. Answer the one before it first.")
     permit.check_not_paused()
     try:
-        # Whether they mean what seems too much is asked where it counts, in the queue.
-        task.kind.check(Answer(label, is_sure=True), Unit(task=task, item=found.gold_answer.item))
+        task.kind.check(Answer(label, is_sure=is_sure), Unit(task=task, item=found.gold_answer.item))
     except ValueError as error:
         raise InvalidAnswer(str(error)) from error
     found.label, found.answered_at = label, timezone.now()

@@ -31,9 +31,12 @@ NONE = SafeString("")
 Section = Mapping[str, Any]
 Address = Callable[[int], str]  # of the page of a person, or of a unit, by its key
 
-# Which figures a table has, and what they are called there. The ordinal alpha is left out where labels are no grades.
+# Which figures a table has, and what they are called there. Those that a task has not are left out, such as the ordinal
+# alpha where labels are no grades.
 COMMAND = {
     **{key: key for key in ("units", "annotators", "judgments", "observed")},
+    "masi": "MASI alpha",
+    "jaccard": "Jaccard alpha",
     "nominal": "alpha",
     "ordinal": "ordinal alpha",
     "ac1": "AC1",
@@ -42,11 +45,15 @@ PAGE = {
     "units_of_two": "units of two answers or more",
     "annotators": "annotators",
     "observed": "observed agreement, 95% interval",
+    "masi": "alpha, MASI",
+    "jaccard": "alpha, Jaccard",
     "nominal": "alpha, nominal",
     "ordinal": "alpha, ordinal",
     "ac1": "AC1",
 }
-MEASURES = ("observed", "nominal", "ordinal", "ac1")
+MEASURES = ("observed", "masi", "jaccard", "nominal", "ordinal", "ac1")
+# The distances by which annotators are compared, as the title of a plot has them.
+BY = {"nominal": "nominal", "ordinal": "ordinal", "masi": "MASI"}
 # What true labels measure, beside the majority.
 MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE"}
 
@@ -72,7 +79,7 @@ def agreement_table(
 
     on_page: with the language in one column, and sorted as requested.
     """
-    told = [key for key in headings if key != "ordinal" or report["ordered"]]
+    told = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
     columns = [
         measured(key, headings[key], digits) if key in MEASURES else numbered(key, headings[key]) for key in told
     ]
@@ -100,7 +107,7 @@ def label_table(report: Section, *, digits: int = 3, shown: int | None = None, a
     if len(rows) < 3:
         return None
     columns = (
-        Column("label", "label"),
+        Column("label", "label", says=lambda row: row["name"]),
         numbered("units", "units with it"),
         measured("alpha", "alpha against all other labels", digits),
     )
@@ -108,16 +115,17 @@ def label_table(report: Section, *, digits: int = 3, shown: int | None = None, a
 
 
 def accuracy_table(report: Section) -> Table:
-    """If true labels were given: how often the answers agree with them."""
+    """If true labels were given: how often, or how nearly, the answers agree with them."""
 
     def right(key: str, heading: str) -> Column:
         return Column(key, heading, NUMBER, lambda row: accuracy(row["gold"][key]))
 
+    models = MODELS if report[ALL]["dawid_skene"] else {}
     columns = (
         *LANGUAGE,
         numbered("units", "with a true label", lambda row: row["gold"]["units"]),
-        right("majority", "majority right"),
-        *(right(key, f"{name} right") for key, name in MODELS.items()),
+        right("majority", "majority right" if models else "mean F1 of the majority"),
+        *(right(key, f"{name} right") for key, name in models.items()),
     )
     rows, total = _parts(report)
     return table("languages", columns, [*rows, *total])
@@ -174,23 +182,47 @@ def _votes(row: Section) -> str:
 
 def words(report: Section) -> list[str]:
     """A sentence on the agreement in all, one on Dawid and Skene's model, and two on the true labels, if there are."""
-    part, model = report[ALL], report[ALL]["dawid_skene"]
+    part = report[ALL]
     repeats = " (repeats counted)" if report["repeats"] else ""
-    told = [
+    counted = (
         f"{count(part['judgments'])} judgments of {count(part['annotators'])} annotators on {count(part['units'])} "
-        f"units{repeats}, {count(part['units_of_two'])} of them judged by two or more: alpha is "
-        f"{coefficient(part['nominal'], 4)}.",
+        f"units{repeats}, {count(part['units_of_two'])} of them judged by two or more"
+    )
+    return _of_sets(counted, part) if part.get("masi") else _of_labels(counted, part)
+
+
+def _of_sets(counted: str, part: Section) -> list[str]:
+    told = [
+        f"{counted}: alpha is {coefficient(part['masi'], 4)} with MASI distance, {coefficient(part['jaccard'], 4)} "
+        f"with Jaccard's, and {coefficient(part['nominal'], 4)} where only equal sets agree.",
+        "How far an annotator agrees with the others is their mean F1 with them.",
+    ]
+    if gold := part["gold"]:
+        told.append(
+            f"On {count(gold['units'])} units with true labels, those that most people chose have a mean F1 of "
+            f"{accuracy(gold['majority'])}.{_unknown(gold)}"
+        )
+    return told
+
+
+def _unknown(gold: Section) -> str:
+    return f" {count(gold['unknown'])} true labels belong to no unit here." if gold["unknown"] else ""
+
+
+def _of_labels(counted: str, part: Section) -> list[str]:
+    model = part["dawid_skene"]
+    told = [
+        f"{counted}: alpha is {coefficient(part['nominal'], 4)}.",
         f"Dawid and Skene's model differs from the label with the most votes on {count(len(model['differs']))} units; "
         f"on {count(model['tied'])} the votes tie.",
     ]
     if not model["converged"]:
         told[1] += f" It has not converged in {count(model['rounds'])} rounds, so its figures are not a maximum."
     if gold := part["gold"]:
-        unknown = f" {count(gold['unknown'])} true labels belong to no unit here." if gold["unknown"] else ""
         models = ", ".join(f"{name} {accuracy(gold[key])}" for key, name in MODELS.items())
         told.append(
             f"Of {count(gold['units'])} units with a true label the majority, ties counted by their shares, has "
-            f"{accuracy(gold['majority'])} right, {models}.{unknown}"
+            f"{accuracy(gold['majority'])} right, {models}.{_unknown(gold)}"
         )
         told += sureness(gold)
     return told
@@ -212,9 +244,13 @@ def alike(group: list[str]) -> str:
 
 
 def doubts(report: Section) -> list[str]:
-    """Labels that may be meant for one; and where nearly all answers are one label: why alpha says little of how
-    reliable the labels are."""
+    """Labels that may be meant for one; that only some of the units are measured; and where nearly all answers are one
+    label: why alpha says little of how reliable the labels are."""
     told, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
+    if (used := part["nominal"]["units"]) < part["units_of_two"]:
+        told.append(
+            f"Of {count(part['units_of_two'])} units of two answers or more, {count(used)} drawn by lot are measured."
+        )
     if few := part["few_others"]:
         others = few["others"]
         rests = f"alpha, which is {coefficient(part['nominal'])}, rests on these few"
@@ -261,14 +297,14 @@ _alphas = partial(forest, counted="units", axis=(0, 100), decimals=True)
 
 
 def agreement_plot(report: Section) -> SafeString:
-    key = "ordinal" if report["ordered"] else "nominal"
+    key = report["by"]
     if report[ALL][key]["value"] is None:
         return NONE
     parts = {code: part[key] for code, part in report["languages"].items() if part[key]["value"] is not None}
     if len(parts) != 1:
         parts[ALL] = report[ALL][key]
     rows = [Row(code, label_name(code) if code != ALL else "", (_mark(made),)) for code, made in parts.items()]
-    return _alphas(rows, title=f"Krippendorff’s alpha ({key})")
+    return _alphas(rows, title=f"Krippendorff’s alpha ({BY[key]})")
 
 
 def rest_plot(report: Section, names: Mapping[int, str]) -> SafeString:

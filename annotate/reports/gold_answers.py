@@ -1,7 +1,7 @@
 """Gold answers and tests: how well people do in them, and which gold answers may themselves be wrong. Tables for the
 manager's pages.
 
-The figures are those of work/statistics.py.
+The figures are those of work/statistics.py. called: the name of a label.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,6 +23,7 @@ from annotate.reports.tables import (
     timed,
 )
 
+Called = Callable[[str], str]
 SHOWN = 140  # characters of a record's text
 
 
@@ -86,31 +87,32 @@ def _agreeing(row: dict) -> Cell:
     return Cell(f"{row['right']:,} of {row['asked']:,}", row["right"] / row["asked"])
 
 
-KNOWN = (
-    Column("item", "record"),
-    TEXT,
-    ONE_LANGUAGE,
-    Column("purpose", "for"),
-    Column("label", "known answer"),
-    Column("said", "others say"),
-    numbered("asked", "asked"),
-    Column("right", "agree with it", NUMBER, _agreeing),
-)
+def known_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
+    heads = (
+        Column("item", "record"),
+        TEXT,
+        ONE_LANGUAGE,
+        Column("purpose", "for"),
+        Column("label", "known answer", says=lambda row: called(row["label"])),
+        Column("said", "others say", says=lambda row: called(row["said"])),
+        numbered("asked", "asked"),
+        Column("right", "agree with it", NUMBER, _agreeing),
+    )
+    return table("Known answers", heads, rows, slug="known", asked=asked)
 
 
-def known_table(rows: Iterable[dict], asked: str) -> Table:
-    return table("Known answers", KNOWN, rows, slug="known", asked=asked)
-
-
-GIVEN = (
-    timed("at", "when"),
-    TEXT,
-    Column("label", "known answer"),
-    Column("said", "theirs", says=lambda row: Cell(row["said"], row["said"], note="voided" if row["voided"] else "")),
-    Column("right", "right", says=lambda row: Cell("yes" if row["right"] else "no", row["right"])),
-)
-
-
-def given_table(rows: Iterable[dict], asked: str) -> Table:
+def given_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
     """The gold answers that one person was asked for."""
-    return table("Gold answers given", GIVEN, rows, slug="given", asked=asked)
+
+    def said(row: dict) -> Cell:
+        name = called(row["said"])
+        return Cell(name, name, note="voided" if row["voided"] else "")
+
+    heads = (
+        timed("at", "when"),
+        TEXT,
+        Column("label", "known answer", says=lambda row: called(row["label"])),
+        Column("said", "theirs", says=said),
+        Column("right", "right", says=lambda row: Cell("yes" if row["right"] else "no", row["right"])),
+    )
+    return table("Gold answers given", heads, rows, slug="given", asked=asked)

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Rule
 from annotate.core.pause_rule import table as chances
+from annotate.reports.gold_answers import Called
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.progress import person
@@ -93,15 +94,13 @@ def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
 # --- one person
 
 
-LABELS = (
-    Column("label", "label"),
-    Column("own", "theirs", NUMBER, lambda row: Cell(percent(row["own"]), row["own"])),
-    Column("all", "everybody’s", NUMBER, lambda row: Cell(percent(row["all"]), row["all"])),
-)
-
-
-def labels_table(rows: Iterable[dict], asked: str) -> Table:
-    return table("Labels", LABELS, rows, slug="labels", asked=asked)
+def labels_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
+    heads = (
+        Column("label", "label", says=lambda row: called(row["label"])),
+        Column("own", "theirs", NUMBER, lambda row: Cell(percent(row["own"]), row["own"])),
+        Column("all", "everybody’s", NUMBER, lambda row: Cell(percent(row["all"]), row["all"])),
+    )
+    return table("Labels", heads, rows, slug="labels", asked=asked)
 
 
 # --- pauses

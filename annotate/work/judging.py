@@ -33,6 +33,7 @@ from annotate.work.routing import after_judgment, ask_again
 from annotate.work.tally import Tally, tally_of
 
 COMMENT = 2000  # characters
+LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
@@ -272,6 +273,8 @@ def read_answer(
     """
     if reason and not any(sent):
         sent = [kind.undefined]
+    if sum(map(len, sent)) > LONGEST:
+        raise InvalidAnswer(f"The answer is longer than {LONGEST:,} characters. Choose fewer labels.")
     check_words(*sent, reason, comment)
     try:
         label = kind.form.read(sent)

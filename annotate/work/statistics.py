@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Count, F, Max, Min, Q, Sum, Value
+from django.db.models import Count, F, Max, Min, Q, Sum, TextField, Value
 from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
 from django.utils import timezone
 
@@ -26,6 +26,7 @@ DAY = timedelta(days=1)
 # Up to this long, the time since the beginning is cut into hours, then into days, then into weeks.
 HOURLY, DAILY = 3 * DAY, 120 * DAY
 PAUSE = ("right", "asked", "at")
+MOST_LABELS = 20
 QUARTILES = (0.25, 0.5, 0.75)
 # A known answer is doubtful if it has at least so many answers and at most this share of them agrees with it.
 DOUBTED_FROM, DOUBTED_AT = 3, 1 / 3
@@ -90,7 +91,9 @@ def _language(task: Task, unit: str = ""):
 
     unit: the way to the unit, as in "unit__".
     """
-    return Coalesce(*(NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.language_paths), Value(""), Value(""))
+    paths = (NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.language_paths)
+    # Codes of languages are short, and labels, which may be codes too, of any length.
+    return Coalesce(*paths, Value(""), Value(""), output_field=TextField())
 
 
 def progress(task: Task) -> dict:
@@ -258,17 +261,20 @@ def names_of(annotators: Iterable[int]) -> dict[int, str]:
 def person(task: Task, annotator: Annotator) -> dict:
     """What one annotator says: {"labels": [ROW, ...], "known": [ROW, ...]}.
 
-    A row a label: label, and the share of it of their answers that stand and of everybody's: own, all. A row a gold
-    answer that they were asked for, the latest first: at, item, text, label, said, right, voided.
+    A row a label, the most used first: label, and the share of their answers that stand and of everybody's that have
+    it: own, all; the first MOST_LABELS where an answer is several out of thousands. A row a gold answer that they were
+    asked for, the latest first: at, item, text, label, said, right, voided.
     """
     live = _counted(task).order_by()
     said = live.values_list("label").annotate(own=Count("pk", filter=Q(annotator=annotator)), everybody=Count("pk"))
-    counts: dict[str, tuple[int, int]] = {}
+    form, counts = task.kind.form, dict[str, tuple[int, int]]()
+    answered = given_in_all = 0
     for label, own, everybody in said:
-        for facet in task.kind.form.facets(label):
+        answered, given_in_all = answered + own, given_in_all + everybody
+        for facet in form.facets(label):
             mine, theirs = counts.get(facet, (0, 0))
             counts[facet] = mine + own, theirs + everybody
-    own, everybody = (sum(column) or 1 for column in zip(*counts.values(), strict=True)) if counts else (1, 1)
+    most_used = sorted(counts.items(), key=lambda row: (-row[1][1], row[0]))
     given = (
         honeypots.answers(task)
         .filter(annotator=annotator)
@@ -277,8 +283,8 @@ def person(task: Task, annotator: Annotator) -> dict:
     )
     return {
         "labels": [
-            {"label": label, "own": mine / own, "all": theirs / everybody}
-            for label, (mine, theirs) in sorted(counts.items(), key=lambda row: -row[1][1])
+            {"label": label, "own": mine / max(1, answered), "all": theirs / max(1, given_in_all)}
+            for label, (mine, theirs) in most_used[: MOST_LABELS if form.SEVERAL else None]
         ],
         "known": [
             {

@@ -72,6 +72,8 @@ API = {
     "api-schema": ((200, 200, 200, 200, 200, 200), (405, 405, 405, 405, 405, 405)),
     "api-tasks": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
     "api-task": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
+    # The world's tasks do not ask for concepts.
+    "api-concepts": ((401, 403, 404, 404, 404, 403), (401, 405, 405, 405, 405, 405)),
     "api-adjudication": ((401, 403, 403, 403, 200, 403), (401, 405, 405, 405, 405, 405)),
     "api-dossier": ((401, 403, 403, 403, 200, 403), (401, 405, 405, 405, 405, 405)),
     "api-settle": ((401, 405, 405, 405, 405, 405), (401, 403, 403, 403, 200, 403)),
@@ -154,7 +156,10 @@ class World:
             "adjudicate-choose": ["acts", unsettled.pk],
             "adjudicate": [task.name, self.waiting.pk],
             "unsettle": [task.name, settled.pk],
-            **{name: [task.name] for name in ("api-task", "api-progress", "api-next", "api-undo", "api-adjudication")},
+            **{
+                name: [task.name]
+                for name in ("api-task", "api-concepts", "api-progress", "api-next", "api-undo", "api-adjudication")
+            },
             **{name: [task.name, self.waiting.pk] for name in ("api-dossier", "api-settle", "api-discard")},
             "api-unsettle": [task.name, settled.pk],
             **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-release")},
@@ -389,6 +394,8 @@ JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_s
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
 LEASE = {"id", "text", "language", "fields", "asked", "expires_at"}
 TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
+IN_FULL = TASK | {"answers", "vocabulary"}
+VOCABULARY = {"name", "version", "least", "most", "beside_broader"}
 OFFERED = {"label", "asked", "name", "names", "autonym"}
 STANDING = {"language", "state", "version", "guidelines", "tries_left"}
 QUESTION = {"id", "number", "of", "fields"}
@@ -403,7 +410,7 @@ def test_the_api_tells_exactly_this(world):
     assert set(task) == TASK
     assert set(task["progress"]) == set(world.send(client, "GET", "api-progress").json()) == PROGRESS
     task = world.send(client, "GET", "api-task").json()
-    assert (set(task), *map(set, task["answers"])) == (TASK | {"answers"}, *[OFFERED] * len(world.task.labels), OFFERED)
+    assert (set(task), *map(set, task["answers"])) == (IN_FULL, *[OFFERED] * len(world.task.labels), OFFERED)
     given = world.send(client, "POST", "api-next").json()
     assert {key: set(value) if isinstance(value, dict) else None for key, value in given.items()} == NEXT
     assert set(world.send(client, "POST", "api-judge").json()) == JUDGMENT
@@ -432,8 +439,9 @@ def test_the_schema_names_nothing_else_to_annotators(world):
     text = json.dumps([paths, schemas])
     assert not re.search(f'schemas/({"|".join(ADJUDICATORS)})"', text)
     assert {name: set(schema["properties"]) for name, schema in schemas.items() if "properties" in schema} == {
-        "Answer": {"label", "reason", "comment", "active_seconds"},
+        "Answer": {"label", "reason", "comment", "sure", "active_seconds"},
         "Answered": ANSWERED,
+        "Concept": {"id", "label", "path"},
         "Judgment": JUDGMENT,
         "Lease": LEASE,
         "Missed": {"fields", "said", "label", "explanation"},
@@ -446,9 +454,10 @@ def test_the_schema_names_nothing_else_to_annotators(world):
         "Skip": {"active_seconds"},
         "Standing": STANDING,
         "Task": TASK,
-        "TaskInFull": TASK | {"answers"},
+        "TaskInFull": IN_FULL,
         "Trial": {"question", "result"},
-        "TrialAnswer": {"label"},
+        "TrialAnswer": {"label", "sure"},
+        "Vocabulary": VOCABULARY,
     }
     assert not re.search("votes|visited|candidate|pseudonym|stage|round|redundancy|detector", text)
 

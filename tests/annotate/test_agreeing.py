@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
-from annotate.quality.agreement import UnknownLabel, fitted, report, second_opinions, vote_shares
+from annotate.quality.agreement import fitted, report, second_opinions, vote_shares
+from annotate.quality.true_labels import UnknownLabel
 from annotate.reports.agreement import sureness
 from corpora.core.errors import CorpusError
 

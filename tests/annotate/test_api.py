@@ -297,6 +297,7 @@ def test_the_schema_is_valid_and_whole(tmp_path):
         ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/settle/"),
         ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/discard/"),
         ("POST", "/api/v1/tasks/{task}/adjudication/{unit}/unsettle/"),
+        ("GET", "/api/v1/tasks/{task}/concepts/"),
         ("GET", "/api/v1/tasks/{task}/progress/"),
         ("POST", "/api/v1/tasks/{task}/next/"),
         ("POST", "/api/v1/tasks/{task}/undo/"),

@@ -2,6 +2,9 @@
 
 Answers are stored, compared and exported as their canonical text. A form is a module with
 
+    SEVERAL                  whether an answer is a set of labels, out of more than can be listed. Then no true label is
+                             modelled (core/latent.py) and no AC1 is told, since both take an answer for one of K
+                             labels; of labels one by one the most frequent are told
     AGGREGATIONS             how several answers become one: name -> function of core/aggregation.py
     read(sent)               the canonical text of what a page or a program sent, a list of texts, empty if nothing
                              was; ValueError, a sentence, if it is not such an answer
@@ -12,6 +15,7 @@ Answers are stored, compared and exported as their canonical text. A form is a m
     values(codes, said)      the canonical texts that agreement tells apart, in order; said: those that were given
     distances(values)        how far two of these differ, for alpha: name -> distance as core/pairs.py has it; `nominal`
                              always, and the last is what annotators are compared by
+    unlike(values)           how much of one of these is not in another, from 0 to 1, (K, K)
 """
 
 from types import ModuleType

@@ -4,7 +4,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from annotate.core import agreement, pairs
 from annotate.core.aggregation import Aggregation, majority
+from annotate.core.answers import Floats
 
+SEVERAL = False
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
 
 
@@ -39,3 +41,7 @@ def values(codes: Sequence[str], said: Iterable[str]) -> list[str]:
 
 def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
     return {"nominal": agreement.nominal(len(values))}
+
+
+def unlike(values: Sequence[str]) -> Floats:
+    return agreement.nominal(len(values))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from annotate.core import agreement, label_sets, pairs
 from annotate.core.aggregation import Aggregation, needed
+from annotate.core.answers import Floats
 
 RIGHT_FROM = 0.5  # the F1 from which on an answer counts as right
 
@@ -52,6 +53,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
     return _text(label for label, votes in support(answers).items() if votes >= least) or None
 
 
+SEVERAL = True
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
 
 
@@ -75,12 +77,21 @@ def values(codes: Sequence[str], said: Iterable[str]) -> list[str]:
 
 
 def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
-    sets = [set(facets(text)) for text in values]
+    sets = _sets(values)
     return {
         "nominal": agreement.nominal(len(values)),
         "jaccard": label_sets.jaccard(sets),
         "masi": label_sets.masi(sets),
     }
+
+
+def unlike(values: Sequence[str]) -> Floats:
+    """1 - F1."""
+    return label_sets.unlike(_sets(values))
+
+
+def _sets(values: Iterable[str]) -> list[set[str]]:
+    return [set(facets(text)) for text in values]
 
 
 def _text(ids: Iterable[str]) -> str:

@@ -41,6 +41,15 @@ class DecoyFilter(admin.SimpleListFilter):
         return queryset.exclude(known_answer="") if self.value() == "yes" else queryset.filter(known_answer="")
 
 
+class LabelFilter(admin.AllValuesFieldListFilter):
+    """By label, but for sets of concepts, of which nearly every one is another."""
+
+    def __init__(self, field, request, params, model, model_admin, field_path):
+        super().__init__(field, request, params, model, model_admin, field_path)
+        of_task = "task" if model is Unit else "unit__task"
+        self.lookup_choices = self.lookup_choices.filter(**{f"{of_task}__vocabulary": None})
+
+
 @admin.register(Unit)
 class UnitAdmin(ReadOnly):
     list_display = [
@@ -55,7 +64,7 @@ class UnitAdmin(ReadOnly):
         "agreed_label",
         "decoy",
     ]
-    list_filter = ["task", "stage", "asked", "audited", DecoyFilter, "language", "label"]
+    list_filter = ["task", "stage", "asked", "audited", DecoyFilter, "language", ("label", LabelFilter)]
     search_fields = ["item__key", "item__text"]
     list_select_related = ["task", "item"]
     inlines = [JudgmentInline, TransitionInline]
@@ -76,7 +85,7 @@ class UnitAdmin(ReadOnly):
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnly):
     list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "active_seconds", "voided_at"]
-    list_filter = ["unit__task", "kind", "annotator", "label"]
+    list_filter = ["unit__task", "kind", "annotator", ("label", LabelFilter)]
     search_fields = ["unit__item__key", "unit__item__text", "comment"]
     date_hierarchy = "answered_at"
     ordering = ["-pk"]

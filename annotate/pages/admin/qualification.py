@@ -111,8 +111,12 @@ class GoldAnswerForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "label" in self.fields:
             task = self.instance.task
-            choices = [(label, task.kind.name(label)) for label in task.labels]
-            self.fields["label"] = forms.ChoiceField(choices=choices, help_text=CORRECTED)
+            if task.kind.form.SEVERAL:
+                help_text = f"{task.kind.name(self.instance.label)}. Write ids, parted by spaces. {CORRECTED}"
+                self.fields["label"] = forms.CharField(widget=forms.Textarea({"rows": 2}), help_text=help_text)
+            else:
+                choices = [(label, task.kind.name(label)) for label in task.labels]
+                self.fields["label"] = forms.ChoiceField(choices=choices, help_text=CORRECTED)
 
     def clean(self):
         given = super().clean()
@@ -203,8 +207,13 @@ class GoldAnswerAdmin(Undeletable):
 class TrialAnswerInline(admin.TabularInline):
     model = TrialAnswer
     extra = 0
-    fields = ["position", "gold_answer", "label", "answered_at"]
+    fields = ["position", "gold_answer", "called", "answered_at"]
+    readonly_fields = ["called"]
     can_delete = False
+
+    @admin.display(description="label")
+    def called(self, answered):
+        return answered.trial.task.kind.short(answered.label)
 
 
 @admin.register(Trial)

@@ -1,0 +1,80 @@
+"""For a share of people and documents nothing is suggested, so that what is chosen with and without can be compared."""
+
+from itertools import combinations
+
+import pytest
+
+from annotate.core.estimation import proportion
+from annotate.kinds import Answer
+from annotate.models import Annotator, Suggestion
+from annotate.quality.suggestions import is_blind, shown_to
+from annotate.work.judging import judge
+from annotate.work.queue import release, take
+from tests.annotate.labelling.acts import task_of
+
+pytestmark = pytest.mark.usefixtures("corpus")
+
+PEOPLE, DOCUMENTS = 20, 50
+A_CONCEPT = "1004"
+
+
+@pytest.fixture
+def task():
+    return task_of()
+
+
+@pytest.fixture
+def lots(task):
+    """Whether each of 20 people is blind on each of 50 documents: 1,000 pairs."""
+    units = task.units.select_related("item").order_by("position")[:DOCUMENTS]
+    # Pseudonyms are made by chance; with these the same lots fall in every run.
+    people = [Annotator(pseudonym=f"person-{number}") for number in range(PEOPLE)]
+    return [[is_blind(annotator, task, unit.item) for unit in units] for annotator in people]
+
+
+def held(hits, of, share):
+    found = proportion(hits, of)
+    return found.low <= share <= found.high
+
+
+def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots):
+    blind = sum(map(sum, lots))
+    assert len(lots) * len(lots[0]) == 1000
+    assert task.blind_share == 0.2
+    assert held(blind, 1000, task.blind_share)
+
+
+def test_nobody_and_no_document_is_blind_always_or_never(lots):
+    for row in (*lots, *zip(*lots, strict=True)):
+        assert 0 < sum(row) < len(row)
+
+
+def test_whether_one_person_is_blind_says_nothing_of_another(lots):
+    both = sum(sum(map(min, first, second)) for first, second in combinations(lots, 2))
+    pairs = PEOPLE * (PEOPLE - 1) // 2 * DOCUMENTS
+    # A lot is in 19 pairs, so they tell no more than the 1,000 lots do.
+    assert held(both / pairs * 1000, 1000, 0.2**2)
+
+
+def test_a_document_that_is_opened_again_shows_what_it_showed(task, readers):
+    ann = readers[0]
+    ann.pseudonym = "person-1"
+    ann.save()
+    seen = []
+    for _ in range(12):
+        lease = take(ann, task)
+        Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[A_CONCEPT])
+        first = shown_to(ann, lease.unit)
+        release(ann, lease.pk)
+        again = take(ann, task)
+        assert (again.unit_id, shown_to(ann, again.unit)) == (lease.unit_id, first)
+        judge(ann, again.pk, Answer(A_CONCEPT))
+        seen.append(tuple(first))
+    assert set(seen) == {(), (A_CONCEPT,)}
+
+
+def test_a_share_of_none_or_all_leaves_no_lot(task, readers):
+    unit = task.units.first()
+    for share, blind in ((0.0, False), (1.0, True)):
+        task.options = task.options | {"blind_share": share}
+        assert [is_blind(reader, task, unit.item) for reader in readers] == [blind] * 3

@@ -1,0 +1,134 @@
+"""A program that chooses concepts: what it is told may be chosen, how it finds them, and what is refused."""
+
+import pytest
+
+from annotate.models import ChosenConcept, Judgment, Unit
+from annotate.work.judging import LONGEST
+from corpora.models import Concept
+from tests.annotate.labelling.acts import ROOT, choose, task_of
+from tests.annotate.programs import Program
+
+pytestmark = pytest.mark.usefixtures("corpus")
+
+
+@pytest.fixture
+def task():
+    return task_of()
+
+
+@pytest.fixture
+def plain(corpus):
+    """Ids of concepts of which none is broader than another."""
+    return [each.key for each in Concept.objects.filter(broader=None, narrower=None).order_by("key")[:25]]
+
+
+@pytest.fixture
+def program(client, readers):
+    return Program(client, readers[0])
+
+
+def taken(program):
+    return program.post("tasks/acts/next/").json()["lease"]["id"]
+
+
+def nested():
+    """A concept and one that is broader."""
+    narrower = Concept.objects.exclude(broader=None).order_by("key").first()
+    return narrower.key, narrower.broader.order_by("key").first().key
+
+
+def test_a_task_tells_the_version_of_its_vocabulary_and_not_all_concepts(task, program):
+    told = program.get("tasks/acts/").json()
+    assert (told["answers"], told["labels"]) == ([], [])
+    assert told["vocabulary"] == {
+        "name": "eurovoc",
+        "version": 1,
+        "least": 1,
+        "most": 20,
+        "beside_broader": "ask",
+    }
+
+
+def test_a_program_finds_concepts_and_sends_their_ids_in_any_order(task, program, plain):
+    concept = Concept.objects.exclude(broader=None).order_by("key").first()
+    name = task.kind.name(concept.key)
+    found = program.get(f"tasks/acts/concepts/?typed={name}").json()
+    assert 0 < len(found) <= 10
+    assert found[0]["id"] == concept.key
+    assert found[0]["label"] == name
+    assert found[0]["path"]
+    said = program.post(f"leases/{taken(program)}/judge/", label=f"{plain[3]}  {plain[1]} {plain[2]}")
+    assert said.json()["label"] == " ".join(plain[1:4])
+    assert {each.concept.key for each in Judgment.objects.get().chosen.all()} == set(plain[1:4])
+    assert program.get("tasks/acts/concepts/").json() == []
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("typed=%25", "Nothing that was typed is a letter or a digit; type the beginning of a word."),
+        (f"typed={'a' * 10_000}", "10,000 characters were typed; search with 200 at the most."),
+        ("typed=env%00", "typed: Null characters are not allowed."),
+        ("typed=env&language=%00", "language: Null characters are not allowed."),
+    ],
+)
+def test_a_search_that_finds_nothing_sensible_is_refused_in_a_sentence(task, program, query, sentence):
+    refused = program.get(f"tasks/acts/concepts/?{query}")
+    assert (refused.status_code, refused.json()) == (400, {"code": "invalid_answer", "detail": sentence})
+
+
+def test_a_concept_beside_a_broader_one_is_taken_from_a_program_that_is_sure(task, program):
+    lease, both = taken(program), " ".join(sorted(nested()))
+    refused = program.post(f"leases/{lease}/judge/", label=both)
+    assert refused.status_code == 400
+    assert "or say that you mean both" in refused.json()["detail"]
+    assert program.post(f"leases/{lease}/judge/", label=both, sure=True).json()["label"] == both
+
+
+def answers(keys):
+    """What is sent -> the sentence that refuses it. keys: of 25 concepts."""
+    return {
+        "unheard-of": "'unheard-of' is not a concept of eurovoc, version 1; look it up, or leave it out.",
+        f"{keys[0]} {keys[0]}": f"{keys[0]} was sent twice, but a label is chosen or not. Send it once.",
+        " ".join(keys[:21]): "21 labels were chosen, and at most 20 may be. Take the least fitting away.",
+        "": "label: This field may not be blank.",
+        f"{keys[0]}\x00": "label: Null characters are not allowed.",
+        " ".join(str(number) for number in range(10_000)): f"The answer is longer than {LONGEST:,} characters. Choose "
+        "fewer labels.",
+        "a;b": "'a;b' is not a concept of eurovoc, version 1; look it up, or leave it out.",
+    }
+
+
+def test_an_answer_that_is_none_is_refused_in_a_sentence_and_nothing_is_written(task, program, readers, plain):
+    lease = taken(program)
+    for label, sentence in answers(plain).items():
+        refused = program.post(f"leases/{lease}/judge/", label=label)
+        assert (refused.status_code, refused.json()) == (400, {"code": "invalid_answer", "detail": sentence})
+    assert not Judgment.objects.exists()
+    assert not ChosenConcept.objects.exists()
+    # The document is still theirs.
+    assert program.post(f"leases/{lease}/judge/", label=plain[0]).status_code == 200
+
+
+def test_an_adjudicators_answer_that_is_none_is_refused_in_the_same_sentences(task, client, readers, person, plain):
+    for reader, key in zip(readers, plain, strict=False):
+        unit = choose(reader, task, key).unit
+    chief = Program(client, person("ada", "en", adjudicates=True))
+    for label, sentence in answers(plain).items():
+        refused = chief.post(f"tasks/acts/adjudication/{unit.pk}/settle/", label=label, reason="as titled")
+        assert (refused.status_code, refused.json()["detail"]) == (400, sentence)
+    assert not Unit.objects.get(pk=unit.pk).label
+    both = " ".join(sorted(nested()))
+    path = f"tasks/acts/adjudication/{unit.pk}/settle/"
+    assert "say that you mean both" in chief.post(path, label=both, reason="as titled").json()["detail"]
+    assert chief.post(path, label=both, reason="as titled", sure=True).json()["label"] == both
+
+
+def test_fewer_concepts_than_a_kind_asks_for_are_refused(program, plain, tmp_path):
+    source = (ROOT / "annotate/kinds/concepts.toml").read_text(encoding="utf-8").replace("least = 1", "least = 2")
+    file = tmp_path / "two_concepts.toml"
+    file.write_text(source.partition("[guidelines]")[0], encoding="utf-8")
+    task_of(kind=str(file))
+    refused = program.post(f"leases/{taken(program)}/judge/", label=plain[0])
+    assert refused.json()["detail"] == "1 label was chosen, and at least 2 must be. Add what is missing."
+    assert not Judgment.objects.exists()

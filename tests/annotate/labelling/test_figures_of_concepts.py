@@ -1,0 +1,76 @@
+"""What a manager is told of people who choose several concepts: the most used by name, in few statements."""
+
+import pytest
+
+from annotate.models import Judgment
+from annotate.work import statistics
+from annotate.work.statistics import MOST_LABELS
+from corpora.models import Concept
+from tests.annotate.labelling.acts import choose, task_of
+
+pytestmark = pytest.mark.usefixtures("corpus")
+
+
+@pytest.fixture
+def task():
+    return task_of()
+
+
+@pytest.fixture
+def concepts(corpus):
+    """Ids of concepts."""
+    return [each.key for each in Concept.objects.order_by("key")[:40]]
+
+
+def test_a_person_is_told_by_the_share_of_answers_that_have_a_concept(task, readers, concepts):
+    for reader, sets in zip(readers, ([concepts[:2], concepts[:1]], [concepts[1:2], concepts[:1]]), strict=False):
+        for keys in sets:
+            choose(reader, task, *keys)
+    found = {row["label"]: (row["own"], row["all"]) for row in statistics.person(task, readers[0])["labels"]}
+    assert found == {concepts[0]: (1.0, 0.75), concepts[1]: (0.5, 0.5)}
+
+
+def test_of_many_concepts_the_most_used_are_told_by_name(task, readers, concepts, client, manager):
+    for start in (0, 10, 20):
+        choose(readers[0], task, *concepts[start : start + 20], is_sure=True)
+    labels = [row["label"] for row in statistics.person(task, readers[0])["labels"]]
+    assert labels == sorted(concepts[10:30])[:MOST_LABELS]
+    client.force_login(manager)
+    page = client.get(f"/manage/tasks/acts/people/{readers[0].pk}/").text
+    assert all(task.kind.name(key) in page for key in labels)
+
+
+def test_the_pages_of_a_task_take_as_many_statements_however_many_concepts_were_chosen(
+    task, readers, concepts, client, manager, django_assert_max_num_queries
+):
+    client.force_login(manager)
+    paths = ["", "people/", f"people/{readers[0].pk}/", "agreement/?show=1", "tests/"]
+    choose(readers[0], task, concepts[0])
+
+    def statements():
+        counts = []
+        for path in paths:
+            with django_assert_max_num_queries(100) as found:
+                assert client.get(f"/manage/tasks/acts/{path}").status_code == 200
+            counts.append(len(found))
+        return counts
+
+    statements()  # reads the names of concepts, once in a process
+    choose(readers[1], task, concepts[0])  # the report of agreement is kept until the next answer
+    few = statements()
+    for start in range(5):
+        for reader in readers[:2]:
+            choose(reader, task, *concepts[start : start + 20], is_sure=True)
+    assert statements() == few
+
+
+def test_the_admin_names_concepts_and_offers_no_set_of_them_as_a_filter(task, readers, concepts, client, manager):
+    client.force_login(manager)
+    for reader in readers:
+        choose(reader, task, *concepts[:2])
+    judgment = Judgment.objects.first()
+    names = task.kind.name(judgment.label)
+    for path in ("judgment/", "unit/", f"unit/{judgment.unit_id}/change/"):
+        page = client.get(f"/admin/annotate/{path}").text
+        assert names in page, path
+        assert f"label={concepts[0]}" not in page

@@ -1,0 +1,188 @@
+"""Documents whose concepts are known: from a file, in practice, in the test, hidden in the queue, and corrected."""
+
+import json
+import re
+
+import pytest
+from django.core.management import CommandError
+
+from annotate.kinds import Answer
+from annotate.models import GoldAnswer, Task
+from annotate.quality import honeypots
+from annotate.quality.pauses import running
+from annotate.quality.qualification import next_question
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from corpora.models import Concept
+from tests.annotate.acts import begin
+from tests.annotate.labelling.acts import ROOT, opened, task_of
+
+pytestmark = pytest.mark.usefixtures("corpus")
+
+ACTS = [json.loads(line) for line in (ROOT / "fixtures/eurlex/test.jsonl").read_text(encoding="utf-8").splitlines()]
+PURPOSES = ["practice"] * 2 + ["test"] * 3 + ["queue"] * 8
+TESTED = {"test_items": "2", "pass_mark": "50%", "tries": "2", "gold_share": "50%"}
+
+
+@pytest.fixture
+def plain(corpus):
+    """Ids of concepts of which none is broader than another."""
+    return [each.key for each in Concept.objects.filter(broader=None, narrower=None).order_by("key")[:25]]
+
+
+@pytest.fixture
+def gold_file(tmp_path):
+    """write([["a", "b"], ...]): a file of gold answers, as lists in lines of JSON, of the first acts."""
+
+    def write(labels):
+        rows = [
+            {"id": act["celex_id"], "label": label, "purpose": purpose, "explanation": "As the title says."}
+            for act, label, purpose in zip(ACTS, labels, PURPOSES, strict=False)
+        ]
+        path = tmp_path / "gold.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return [str(path)]
+
+    return write
+
+
+@pytest.fixture
+def four(plain):
+    """The right answer to every gold answer."""
+    return plain[3::-1]
+
+
+@pytest.fixture
+def known(plain, four):
+    """The right answers of all purposes; half of those in the queue are others, or one answer would pass them all."""
+    return [four] * 9 + [plain[4:8]] * 4
+
+
+@pytest.fixture
+def task(gold_file, known):
+    return task_of(gold=gold_file(known), **TESTED)
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "en")
+
+
+def words(page):
+    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page.text))
+
+
+def says(client, trial, keys):
+    """The page after this answer to the next question."""
+    question = next_question(trial)
+    said = {"question": question.pk, "answer": keys}
+    return client.post("/tasks/acts/qualification/en/answer/", said, follow=trial.kind == "practice")
+
+
+def go_through(client, ann, task, kind, keys):
+    """The last page."""
+    trial = begin(ann, task, "en", kind)
+    while next_question(trial):
+        page = says(client, trial, keys)
+    trial.refresh_from_db()
+    return trial, page
+
+
+def test_what_a_file_gives_becomes_the_canonical_text(gold_file, four, known):
+    task = task_of(gold=gold_file([four, f" {four[3]}  {four[0]} ", *map(" ".join, known[2:])]), **TESTED)
+    first, second, *others = task.gold_answers.values_list("label", flat=True)
+    assert first == " ".join(sorted(four))
+    assert second == " ".join(sorted([four[0], four[3]]))
+    assert others == [" ".join(sorted(keys)) for keys in known[2:]]
+    hidden = task.units.filter(honeypot=True)
+    assert set(hidden.values_list("known_answer", flat=True)) == set(others[-8:])
+
+
+def test_hidden_gold_answers_that_one_answer_would_pass_are_refused_though_they_differ(gold_file, four, plain):
+    near = [[*four[:3], other] for other in plain[10:18]]
+    with pytest.raises(CommandError, match=r"In en 8 of the 8 .* or near enough to be right: a person who always"):
+        opened("acts", gold=gold_file([four] * 5 + near), **TESTED)
+
+
+@pytest.mark.parametrize(
+    ("label", "sentence"),
+    [
+        (["unheard-of"], "'unheard-of' is not a concept of eurovoc, version 1; look it up, or leave it out."),
+        ("twice", "{} was sent twice, but a label is chosen or not. Send it once."),
+        ("many", "21 labels were chosen, and at most 20 may be. Take the least fitting away."),
+        (["x"] * 1, "'x' is not a concept of eurovoc, version 1; look it up, or leave it out."),
+    ],
+)
+def test_a_gold_answer_that_nobody_could_give_is_refused_with_its_document(gold_file, plain, label, sentence):
+    label = {"twice": plain[:1] * 2, "many": plain[:21]}.get(label, label) if isinstance(label, str) else label
+    with pytest.raises(CommandError) as refused:
+        opened("acts", gold=gold_file([label]), **TESTED)
+    assert str(refused.value) == f"The gold answer of {ACTS[0]['celex_id']}: {sentence.format(plain[0])}"
+    assert not Task.objects.exists()
+
+
+def test_practice_says_by_name_what_was_right_missed_and_too_much(task, ann, client, plain, four):
+    client.force_login(ann.user)
+    trial = begin(ann, task, "en", "practice")
+    name = task.kind.name
+    shown = words(says(client, trial, [four[0], plain[10]]))
+    assert "Not near enough" in shown
+    missed = sorted(name(key) for key in four[1:])
+    assert f"Chosen, and right: {name(four[0])} Missed: {missed[0]} ; {missed[1]} ; {missed[2]}" in shown
+    assert f"Too much: {name(plain[10])} As the title says." in shown
+    # Two of four are an F1 of 2/3.
+    shown = words(says(client, trial, four[:2]))
+    assert "Right" in shown
+    assert "Missed" in shown
+    assert "Too much" not in shown
+
+
+def test_a_test_is_passed_by_answers_that_are_near_enough_and_its_end_says_what_was_missed(task, ann, client, plain):
+    client.force_login(ann.user)
+    right = task.gold_answers.first().label.split()
+    go_through(client, ann, task, "practice", right)
+    failed, _ = go_through(client, ann, task, "test", [right[0], *plain[10:13]])
+    assert (failed.right, failed.passed) == (0, False)
+    shown = words(client.get("/tasks/acts/qualification/en/"))
+    assert shown.count("Chosen, and right:") == shown.count("Missed:") == shown.count("Too much:") == 2
+    # An F1 of .5 is right.
+    passed, _ = go_through(client, ann, task, "test", [*right[:2], *plain[10:12]])
+    assert (passed.right, passed.passed) == (2, True)
+
+
+def work(ann, task, right, of_work):
+    """Answer hidden gold answers with so many of their four concepts and as many wrong ones that there are four, and
+    work with others, until nothing more is handed out."""
+    while lease := take(ann, task):
+        known = lease.unit.known_answer.split()
+        keys = [*known[:right], *of_work[: 4 - right]] if known else of_work[:1]
+        judge(ann, lease.pk, Answer(" ".join(sorted(keys))))
+
+
+@pytest.mark.parametrize(("right", "pauses"), [(2, False), (1, True)])
+def test_hidden_gold_answers_pause_who_is_too_far_from_them(gold_file, known, plain, ann, right, pauses):
+    task = task_of(gold=gold_file(known), **TESTED | {"test_items": "0"})
+    work(ann, task, right, plain[10:])
+    assert (running(ann, task) is not None) == pauses
+    found = honeypots.by_annotator(task)[ann.pk]
+    assert (found["asked"], found["right"]) == (8, 0 if pauses else 8)
+
+
+def test_a_gold_answer_is_corrected_by_its_ids_and_what_was_answered_counts_by_them(
+    task, ann, client, manager, plain, four
+):
+    client.force_login(ann.user)
+    go_through(client, ann, task, "practice", four)
+    trial, _ = go_through(client, ann, task, "test", [four[0], *plain[10:13]])
+    gold = trial.answers.first().gold_answer
+    client.force_login(manager)
+    path = f"/admin/annotate/goldanswer/{gold.pk}/change/"
+    assert task.kind.name(four[0]) in words(client.get(path))
+    change = {"label": f"{plain[11]}\n{plain[10]} {four[0]}", "explanation": "Looked up."}
+    page = client.post(path, change, follow=True)
+    gold.refresh_from_db()
+    assert gold.label == " ".join(sorted([plain[10], plain[11], four[0]]))
+    assert "Of the answers given to it 1 are right now and 0 wrong" in words(page)
+    refused = client.post(path, {**change, "label": "unheard-of"})
+    assert "is not a concept of eurovoc, version 1" in refused.text
+    assert GoldAnswer.objects.get(pk=gold.pk).label == gold.label
