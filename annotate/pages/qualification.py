@@ -84,7 +84,7 @@ def answer(request, task, language):
         if not _answers(permit, language).filter(pk=question).exists():
             raise NotFound("You have not been asked such a question.")
         said = read_answer(permit.task.kind, request.POST.getlist("answer"))
-        answered = qualifying.answer(permit, question, said.label, is_sure="sure" in request.POST)
+        answered = qualifying.answer(permit, question, said.label, is_sure="is_sure" in request.POST)
     if request.htmx:
         # A person who has just passed may work now.
         return _show(request, permit_of(permit.annotator, permit.task), language, answered)
