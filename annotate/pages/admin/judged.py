@@ -49,6 +49,9 @@ class LabelFilter(admin.AllValuesFieldListFilter):
         of_task = "task" if model is Unit else "unit__task"
         self.lookup_choices = self.lookup_choices.filter(**{f"{of_task}__vocabulary": None})
 
+    def has_output(self):
+        return self.lookup_choices.exists()
+
 
 @admin.register(Unit)
 class UnitAdmin(ReadOnly):

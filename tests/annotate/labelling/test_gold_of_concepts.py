@@ -132,7 +132,7 @@ def test_practice_says_by_name_what_was_right_missed_and_too_much(task, ann, cli
     assert f"Too much: {name(plain[10])} As the title says." in shown
     # Two of four are an F1 of 2/3.
     shown = words(says(client, trial, four[:2]))
-    assert "Right" in shown
+    assert "Near enough to be right" in shown
     assert "Missed" in shown
     assert "Too much" not in shown
 
