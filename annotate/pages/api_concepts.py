@@ -8,10 +8,9 @@ from rest_framework.response import Response
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.kind import ENGLISH
 from annotate.pages.access import with_permit
+from annotate.pages.concept_rows import Listing
 from annotate.pages.serializers import REFUSED
 from corpora.core.thesaurus import VocabularyError
-from corpora.vocabularies import paths_to
-from corpora.vocabulary_search import find
 
 
 class TypedSerializer(serializers.Serializer):
@@ -24,10 +23,10 @@ class TypedSerializer(serializers.Serializer):
 
 
 class ConceptSerializer(serializers.Serializer):
-    id = serializers.CharField(help_text="what is sent as the answer, with those of other concepts")
-    label = serializers.CharField(help_text="what the pages call it")
+    id = serializers.CharField(source="key", help_text="what is sent as the answer, with those of other concepts")
+    label = serializers.CharField(source="name", help_text="what the pages call it")
     path = serializers.ListField(
-        child=serializers.CharField(), help_text="the labels of broader concepts, from the broadest on"
+        child=serializers.CharField(), help_text="its scheme, and the labels of broader concepts, from the broadest on"
     )
 
 
@@ -46,16 +45,7 @@ def concepts(request, permit):
     if not kind.thesaurus:
         raise NotFound("The answers of this task are no concepts; its address lists them.")
     try:
-        hits = find(kind.thesaurus.version, wanted.validated_data["typed"], language)
+        rows = Listing(kind.thesaurus.version, language).found(wanted.validated_data["typed"])
     except VocabularyError as error:
         raise InvalidAnswer(str(error)) from error
-    paths = paths_to([hit.concept for hit in hits])
-    rows = [
-        {
-            "id": hit.concept.key,
-            "label": kind.called_in(language, hit.concept.key),
-            "path": [kind.called_in(language, each.key) for each in paths[hit.concept.pk]],
-        }
-        for hit in hits
-    ]
     return Response(ConceptSerializer(rows, many=True).data)

@@ -6,56 +6,24 @@ a button what is to be done (`do`): add KEY WAY, drop KEY, open PLACE, or show V
 vocabulary.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from django.db.models import Count, F
 from django.http import QueryDict
 from django.urls import reverse
 
-from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
+from annotate.kinds.kind import ALLOW, ASK, SUGGESTED, WAYS
 from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.pages.concept_rows import Listing, in_order
 from annotate.quality.suggestions import shown_to, suggested
 from corpora.core.thesaurus import VocabularyError
-from corpora.models import Broader, Concept, Item, Scheme, Vocabulary
-from corpora.vocabularies import concepts_of, label_of_scheme, labels_of, names_in, nested, paths_to, tops_of
-from corpora.vocabulary_search import LONGEST, find
+from corpora.models import Item
+from corpora.vocabularies import names_in, nested
+from corpora.vocabulary_search import LONGEST
 
-FOUND = 10  # concepts that a search shows
-MOST = 100  # concepts of one place that are shown when browsing: EuroVoc has none with more
 SUGGESTIONS, SEARCH, BROWSE, VOTES = VIEWS = ("suggestions", "search", "browse", "votes")
-
-
-@dataclass(frozen=True)
-class Row:
-    """A concept as it is listed. language: of its name, if that is not the one asked for. found: the other label by
-    which it was found. path: where it stands. narrower: how many concepts are; place: the address for browsing on.
-    way: what led to it if it is chosen here. votes: who chose it, for adjudicators.
-    """
-
-    key: str
-    name: str
-    language: str
-    path: list[str]
-    is_chosen: bool
-    way: str
-    found: str = ""
-    narrower: int = 0
-    votes: Sequence[str] = ()
-
-    @property
-    def place(self) -> str:
-        return f"concept:{self.key}"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A domain, scheme or concept that can be opened."""
-
-    place: str
-    name: str
 
 
 @dataclass
@@ -167,7 +135,7 @@ def _panel(
 ) -> dict[str, Any]:
     """address: that which is told what is to be done. reads: further languages in which concepts are found."""
     version, asked = task.kind.thesaurus.version, task.kind.thesaurus
-    listing = _Listing(version, item.language, state.ways)
+    listing = Listing(version, item.language, state.ways)
     tabs = {VOTES: bool(votes), SUGGESTIONS: bool(suggestions), BROWSE: True}
     there = [name for name, is_there in tabs.items() if is_there]
     view = state.view if state.view in (SEARCH, *there) else there[0]
@@ -176,7 +144,7 @@ def _panel(
     names = names_in(version, item.language)
     shown: dict[str, Any] = {"rows": [], "places": [], "crumbs": [], "around": []}
     if view == SEARCH:
-        shown |= listing.searched(state.typed, reads)
+        shown |= _searched(listing, state.typed, reads)
     elif view == SUGGESTIONS:
         shown |= {"rows": listing.rows(in_order(version, suggestions), SUGGESTED)}
     elif view == VOTES:
@@ -204,116 +172,10 @@ def _panel(
     }
 
 
-def in_order(vocabulary: Vocabulary, keys: Iterable[str]) -> list[Concept]:
-    """The concepts of these ids, in their order, those that there are."""
-    found = concepts_of(vocabulary, keys)
-    return [found[key] for key in keys if key in found]
-
-
-@dataclass(frozen=True)
-class _Listing:
-    """Concepts as rows. language: of the document; chosen: concept -> what led to it."""
-
-    vocabulary: Vocabulary
-    language: str
-    chosen: Mapping[str, str]
-
-    def rows(
-        self,
-        concepts: Collection[Concept],
-        way: str,
-        *,
-        found: Mapping[str, str] = MappingProxyType({}),
-        votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    ) -> list[Row]:
-        """A row each, in their order, by a few statements for all of them."""
-        paths = paths_to(concepts)
-        above = {each.pk: each for path in paths.values() for each in path}
-        labels = labels_of([*concepts, *above.values()], self.language)
-        schemes, narrower = self._schemes(concepts), self._narrower(concepts)
-        return [
-            Row(
-                key=each.key,
-                name=labels[each.pk].text or each.key,
-                language=labels[each.pk].language,
-                path=[*schemes.get(each.pk, []), *(labels[one.pk].text or one.key for one in paths[each.pk])],
-                is_chosen=each.key in self.chosen,
-                way=way or self.chosen.get(each.key, ""),
-                found=found.get(each.key, ""),
-                narrower=narrower.get(each.pk, 0),
-                votes=votes.get(each.key, ()),
-            )
-            for each in concepts
-        ]
-
-    def _schemes(self, concepts: Collection[Concept]) -> dict[int, list[str]]:
-        """By primary key: the scheme by which the concept is told from others of its name, those within a domain first:
-        EuroVoc is a scheme of its own, of all its concepts."""
-        rows = Scheme.objects.filter(concepts__in=concepts).annotate(concept=F("concepts__pk"))
-        found: dict[int, list[str]] = {}
-        for scheme in rows.order_by(F("domain").asc(nulls_last=True), "key"):
-            found.setdefault(scheme.concept, [label_of_scheme(scheme, self.language)])
-        return found
-
-    def _narrower(self, concepts: Collection[Concept]) -> dict[int, int]:
-        rows = Broader.objects.filter(broader__in=concepts).order_by().values_list("broader").annotate(Count("pk"))
-        return dict(rows)
-
-    def searched(self, typed: str, also: Sequence[str]) -> dict[str, Any]:
-        try:
-            hits = find(self.vocabulary, typed, self.language, FOUND, also=also)
-        except VocabularyError as error:
-            return {"note": str(error)}
-        others = {hit.concept.key: hit.label.text for hit in hits if not hit.label.is_preferred}
-        others |= {hit.concept.key: hit.label.text for hit in hits if hit.label.language not in ("", self.language)}
-        rows = self.rows([hit.concept for hit in hits], SEARCHED, found=others)
-        note = "" if hits else "No concept is called so. Type the beginning of another word of it, or browse."
-        return {"rows": rows, "note": note}
-
-    def browsed(self, at: str) -> dict[str, Any]:
-        what, _, key = at.partition(":")
-        if what == "concept" and (concept := concepts_of(self.vocabulary, [key]).get(key)):
-            return self._at_concept(concept)
-        scheme = self.vocabulary.schemes.filter(key=key).first() if what == "scheme" else None
-        parts = [self._place(each) for each in (scheme.parts.all() if scheme else self._top_schemes())]
-        tops = tops_of(scheme) if scheme else () if parts else self.vocabulary.concepts.filter(broader=None)
-        crumbs = [Place("", "All")] if scheme else []
-        if scheme and scheme.domain:
-            crumbs.append(self._place(scheme.domain))
-        here = label_of_scheme(scheme, self.language) if scheme else ""
-        places = sorted(parts, key=lambda part: (part.name, part.place))
-        return {"places": places, "crumbs": crumbs, "here": here, **self._some(tops)}
-
-    def _top_schemes(self) -> Any:
-        """Domains, or where there are none, the schemes; a scheme that is in no domain beside those that are is the
-        whole vocabulary."""
-        schemes = self.vocabulary.schemes.filter(domain=None)
-        domains = schemes.exclude(parts=None)
-        return domains.distinct() or schemes
-
-    def _place(self, scheme: Scheme) -> Place:
-        return Place(f"scheme:{scheme.key}", label_of_scheme(scheme, self.language))
-
-    def _at_concept(self, concept: Concept) -> dict[str, Any]:
-        around = {"broader": list(concept.broader.order_by("key")), "related": list(concept.related.order_by("key"))}
-        schemes = concept.schemes.order_by(F("domain").asc(nulls_last=True), "key").select_related("domain")
-        crumbs = [Place("", "All")]
-        if scheme := schemes.first():
-            crumbs += [self._place(each) for each in (scheme.domain, scheme) if each]
-        listed = {name: self.rows(found, BROWSED) for name, found in around.items()}
-        crumbs += [Place(row.place, row.name) for row in listed["broader"][:1]]
-        [own] = self.rows([concept], BROWSED)
-        return {
-            "crumbs": crumbs,
-            "here": own.name,
-            "own": own,
-            "around": [(name, rows) for name, rows in listed.items() if rows],
-            **self._some(concept.narrower.order_by("key")),
-        }
-
-    def _some(self, concepts: Any) -> dict[str, Any]:
-        """The concepts of a place, by name; a place with thousands shows some, and says so."""
-        some = list(concepts[: MOST + 1])
-        rows = self.rows(some[:MOST], BROWSED)
-        note = f"There are more than {MOST} here. Search for what is missing." if len(some) > MOST else ""
-        return {"rows": sorted(rows, key=lambda row: (row.name.casefold(), row.key)), "note": note}
+def _searched(listing: Listing, typed: str, reads: Sequence[str]) -> dict[str, Any]:
+    try:
+        rows = listing.found(typed, reads)
+    except VocabularyError as error:
+        return {"note": str(error)}
+    note = "" if rows else "No concept is called so. Type the beginning of another word of it, or browse."
+    return {"rows": rows, "note": note}

@@ -1,6 +1,9 @@
 """The sets that the tests of measuring have in common."""
 
+import json
+
 import pytest
+from django.core.management import call_command
 
 from tests.annotate.evaluation.figures import VOTER
 from tests.annotate.gold_folders import World
@@ -15,3 +18,15 @@ def world(make_task, tmp_path):
 def stream(world):
     folder, _ = world.uniform(VOTER)
     return folder
+
+
+@pytest.fixture
+def run(capsys):
+    """run("--gold", folder, …) is the report of evaluate."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        call_command("evaluate", *map(str, arguments), "--json")
+        return json.loads(capsys.readouterr().out)
+
+    return run

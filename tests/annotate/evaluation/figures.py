@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from annotate.evaluation.evaluate import evaluate
 from annotate.evaluation.given import read_sets
@@ -21,6 +22,13 @@ VOTER = (
     (4, "", "disputed", "und", "en"),
 )
 FRAME = 200  # the tasks of make_task are drawn from twice their posts
+
+
+def refusal(*arguments):
+    """What evaluate says where it refuses these."""
+    with pytest.raises(CommandError) as refused:
+        call_command("evaluate", *map(str, arguments))
+    return str(refused.value)
 
 
 def run(subject, *folders, unfinished=False, allow_erased=False, **options):

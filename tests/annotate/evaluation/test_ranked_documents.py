@@ -8,7 +8,7 @@ from statistics import fmean
 
 import pytest
 from django.conf import settings
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import assay
 from annotate.core.comparing import holm
 from annotate.evaluation.grading import grade
+from tests.annotate.evaluation.figures import refusal
 from tests.annotate.labelled_sets import DESCRIPTORS, labelled_set, run_of
 
 PARENTS = {
@@ -49,22 +50,6 @@ def gold(tmp_path):
 def say(tmp_path):
     """say(scores, "mine") writes a run, and returns its path."""
     return lambda scores, system="mine", name="": run_of(tmp_path / f"{name or system}.run", scores, system)
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        call_command("evaluate", *map(str, arguments), "--json")
-        return json.loads(capsys.readouterr().out)
-
-    return run
-
-
-def refusal(*arguments):
-    with pytest.raises(CommandError) as refused:
-        call_command("evaluate", *map(str, arguments))
-    return str(refused.value)
 
 
 def group_of(report, name):

@@ -5,7 +5,7 @@ import shutil
 from collections import Counter
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import transaction
 from django.test import override_settings
 
@@ -16,6 +16,7 @@ from annotate.goldsets.formats import mldoc
 from annotate.goldsets.manifest import write_manifest
 from corpora.folders import digest_of
 from tests.annotate.balancing.acts import ROOT, SENTENCES
+from tests.annotate.evaluation.figures import refusal
 
 pytestmark = pytest.mark.django_db
 
@@ -98,22 +99,6 @@ def predict(tmp_path):
         return folder
 
     return make
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        call_command("evaluate", *map(str, arguments), "--json")
-        return json.loads(capsys.readouterr().out)
-
-    return run
-
-
-def refusal(*arguments):
-    with pytest.raises(CommandError) as refused:
-        call_command("evaluate", *map(str, arguments))
-    return str(refused.value)
 
 
 def pairs_of(report):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 import assay
 from annotate.core.bleu import corpus_bleu
@@ -13,6 +13,7 @@ from annotate.core.ranking import ndcg
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import write_manifest
 from corpora.folders import digest_of
+from tests.annotate.evaluation.figures import refusal
 
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
 FIELDS = {name: xglue.FORMS[name].inputs for name in LABELS} | {"qam": ("question", "passage")}
@@ -63,22 +64,6 @@ def predict(tmp_path):
         return folder.parent
 
     return make
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        call_command("evaluate", *map(str, arguments), "--json")
-        return json.loads(capsys.readouterr().out)
-
-    return run
-
-
-def refusal(*arguments):
-    with pytest.raises(CommandError) as refused:
-        call_command("evaluate", *map(str, arguments))
-    return str(refused.value)
 
 
 def truth_of(folder, published, language):
