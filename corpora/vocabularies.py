@@ -59,10 +59,14 @@ def vocabulary_of(key: int) -> Vocabulary:
 
 @lru_cache(maxsize=8)
 def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
-    """By id of all its concepts: the label as labels_of has it; read once in a process, for the same reason."""
+    """By id of all its concepts: the preferred label in the language, else in English, else in the first that it has by
+    its code; another label in the same order where it has no preferred one, and its id where it has none. Read once in
+    a process, for the same reason.
+    """
     rows = Label.objects.filter(concept__vocabulary=vocabulary).order_by("pk")
     found = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
-    return {key: _shown(labels, language) for key, labels in found.items()}
+    nameless = {key: Shown(key, "") for key in vocabulary.concepts.values_list("key", flat=True)}
+    return nameless | {key: _shown(labels, language) for key, labels in found.items()}
 
 
 def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
@@ -70,15 +74,6 @@ def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]
     not say it; all of the vocabulary's where it has none of these."""
     wanted = [*languages, "en", ""]
     return wanted if set(wanted) & set(vocabulary.languages) else vocabulary.languages
-
-
-def labels_of(concepts: Collection[Concept], language: str) -> dict[int, Shown]:
-    """By the concept's primary key: its preferred label in the language, else in English, else in the first that it has
-    by its code; another label in the same order where it has no preferred one.
-    """
-    rows = Label.objects.filter(concept__in=[each.pk for each in concepts]).order_by("pk")
-    found = _by_concept(rows.values_list("concept", "language", "text", "is_preferred"))
-    return {each.pk: _shown(found[each.pk], language) for each in concepts}
 
 
 _Labels = dict[bool, dict[str, str]]  # whether preferred -> language -> text

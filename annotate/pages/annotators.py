@@ -201,7 +201,7 @@ def choose(request, permit):
     if lease is None or permit.task.vocabulary_id is None:
         raise NotFound("You have not been given such a unit.")
     if request.htmx:
-        panel = choosing.of_unit(lease.unit, permit.annotator, request.POST)
+        panel = choosing.of_unit(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _work(request, permit, [lease], posted=request.POST, comment=request.POST.get("comment", ""))
 

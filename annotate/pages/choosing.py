@@ -18,6 +18,7 @@ from annotate.kinds.kind import ALLOW, ASK, SUGGESTED, WAYS
 from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.pages.concept_rows import Listing, in_order
 from annotate.quality.suggestions import shown_to, suggested
+from annotate.work.permit import Permit
 from corpora.core.thesaurus import VocabularyError
 from corpora.models import Item
 from corpora.vocabularies import names_in, nested
@@ -70,24 +71,25 @@ def read_state(posted: QueryDict) -> State:
     return state
 
 
-def of_unit(unit: Unit, annotator: Annotator, posted: QueryDict | None) -> dict[str, Any]:
+def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
     """The panel of somebody who answers a unit; what they took back is chosen at first. Nothing where answers are no
     concepts.
     """
     if unit.task.vocabulary_id is None:
         return {}
-    state = read_state(posted) if posted is not None else State(_taken_back(unit, annotator))
+    state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
     address = reverse("choose", args=[unit.task.name])
-    return _panel(unit.task, unit.item, state, shown_to(annotator, unit), address, reads=_read_by(annotator))
+    return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
 
 
-def of_question(task: Task, item: Item, annotator: Annotator, posted: QueryDict | None) -> dict[str, Any]:
+def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
     """The panel of a question in practice or test, for which nothing is suggested."""
+    task = permit.task
     if task.vocabulary_id is None:
         return {}
     address = reverse("qualification-choose", args=[task.name, item.language])
     state = read_state(posted) if posted is not None else State()
-    return _panel(task, item, state, [], address, reads=_read_by(annotator))
+    return _panel(task, item, state, [], address, reads=list(permit.levels))
 
 
 def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict | None) -> dict[str, Any]:
@@ -97,12 +99,8 @@ def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict
     state = read_state(posted) if posted is not None else State()
     address = reverse("adjudicate-choose", args=[unit.task.name, unit.pk])
     votes = {} if blind else _votes(unit)
-    return _panel(unit.task, unit.item, state, suggested(unit), address, reads=_read_by(annotator), votes=votes)
-
-
-def _read_by(annotator: Annotator) -> list[str]:
-    """The languages in which somebody may look for concepts."""
-    return list(annotator.languages.order_by("-level", "language").values_list("language", flat=True))
+    reads = list(annotator.languages.values_list("language", flat=True))
+    return _panel(unit.task, unit.item, state, suggested(unit), address, reads=reads, votes=votes)
 
 
 def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:

@@ -9,7 +9,7 @@ from django.db.models import Count, F
 
 from annotate.kinds.kind import BROWSED, SEARCHED
 from corpora.models import Broader, Concept, Scheme, Vocabulary
-from corpora.vocabularies import concepts_of, label_of_scheme, labels_of, paths_to, tops_of
+from corpora.vocabularies import concepts_of, label_of_scheme, names_in, paths_to, tops_of
 from corpora.vocabulary_search import find
 
 FOUND = 10  # concepts that a search shows
@@ -69,16 +69,14 @@ class Listing:
         votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[Row]:
         """A row each, in their order, by a few statements for all of them."""
-        paths = paths_to(concepts)
-        above = {each.pk: each for path in paths.values() for each in path}
-        labels = labels_of([*concepts, *above.values()], self.language)
+        paths, names = paths_to(concepts), names_in(self.vocabulary, self.language)
         schemes, narrower = self._schemes(concepts), self._narrower(concepts)
         return [
             Row(
                 key=each.key,
-                name=labels[each.pk].text or each.key,
-                language=labels[each.pk].language,
-                path=[*schemes.get(each.pk, []), *(labels[one.pk].text or one.key for one in paths[each.pk])],
+                name=names[each.key].text,
+                language=names[each.key].language,
+                path=[*schemes.get(each.pk, []), *(names[one.key].text for one in paths[each.pk])],
                 is_chosen=each.key in self.chosen,
                 way=way or self.chosen.get(each.key, ""),
                 found=found.get(each.key, ""),

@@ -101,7 +101,7 @@ def choose(request, permit, language):
     if question is None or permit.task.vocabulary_id is None:
         raise NotFound("You have not been asked such a question.")
     if request.htmx:
-        panel = choosing.of_question(permit.task, question.gold_answer.item, permit.annotator, request.POST)
+        panel = choosing.of_question(question.gold_answer.item, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _show(request, permit, language, posted=request.POST)
 
@@ -151,7 +151,7 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
         "of": question.trial.answers.count(),
         **showing.record(item, kind),
         **kind.ask(Unit(task=permit.task, item=item), permit),
-        **choosing.of_question(permit.task, item, permit.annotator, posted),
+        **choosing.of_question(item, permit, posted),
     }
 
 

@@ -85,7 +85,7 @@ def question(lease: Lease, permit: Permit, posted: QueryDict | None = None) -> d
         "question": kind.template,
         **record(lease.unit.item, kind),
         **kind.ask(lease.unit, permit),
-        **choosing.of_unit(lease.unit, permit.annotator, posted),
+        **choosing.of_unit(lease.unit, permit, posted),
     }
 
 

@@ -2,7 +2,8 @@
 
 Of each label the first four letters of its first word and the first two of its second are typed, of a label of one
 word its first four alone. Once in EuroVoc (eurovoc/concepts.json, schemes.json), and once with made concepts beside it,
-whose labels are drawn from EuroVoc's words.
+whose labels are drawn from EuroVoc's words. Timed are the search, and the whole answer of the server to what an
+annotator types, with labels, paths and schemes.
 """
 
 import json
@@ -13,7 +14,7 @@ from tests.benchmarks.place import BenchmarkFailed, new_place
 from tests.benchmarks.tables import share, show
 
 LEAST_FOUND = 0.98
-MOST_MS = (20, 50)  # the median, without and with made concepts
+MOST_MS = (20, 50)  # the server's median answer, without and with made concepts
 
 
 def add_options(parser) -> None:
@@ -33,7 +34,10 @@ def run(folder: Path, options) -> None:
         rows = json.loads(place.run(*command))
     show(
         f"EuroVoc on {place.database}",
-        ["concepts", "labels", "import s", "found", "median ms", "99% ms", "longest ms", "one letter, longest ms"],
+        [
+            *("concepts", "labels", "import s", "found", "median ms", "99% ms", "longest ms", "one letter, longest ms"),
+            *("answer, median ms", "99% ms"),
+        ],
         [
             [
                 row["concepts"],
@@ -41,6 +45,7 @@ def run(folder: Path, options) -> None:
                 f"{row['import_s']:.0f}",
                 share(row["found"], row["asked"]),
                 *(f"{row[name]:.1f}" for name in ("median_ms", "p99_ms", "longest_ms", "letter_ms")),
+                *(f"{row[name]:.1f}" for name in ("answer_ms", "answer_p99_ms")),
             ]
             for row in rows
         ],
@@ -48,5 +53,7 @@ def run(folder: Path, options) -> None:
     if rows[0]["found"] < LEAST_FOUND * rows[0]["asked"]:
         raise BenchmarkFailed(f"Only {rows[0]['found']:,} of {rows[0]['asked']:,} labels were found.")
     for row, most in zip(rows, MOST_MS, strict=True):
-        if row["median_ms"] >= most:
-            raise BenchmarkFailed(f"With {row['concepts']:,} concepts the median is {row['median_ms']:.1f} ms.")
+        if row["answer_ms"] >= most:
+            raise BenchmarkFailed(
+                f"With {row['concepts']:,} concepts the median answer takes {row['answer_ms']:.1f} ms."
+            )

@@ -1,5 +1,6 @@
 """The searches of the benchmark of vocabularies, in a process of its own: `CONCEPTS SCHEMES SIZE SEED`; prints JSON."""
 
+import io
 import json
 import random
 import string
@@ -13,6 +14,12 @@ import django
 
 django.setup()
 
+from django.contrib.auth.models import User  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.test import Client, override_settings  # noqa: E402
+
+from annotate.models import Annotator, Task  # noqa: E402
+from annotate.work.queue import take  # noqa: E402
 from corpora.import_vocabulary import import_vocabulary  # noqa: E402
 from corpora.models import Vocabulary  # noqa: E402
 from corpora.vocabularies import vocabulary_named  # noqa: E402
@@ -40,17 +47,59 @@ def timed(vocabulary: Vocabulary, typed: str) -> tuple[list[str], float]:
     return found, 1000 * (time.perf_counter() - start)
 
 
+KIND = """
+title = "Which concepts is it about?"
+form = "labels"
+
+[vocabulary]
+name = "{}"
+
+[[layout]]
+style = "document"
+fields = ["body"]
+"""
+SERVED = 500  # searches of which the whole answer of the server is timed
+
+
+def served(name: str, typed: list[str]) -> list[float]:
+    """How long the server takes for its answers to what an annotator types, in ms: from the request to the last byte of
+    the list that the page puts in place, without the network."""
+    with tempfile.TemporaryDirectory() as folder:
+        kind, records = Path(folder) / f"of_{name}.toml", Path(folder) / "records.jsonl"
+        kind.write_text(KIND.format(name))
+        records.write_text(json.dumps({"id": "one", "language": "en", "body": "A text."}) + "\n")
+        quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+        call_command("import_corpus", name, str(records), fields="body", licence="CC0-1.0", **quiet)
+        call_command("open_task", name, kind=str(kind), corpus=name, seed="1", **quiet)
+    reader = Annotator.objects.create(user=User.objects.create_user(name))
+    reader.languages.create(language="en")
+    lease = take(reader, Task.objects.get(name=name))
+    client, waits = Client(), []
+    client.force_login(reader.user)
+    for each in typed:
+        start = time.perf_counter()
+        sent = {"lease": lease.pk, "do": "find", "typed": each}
+        answer = client.post(f"/tasks/{name}/choose/", sent, headers={"HX-Request": "true"})
+        waits.append(1000 * (time.perf_counter() - start))
+        assert answer.status_code == 200, answer.content
+    return waits
+
+
 def measured(name: str, files: list[Path], schemes: Path | None, asked: dict[str, dict]) -> dict[str, float]:
     start = time.perf_counter()
     imported = import_vocabulary(name, files, schemes=schemes)
     took = time.perf_counter() - start
-    vocabulary, found, waits = vocabulary_named(name), 0, []
+    vocabulary, found, waits, typed = vocabulary_named(name), 0, [], []
     for key, row in asked.items():
         first, *others = row["label"].split()
-        keys, ms = timed(vocabulary, " ".join([first[:4], *(word[:2] for word in others[:1])]))
+        typed.append(" ".join([first[:4], *(word[:2] for word in others[:1])]))
+        keys, ms = timed(vocabulary, typed[-1])
         found += key in keys
         waits.append(ms)
+    answers = served(name, typed[:: max(1, len(typed) // SERVED)])
     return {
+        "answer_ms": median(answers),
+        "answer_p99_ms": quantiles(answers, n=100)[98],
         "concepts": imported.concepts,
         "labels": imported.labels,
         "import_s": took,
@@ -65,7 +114,7 @@ def measured(name: str, files: list[Path], schemes: Path | None, asked: dict[str
 
 def main(concepts: Path, schemes: Path, size: int, seed: str) -> None:
     rows = json.loads(concepts.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, override_settings(ALLOWED_HOSTS=["testserver"]):
         large = Path(folder) / "large.json"
         large.write_text(json.dumps(made(rows, size, seed)))
         print(json.dumps([measured("eurovoc", [concepts], schemes, rows), measured("large", [large], None, rows)]))
