@@ -64,10 +64,7 @@
     const source = event.detail.requestConfig && event.detail.requestConfig.elt;
     if (event.target.id === "work") { wanted = false; begin(); return; }
     const field = find("#typed");
-    if (source === field) {
-      if (wanted) chooseFirst();
-      return;
-    }
+    if (source === field) return;
     field.value = find("#found").dataset.typed;
     const opened = source && /^(open|show) /.test(source.value);
     if (document.activeElement === document.body && (at >= 0 || opened)) {
@@ -77,6 +74,9 @@
     }
     keep();
   });
+
+  // Only then do the buttons that came do what they should.
+  document.addEventListener("htmx:afterSettle", () => { if (wanted && find("#found")) chooseFirst(); });
 
   // --- what is chosen outlives a reload, and the log-in after a session that ended, if the same unit is shown again
   const KEYS = ["lease", "question"];
