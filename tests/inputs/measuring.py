@@ -210,7 +210,12 @@ OF_RANKED = [
     (RANKED, b"t Q0 cat 1 0.9 mine\n", 1, "has no line of any of the 2 documents measured"),
     (RANKED, run().decode().encode("utf-16"), 1, "is not UTF-8; it looks like UTF-16. Save it as UTF-8"),
     (RANKED, lambda path: path.mkdir(), 1, "FILE.run is a folder, and ranked labels are in one file, a TREC run"),
-    ("evaluate --gold acts --predictions nowhere.run", None, 1, "nowhere.run does not exist, or is not an ordinary file"),
+    (
+        "evaluate --gold acts --predictions nowhere.run",
+        None,
+        1,
+        "nowhere.run does not exist, or is not an ordinary file",
+    ),
     (RANKED + " --split train", b"t Q0 cat 1 0.9 mine\n", 0, "1 document of the split train"),
     (RANKED + " --split validation", run(), 1, "--split is 'validation'; it is one of train, dev, test"),
     (RANKED + " --split dev", run(), 1, "has no documents in the split dev, only in: test, train"),
