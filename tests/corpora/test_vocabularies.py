@@ -14,7 +14,7 @@ from rdflib.namespace import RDF, SKOS
 from corpora.core.thesaurus import VocabularyError
 from corpora.import_vocabulary import import_vocabulary
 from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary
-from corpora.vocabularies import labels_of, paths_to, siblings_of, tops_of, vocabulary_named
+from corpora.vocabularies import names_in, paths_to, siblings_of, tops_of, vocabulary_named
 
 pytestmark = pytest.mark.django_db
 EUROVOC = django_settings.BASE_DIR / "fixtures" / "eurovoc"
@@ -234,16 +234,16 @@ def test_what_is_odd_is_told_and_taken(said, write):
 
 def test_a_label_is_shown_in_the_language_or_in_english_or_in_any_and_says_which(imported):
     imported({**SMALL, "4": {"label_fr": "impôt", "label_de": "Steuer"}, "5": {"alt_labels_it": ["tassa"]}})
-    by_key = {each.key: each for each in Concept.objects.all()}
-    shown = labels_of(by_key.values(), "de")
-    assert [shown[by_key[key].pk] for key in "12345"] == [
+    vocabulary = Vocabulary.objects.get()
+    shown = names_in(vocabulary, "de")
+    assert [shown[key] for key in "12345"] == [
         ("Recht", "de"),
         ("civil law", "en"),
         ("penal law", "en"),
         ("Steuer", "de"),
         ("tassa", "it"),
     ]
-    assert labels_of([by_key["4"]], "it")[by_key["4"].pk] == ("Steuer", "de")
+    assert names_in(vocabulary, "it")["4"] == ("Steuer", "de")
 
 
 def test_paths_lead_from_the_top_over_the_broader_concept_that_comes_first(imported):
