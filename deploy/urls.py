@@ -6,6 +6,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+handler400 = "annotate.pages.errors.bad_request"
 handler404 = "annotate.pages.errors.page_not_found"
 handler500 = "annotate.pages.errors.server_error"
 

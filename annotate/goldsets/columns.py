@@ -204,6 +204,11 @@ COLUMNS: Mapping[str, Column] = {
         "Each concept that anybody chose, with how many did and of how many whose answers count, the most chosen "
         "first; what adjudicators chose does not count here.",
     ),
+    "suggested": Column(
+        pa.list_(_TEXT),
+        concepts.suggested,
+        "The ids of the concepts that were suggested, the best first, to whom suggestions were shown.",
+    ),
     "dawid_skene": Column(
         _TEXT,
         lambda row: _second_opinion(row)[0],
@@ -320,10 +325,9 @@ COLUMNS: Mapping[str, Column] = {
 # The columns that have more where answers are concepts of a vocabulary.
 OF_CONCEPTS: Mapping[str, Column] = {
     "judgments": Column(
-        pa.list_(pa.struct([*JUDGMENT, ("concepts", pa.list_(CHOSEN))])),
+        pa.list_(pa.struct([*JUDGMENT, ("concepts", pa.list_(CHOSEN)), ("suggestions_shown", pa.bool_())])),
         lambda row: [
-            _judgment(each, row.export.with_text) | {"concepts": concepts.chosen(each)}
-            for each in row.judged.judgments.all()
+            _judgment(each, row.export.with_text) | concepts.chosen(each, row) for each in row.judged.judgments.all()
         ],
         COLUMNS["judgments"].about,
     ),

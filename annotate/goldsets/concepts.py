@@ -10,6 +10,7 @@ from annotate.core import label_shares, stages
 from annotate.core.splits import SPLITS, TRAIN
 from annotate.goldsets.export import Export, Source
 from annotate.models import Judgment
+from annotate.quality.suggestions import is_blind
 from corpora.core.acts import MOST_CONCEPTS
 from corpora.models import Vocabulary
 from corpora.vocabularies import names_in
@@ -35,9 +36,18 @@ def support(row: Source) -> list[dict[str, Any]]:
     return [{"concept": key, "votes": number, "asked": len(answers)} for key, number in found]
 
 
-def chosen(judgment: Judgment) -> list[dict[str, Any]]:
-    """The concepts of a judgment, with what led to each; judgment: with its concepts, by their ids."""
-    return [{"concept": each.concept.key, "way": each.way or None, "rank": each.rank} for each in judgment.chosen.all()]
+def suggested(row: Source) -> list[str]:
+    return row.export.suggested.get(row.judged.pk, [])
+
+
+def chosen(judgment: Judgment, row: Source) -> dict[str, Any]:
+    """The concepts of a judgment, with what led to each, and whether suggestions were shown to its author; None where
+    there were none, and of skips and adjudicators. judgment: with its concepts, by their ids.
+    """
+    told = [{"concept": each.concept.key, "way": each.way or None, "rank": each.rank} for each in judgment.chosen.all()]
+    asked = judgment.kind == Judgment.ANSWER and suggested(row)
+    shown = not is_blind(judgment.annotator, row.export.task, row.judged.item) if asked else None
+    return {"concepts": told, "suggestions_shown": shown}
 
 
 def source(row: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ from annotate.models import Task, Unit
 from annotate.quality import agreement
 from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
+from annotate.quality.suggestions import all_suggested
 from corpora.manifest import manifest_of
 from corpora.models import Draw, Item
 
@@ -43,6 +44,11 @@ class Export:
     @cached_property
     def kind(self) -> Kind:
         return self.task.kind
+
+    @cached_property
+    def suggested(self) -> Mapping[int, list[str]]:
+        """Unit -> the concepts that were suggested for it."""
+        return all_suggested(self.task)
 
     @cached_property
     def draw(self) -> Draw:

@@ -27,7 +27,20 @@ DEFAULTS: Mapping[str, Any] = {
 # What a row of an exported set has, in this order, as in declared.py. No model of annotators tells how sure a set of
 # concepts is: to it each set that anybody chose would be a label of its own.
 COLUMNS = (
-    *("id", "language", "split", "fields", "label", "concepts", "support", "declared", "stage", "chance", "judged_as"),
+    *(
+        "id",
+        "language",
+        "split",
+        "fields",
+        "label",
+        "concepts",
+        "support",
+        "suggested",
+        "declared",
+        "stage",
+        "chance",
+        "judged_as",
+    ),
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")

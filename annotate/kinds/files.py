@@ -80,6 +80,7 @@ ELSEWHERE = (*ASKED, *OF_CROWDS)
 # No field of a record can have the name of another column of an exported set.
 TAKEN = frozenset({*RESERVED, *declared.COLUMNS, *declared.OF_SETS, *concepts.COLUMNS, "left_out", "left_out_why"})
 MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
+MOST_CONCEPTS = 1000  # of an answer; 99.4% of the documents of EURLEX57K have at most ten
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
@@ -238,10 +239,10 @@ def _thesaurus(top: Table, form: ModuleType, layout: Collection[Block]) -> Thesa
     if not layout:
         raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
     least, most = table.take("least", int, 1), table.take("most", int)
-    if least < 1:
-        raise table.fault("least", f"least is {least}; an answer has 1 concept or more.")
-    if most is not None and most < least:
-        raise table.fault("most", f"most is {most}, and least is {least}; make it {least} or more.")
+    if not 1 <= least <= MOST_CONCEPTS:
+        raise table.fault("least", f"least is {least}; an answer has 1 to {MOST_CONCEPTS} concepts.")
+    if most is not None and not least <= most <= MOST_CONCEPTS:
+        raise table.fault("most", f"most is {most}, and least is {least}; make it {least} to {MOST_CONCEPTS}.")
     policy = table.text("beside_broader") or ASK
     if policy not in BESIDE_BROADER:
         raise table.fault("beside_broader", f"{policy!r} is no rule; {nearest(policy, BESIDE_BROADER)}.")

@@ -79,7 +79,7 @@ class Listing:
                 path=[*schemes.get(each.pk, []), *(names[one.key].text for one in paths[each.pk])],
                 is_chosen=each.key in self.chosen,
                 way=way or self.chosen.get(each.key, ""),
-                found=found.get(each.key, ""),
+                found="" if found.get(each.key) == names[each.key].text else found.get(each.key, ""),
                 narrower=narrower.get(each.pk, 0),
                 votes=votes.get(each.key, ()),
             )

@@ -4,6 +4,7 @@ Operations raise what is in annotate/core/refusals.py; the middleware and the AP
 """
 
 from django.http import Http404, JsonResponse
+from django.shortcuts import render
 from django.views import defaults
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
@@ -52,6 +53,16 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
 
 def status_of(refusal: Refusal) -> int:
     return next((status for kind, status in STATUSES.items() if isinstance(refusal, kind)), CONFLICT)
+
+
+def bad_request(request, exception):
+    """The answer to a form that Django does not read, such as one of thousands of fields."""
+    told = InvalidAnswer(
+        "The form holds more than the site takes, so nothing was done. Reload the page, and send less."
+    )
+    if request.path.startswith(API):
+        return JsonResponse({"code": told.code, "detail": str(told)}, status=400)
+    return render(request, "annotate/refusal.html", {"refusal": told}, status=400)
 
 
 def page_not_found(request, exception):

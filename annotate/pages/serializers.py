@@ -10,6 +10,7 @@ from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
 from annotate.models import Judgment, Task, Trial, Unit
 from annotate.quality import qualification
 from annotate.quality.guidelines import current
+from annotate.quality.suggestions import shown_to
 from corpora.core.languages import LANGUAGES
 
 SEVERAL = "where these are concepts, the ids of all that you choose, parted by spaces"
@@ -134,8 +135,16 @@ class LeaseSerializer(serializers.Serializer):
     )
     expires_at = serializers.DateTimeField(help_text="after this time others may be given the unit")
 
+    suggestions = serializers.SerializerMethodField(
+        help_text="the ids of concepts that the pages would suggest, the best first; none by your lot, and where "
+        "nothing is suggested"
+    )
+
     def get_record(self, lease) -> dict[str, str]:
         return fields_of(lease.unit.item, lease.unit.task.kind)
+
+    def get_suggestions(self, lease) -> list[str]:
+        return shown_to(lease.annotator, lease.unit) if lease.unit.task.vocabulary_id else []
 
 
 class NextSerializer(serializers.Serializer):

@@ -18,6 +18,15 @@ def suggested(unit: Unit) -> list[str]:
     return joined(lists)[:SHOWN]
 
 
+def all_suggested(task: Task) -> dict[int, list[str]]:
+    """The same for each unit of a task that has suggestions, by its key."""
+    lists: dict[int, list[list[str]]] = {}
+    rows = Suggestion.objects.filter(unit__task=task).order_by("unit", "system").values_list("unit", "ranked")
+    for unit, ranked in rows:
+        lists.setdefault(unit, []).append(ranked)
+    return {unit: joined(of)[:SHOWN] for unit, of in lists.items()}
+
+
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
     """The same for somebody who answers the unit: nothing by their lot. An adjudicator sees them always."""
     return [] if is_blind(annotator, unit.task, unit.item) else suggested(unit)

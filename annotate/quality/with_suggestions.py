@@ -10,9 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from annotate.core.label_sets import f1
-from annotate.models import Judgment, Suggestion, Task
-from annotate.quality.suggestions import SHOWN, is_blind
-from corpora.core.rankings import joined
+from annotate.models import Judgment, Task
+from annotate.quality.suggestions import all_suggested, is_blind
 
 FIRST = 5  # suggestions that are held against what was chosen
 SHOWN_TO, BLIND = "shown", "blind"
@@ -48,21 +47,18 @@ def report(task: Task) -> dict[str, Any] | None:
 
 
 def _given(task: Task) -> list[_Given] | None:
-    lists: dict[int, list[list[str]]] = defaultdict(list)
-    suggestions = Suggestion.objects.filter(unit__in=task.units.exported()).order_by("unit", "system")
-    for unit, ranked in suggestions.values_list("unit", "ranked"):
-        lists[unit].append(ranked)
-    if not lists:
+    suggested = all_suggested(task)
+    if not suggested:
         return None
     facets = task.kind.form.facets
     answers = Judgment.objects.answers().live().filter(unit__in=task.units.exported()).order_by("unit", "pk")
     by_unit: dict[int, list[Judgment]] = defaultdict(list)
     for judgment in answers.select_related("annotator", "unit__item"):
-        if judgment.unit_id in lists:
+        if judgment.unit_id in suggested:
             by_unit[judgment.unit_id].append(judgment)
     found = []
     for unit, judgments in by_unit.items():
-        first = frozenset(joined(lists[unit])[:SHOWN][:FIRST])
+        first = frozenset(suggested[unit][:FIRST])
         sets = [frozenset(facets(each.label)) for each in judgments]
         for place, (judgment, chosen) in enumerate(zip(judgments, sets, strict=True)):
             others = [f1(chosen, other) for number, other in enumerate(sets) if number != place]

@@ -15,12 +15,14 @@ _BATCH = 1000
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # system -> id of a document -> its labels, the best first
 
 
-def rankings_of(task: Task, corpus: str, predictors: Iterable[str], ids: Iterable[str]) -> Rankings:
+def rankings_of(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[str]) -> Rankings:
     """What each of these predictors of a corpus ranks for the documents; task: one whose answers are concepts, if any
     predictor is given. CorpusError if there is no such predictor, or if it ranks nothing; TaskError for a label that
     the task's vocabulary has not.
     """
     keys = list(ids)
+    if twice := [each for number, each in enumerate(predictors) if each in predictors[:number]]:
+        raise TaskError(f"--suggest-from {twice[0]} is given twice; name each once.")
     found = {str(find_imported(corpus, each)): ranked_for(corpus, each, keys) for each in predictors}
     known = set(task.vocabulary.concepts.values_list("key", flat=True)) if found else set()
     for system, rankings in found.items():

@@ -98,6 +98,10 @@ def read_key(value: object, what: str = "id") -> str:
     key = _clean(str(value), what)
     if not key:
         raise VocabularyError(f"An {what} is empty." if what == "id" else f"A {what} is empty.")
+    if any(character.isspace() for character in key):
+        raise VocabularyError(
+            f"The {what} {_short(key)} has a space in it, and answers and runs part ids by spaces; write _."
+        )
     if len(key) > MAX_KEY:
         raise VocabularyError(f"The {what} {key[:20]}… has {len(key):,} characters; {MAX_KEY} are the most.")
     return key

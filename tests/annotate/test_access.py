@@ -392,7 +392,7 @@ def keys(value):
 
 JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
-LEASE = {"id", "text", "language", "fields", "asked", "expires_at"}
+LEASE = {"id", "text", "language", "fields", "asked", "suggestions", "expires_at"}
 TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
 IN_FULL = TASK | {"answers", "vocabulary"}
 VOCABULARY = {"name", "version", "least", "most", "beside_broader"}

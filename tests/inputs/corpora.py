@@ -304,6 +304,7 @@ IMPORT_VOCABULARY = [
     (vocabulary("json", "--dry-run"), concepts(), 0, "This was a dry run"),
     (vocabulary("json"), ("\ufeff" + json.dumps(VOCABULARY)).encode(), 0, "2 concepts"),
     (vocabulary("tsv"), b"1\tlaw\n2\tcivil law\t1\n", 0, "2 concepts"),
+    (vocabulary("json"), b'{"a b": {"label": "law"}}', 1, 'The id "a b" has a space in it, .* write _'),
     (vocabulary("ttl"), SKOS + b'x:1 a skos:Concept ; skos:prefLabel "law"@en .', 0, "1 concept with 1 label in en"),
     (vocabulary("json.gz"), gzip.compress(concepts()), 0, "2 concepts"),
     # links

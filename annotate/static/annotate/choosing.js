@@ -66,6 +66,13 @@
     const field = find("#typed");
     if (source === field) return;
     field.value = find("#found").dataset.typed;
+    // What was wrong with the answer may be mended by now.
+    if (find("#notice")) find("#notice").replaceChildren();
+    if (source && / searched$/.test(source.value) && at >= 0) {
+      field.focus(); // for the next word
+      keep();
+      return;
+    }
     const opened = source && /^(open|show) /.test(source.value);
     if (document.activeElement === document.body && (at >= 0 || opened)) {
       const all = rows();
@@ -77,6 +84,16 @@
 
   // Only then do the buttons that came do what they should.
   document.addEventListener("htmx:afterSettle", () => { if (wanted && find("#found")) chooseFirst(); });
+
+  // --- the panel's buttons never send the answer: where htmx has not got hold of one yet, or Enter in a field presses
+  // the first of the form
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (!button || button.name !== "do") return;
+    handled(event);
+    if (button.value === "find") find("#done").click();
+    else htmx.ajax("POST", button.getAttribute("formaction"), { source: button, target: "#found", swap: "outerHTML" });
+  }, { capture: true });
 
   // --- what is chosen outlives a reload, and the log-in after a session that ended, if the same unit is shown again
   const KEYS = ["lease", "question"];

@@ -66,7 +66,7 @@
   }, { capture: true });
 
   // --- keys
-  const typing = (target) => target.matches("textarea, input:not([type=radio]), select");
+  const typing = (target) => target.matches("textarea, input:not([type=radio], [type=checkbox]), select");
   const close = (details) => { if (details && details.open) { details.open = false; return true; } return false; };
   const open = (details) => { details.open = true; const field = details.querySelector("input"); if (field) field.focus(); };
 

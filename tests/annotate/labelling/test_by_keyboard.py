@@ -165,6 +165,36 @@ def test_what_is_typed_is_not_mistaken_for_what_was_found_before(at_work, task, 
     assert page.inner_text("#chosen li").startswith("fresh meat")
 
 
+def test_who_chooses_by_arrows_goes_on_typing_in_the_search(at_work, task, readers):
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    let_guard_pass(page)
+    page.keyboard.press("f")
+    found(page, "import")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    chosen(page, 1)
+    page.wait_for_selector("#typed:focus")
+    found(page, "textile x")
+    assert page.locator("#chosen li").count() == 1
+
+
+def test_both_of_two_concepts_are_meant_by_a_key_and_enter_sends_them(at_work, task, readers):
+    narrower = Concept.objects.exclude(broader=None).order_by("key").first()
+    Suggestion.objects.update(ranked=[narrower.key, narrower.broader.first().key])
+    page = at_work(task, readers[0], FRENCH, **DESK).page
+    let_guard_pass(page)
+    for number in (1, 2):
+        page.keyboard.press(str(number))
+        chosen(page, number)
+    page.keyboard.press("m")
+    page.wait_for_selector(".insist :checked")
+    page.focus(".insist input")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=1 answered")
+    assert len(Judgment.objects.get().label.split()) == 2
+
+
 def test_a_draft_outlives_a_reload_and_goes_with_its_answer(at_work, task, readers):
     page = at_work(task, readers[0], FRENCH, **DESK).page
     let_guard_pass(page)

@@ -191,6 +191,13 @@ def test_the_panel_shows_nothing_of_what_others_chose(page, task, readers):
     assert "vote" not in page("show votes").lower()
 
 
+def test_a_form_of_thousands_of_fields_is_refused_in_a_sentence(page, task, client):
+    sent = {"lease": page.lease.pk, "answer": [str(number) for number in range(10_000)]}
+    refused = client.post(f"/tasks/{task.name}/judge/", sent)
+    assert refused.status_code == 400
+    assert "The form holds more than the site takes, so nothing was done." in text_of(refused.content.decode())
+
+
 # --- adjudicators
 
 

@@ -1,9 +1,11 @@
 """open_task --suggest-from: what ranked predictors suggest is stored with the documents that were drawn."""
 
+import json
+
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotate.models import Suggestion, Task
+from annotate.models import Judgment, Suggestion, Task
 from annotate.quality.suggestions import suggested
 from annotate.work.suggesting import DEPTH
 from corpora.models import Concept
@@ -85,3 +87,31 @@ def test_a_label_that_the_vocabulary_of_the_task_has_not_is_refused_and_no_task_
 def test_suggestions_of_nobody_and_for_answers_that_are_no_concepts_are_refused(options, sentence):
     with pytest.raises(CommandError, match=sentence):
         opened("acts", **options)
+
+
+def test_a_predictor_that_is_given_twice_is_refused(tmp_path):
+    import_run(tmp_path, [(documents_there()[0], Concept.objects.first().key, 1)])
+    with pytest.raises(CommandError, match=r"--suggest-from mine is given twice; name each once\."):
+        opened("acts", suggest_from=["mine", "mine"])
+
+
+def test_a_program_is_told_what_the_pages_would_suggest_and_an_export_says_to_whom(tmp_path, client, readers):
+    concepts = list(Concept.objects.filter(broader=None).order_by("key").values_list("key", flat=True)[:3])
+    import_run(tmp_path, [(key, label, -rank) for key in documents_there() for rank, label in enumerate(concepts)])
+    task = task_of(suggest_from=["mine"], blind_share=0.5, redundancy=1)
+    client.force_login(readers[0].user)
+    told = {}
+    for _ in range(12):
+        lease = client.post(f"/api/v1/tasks/{task.name}/next/", content_type="application/json").json()["lease"]
+        judged = client.post(
+            f"/api/v1/leases/{lease['id']}/judge/", {"label": concepts[0]}, content_type="application/json"
+        )
+        assert judged.status_code == 200, judged.content
+        told[Judgment.objects.last().unit.item.key] = lease["suggestions"]
+    assert {tuple(each) for each in told.values()} == {(), tuple(concepts)}
+    command("export_gold", task.name, out=str(tmp_path / "gold"))
+    rows = [json.loads(line) for line in (tmp_path / "gold/gold.unfinished.jsonl").read_text().splitlines()]
+    assert {row["id"]: row["judgments"][0]["suggestions_shown"] for row in rows} == {
+        key: bool(shown) for key, shown in told.items()
+    }
+    assert {tuple(row["suggested"]) for row in rows} == {tuple(concepts)}
