@@ -3,8 +3,8 @@ rank, each with its interval, and two systems compared.
 
 rouge.py measures one example. Examples of one message are not independent, as they have the same suggestions: they are
 left out together by the jackknife, and trade sides together in the randomization test. In 500 simulated sets of 30 to
-300 examples each, with one to three of a message (tests/annotate/test_replies.py), the intervals of means held the truth
-in 92.6% to 97.2%, and those of Dist, which are wide, in 95.2% to 99.8%.
+300 examples each, with one to three of a message (tests/annotate/test_replies.py), the intervals of means held the
+truth in 92.6% to 97.2%, and those of Dist, which are wide, in 95.2% to 99.8%.
 """
 
 from collections import Counter
