@@ -53,6 +53,7 @@ COMMANDS = {
         "adjudicate": "Take in an adjudicator's decisions from a file, or list what waits.",
         "audit": "Show what people found where the detectors agreed.",
         "agreement": "Show how far the annotators of a task agree.",
+        "preferences": "Show which of two systems the people of a task prefer.",
     },
     "Results": {
         "export_gold": "Write a task's gold set.",

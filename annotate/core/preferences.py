@@ -2,9 +2,11 @@
 and the strengths of three systems or more.
 
 A unit is a message with the replies of two systems. Judgments of one unit are not independent, as all see the same
-replies, so that every interval and test is over units. The people are taken as they are: an interval says what other
-messages would have given, not other people. Numbers in, numbers out; whose judgments count is decided in
-annotate/quality/preferences.py.
+replies, and nor are those of one message, so that every interval and test is over messages. The people are taken as
+they are: an interval says what other messages would have given, not other people. Numbers in, numbers out; whose
+judgments count is decided in annotate/quality/preferences.py.
+
+COVERAGE
 """
 
 from collections import Counter, defaultdict
@@ -29,8 +31,10 @@ OUT_OF_LINE = 0.01  # a Holm p below it
 
 
 class Judgment(NamedTuple):
-    """answer: the system preferred, or TIE. first: the system that stood first, if that is known; empty for the
-    machine's judgment of equal replies, of which person is None. systems: the two, in the order of the alphabet."""
+    """systems: the two, in the order of the alphabet. answer: the one preferred, or TIE. first: the one that stood
+    first; empty if that is not known. person: None for the machine's judgment of equal replies. message: what several
+    units have in common, in each of which other systems are compared; None if they have nothing.
+    """
 
     unit: Hashable
     person: Hashable
@@ -38,6 +42,12 @@ class Judgment(NamedTuple):
     answer: str
     first: str = ""
     language: str = ""
+    message: Hashable = None
+
+    @property
+    def cluster(self) -> Hashable:
+        """Whose judgments are not independent."""
+        return self.unit if self.message is None else self.message
 
 
 class Pair(NamedTuple):
@@ -140,7 +150,7 @@ def standings(judgments: Sequence[Judgment]) -> list[Standing]:
         parts: defaultdict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         for each in judgments:
             if system in each.systems:
-                own = parts[each.unit]
+                own = parts[each.cluster]
                 own[0] += each.answer == system
                 own[1] += each.answer == TIE
                 own[2] += 1
@@ -169,7 +179,7 @@ class Order(NamedTuple):
 
 def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: int = REPLICATES) -> Order:
     """ties: count as half a win for both; else they are left out. The interval is between the 2.5% and the 97.5%
-    quantile of the strengths of units drawn again; there is none if in more than one of twenty drawings they are not
+    quantile of the strengths of messages drawn again; there is none if in more than one of twenty drawings they are not
     finite."""
     systems = systems_of(judgments)
     if not systems:
@@ -195,13 +205,13 @@ def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: i
 
 
 def _wins(judgments: Sequence[Judgment], systems: Sequence[str], *, ties: bool) -> tuple[Floats, int]:
-    """The wins on each unit, (units, K * K), and how many units there are."""
+    """The wins on each message, (messages, K * K), and how many messages there are."""
     place = {system: number for number, system in enumerate(systems)}
-    units = {unit: number for number, unit in enumerate(dict.fromkeys(each.unit for each in judgments))}
+    units = {unit: number for number, unit in enumerate(dict.fromkeys(each.cluster for each in judgments))}
     wins = np.zeros((len(units), len(systems), len(systems)))
     for each in judgments:
         a, b = (place[system] for system in each.systems)
-        of_unit = wins[units[each.unit]]
+        of_unit = wins[units[each.cluster]]
         if each.answer == TIE:
             of_unit[a, b] += ties / 2
             of_unit[b, a] += ties / 2
@@ -249,7 +259,7 @@ def _sides(person: Hashable, judgments: Sequence[Judgment]) -> Sides:
     first = np.array([each.answer == each.first for each in chosen], dtype=np.float64)
     units: dict[Hashable, list[float]] = {}
     for each, is_first in zip(chosen, first, strict=True):
-        own = units.setdefault(each.unit, [0.0, 0.0])
+        own = units.setdefault(each.cluster, [0.0, 0.0])
         own[0] += is_first
         own[1] += 1
     table = np.array(list(units.values()), dtype=np.float64).reshape(-1, 2)
