@@ -92,18 +92,18 @@ def join(store: Store, staged: Path) -> None:
     store.view("staged_messages", [staged], MESSAGES_SCHEMA)
     store.keep("repeated", "messages_repeated")
     store.define("messages", "messages")
-    store.keep("links", "messages_linked")
-    _follow(store)
-    store.keep("circles", "messages_in_circles")
+    find_circles(store)
 
 
-def _follow(store: Store) -> None:
-    """Leave only the links that end on a circle of messages that answer one another.
+def find_circles(store: Store) -> None:
+    """Make `circles`, the messages that answer one another in a circle.
 
     Each round doubles how far a link reaches, so a thread of 100,000 takes 17 rounds. A round that lets no link pass a
     beginning shows that those left lead into circles; once they reach as far as there are links, they all end on one.
     """
+    store.keep("links", "messages_linked")
     reach, before = 1, -1
     while (links := store.size("links")) and not (links == before and reach >= links):
         store.keep_anew("links", "messages_followed")
         reach, before = 2 * reach, links
+    store.keep("circles", "messages_in_circles")
