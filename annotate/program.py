@@ -58,6 +58,7 @@ COMMANDS = {
     },
     "Results": {
         "export_gold": "Write a task's gold set.",
+        "export_pairs": "Write pairs of message and reply in splits, with a set of frequent replies.",
         "import_gold": "Take in a gold set that was published elsewhere.",
         "evaluate": "Measure a classifier on gold sets.",
     },

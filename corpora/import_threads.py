@@ -7,7 +7,7 @@ made as a whole or not at all, and nothing in it depends on the clock or on chan
 
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,6 @@ class Disagreement:
     agreed: int
     most: tuple[str, int]
 
-    @property
-    def mostly_other(self) -> bool:
-        return 2 * self.agreed < self.pairs
-
 
 def import_threads(
     name: str,
@@ -97,6 +93,13 @@ def import_threads(
         write_manifest(name, manifest)
     Corpus.objects.get_or_create(name=name)
     return Outcome(manifest, _lists(directory, manifest))
+
+
+def told_of(name: str, manifest: Manifest) -> dict[str, Any]:
+    """What became of the threads of a corpus of pairs, in a form that can be written as JSON."""
+    threads = asdict(check_pairs(name, manifest))
+    told = {name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "detector")}
+    return told | {"declared": [asdict(each) for each in disagreements(check_pairs(name, manifest))]}
 
 
 def disagreements(threads: Threads) -> list[Disagreement]:

@@ -1,6 +1,5 @@
 """import_threads: messages of threads, as a corpus of pairs of message and reply."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 from annotate.actions.action import Action, Outcome
@@ -20,8 +19,7 @@ from annotate.reports import pairs as told
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
 from corpora.core.pairs import LEAST_CERTAINTY, MESSAGE, TURNS
-from corpora.import_threads import disagreements, import_threads
-from corpora.manifest import check_pairs
+from corpora.import_threads import import_threads, told_of
 from corpora.readers import named_columns
 
 FIELDS = tuple(dict.fromkeys((*MESSAGE, *TURNS)))
@@ -58,9 +56,9 @@ def run(values, progress) -> Outcome:
         max_line=values["longest_line"],
         progress=progress.advance,
     )
-    manifest, threads = outcome.manifest, check_pairs(name, outcome.manifest)
-    rows = [asdict(each) for each in disagreements(threads)]
-    steps = told.steps(threads.messages, threads.replies, threads.left_out)
+    manifest = outcome.manifest
+    threads = told_of(name, manifest)
+    rows = threads["declared"]
     rejects = sum(source.rejects for source in manifest.sources)
     repeats = sum(source.duplicates for source in manifest.sources)
     files = many(len(manifest.sources), "file")
@@ -69,14 +67,14 @@ def run(values, progress) -> Outcome:
     said += f", {many(rejects, 'row')} rejected{listed}."
     if outcome.already:
         said = f"Corpus {name}: nothing is new; it has {many(manifest.rows, 'pair')}."
-    tables = [as_lines(told.steps_table(steps)), *([as_lines(told.disagreement_table(rows))] if rows else [])]
+    tables = [
+        as_lines(told.steps_table(told.steps_of(threads))),
+        *([as_lines(told.disagreement_table(rows))] if rows else []),
+    ]
     data = {
         "corpus": name,
         "pairs": manifest.rows,
-        "messages": threads.messages,
-        "replies": threads.replies,
-        "left_out": threads.left_out,
-        "declared": rows,
+        **threads,
         "duplicates": repeats,
         "rejects": rejects,
         "already": outcome.already,

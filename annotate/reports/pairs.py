@@ -10,20 +10,32 @@ from corpora.core.pairs import NO_PAIR, REASONS
 Step = tuple[str, int]
 
 
-def steps(messages: int, replies: int, left_out: Mapping[str, int]) -> list[Step]:
-    """From messages to pairs. left_out: reason of core/pairs.py -> replies."""
-    begin = messages - replies
+def steps_of(threads: Mapping[str, Any]) -> list[Step]:
+    """From messages to the pairs of a corpus. threads: as import_threads.told_of has it."""
+    replies, left_out = threads["replies"], threads["left_out"]
     unpaired = [(f"{REASONS[reason]}, and so is no pair", left_out[reason]) for reason in NO_PAIR if reason in left_out]
     pairs = replies - sum(number for _, number in unpaired)
     others = [(REASONS[reason], number) for reason, number in left_out.items() if reason not in NO_PAIR]
     return [
-        ("messages", messages),
-        ("begins a thread", begin),
+        ("messages", threads["messages"]),
+        ("begins a thread", threads["messages"] - replies),
         *unpaired,
         ("pairs", pairs),
         *others,
         ("pairs of the corpus", pairs - sum(number for _, number in others)),
     ]
+
+
+def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
+    """From the pairs of a corpus to those of an exported set. manifest: as goldsets/pairs.py has it."""
+    found = manifest["filter"]
+    scorers = [
+        (f"{each['name']} has a score above {each['threshold']:g}", each["dropped"]) for each in found["scorers"]
+    ]
+    dropped = [("dropped by any scorer", found["dropped"])] if len(scorers) > 1 else []
+    small = manifest["small_languages"]
+    few = [(f"in a language with fewer than {manifest['least_pairs']:,} pairs", small)] if small else []
+    return [*scorers, *dropped, *few, ("pairs of this set", found["pairs"] - found["dropped"] - small)]
 
 
 def steps_table(found: Iterable[Step]) -> Table:

@@ -163,6 +163,12 @@ def joined(message: str, reply: str) -> str:
     return " ".join(f"{message} {reply}".split())
 
 
+def cell(text: str) -> str:
+    """A text as published files have it, in a cell of a line: white space, with tabs and breaks, as one space, and no
+    mark of byte order, which some readers drop. Texts that are equal as this are equal."""
+    return " ".join(text.replace("\ufeff", " ").split())
+
+
 def agrees(declared: str, found: str) -> bool:
     """Whether a language that a file names is the one that fastText found. A finer code agrees with its coarser one."""
     code = in_its_case(declared, LANGUAGES) or declared
