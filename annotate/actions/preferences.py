@@ -24,9 +24,10 @@ def run(values, progress) -> Outcome:
 def _written(report: dict[str, Any]) -> list[str]:
     people = report["all"]["sides"]["people"]
     names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
-    tables = [*told.tables(report), *([told.side_table(people[:SHOWN], names)] if people else [])]
+    tables = [*told.tables(report, shown=SHOWN), *([told.side_table(people[:SHOWN], names)] if people else [])]
     written = [line for table in tables for line in (as_lines(table), "")]
-    cut = [f"The first {SHOWN} people; --json has all.", ""] if len(people) > SHOWN else []
+    longest = max(len(people), len(report["all"]["pairs"]))
+    cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
     return [*written, *cut, *(wrapped(words) for words in told.words(report))]
 
 

@@ -6,7 +6,9 @@ replies, and nor are those of one message, so that every interval and test is ov
 they are: an interval says what other messages would have given, not other people. Numbers in, numbers out; whose
 judgments count is decided in annotate/quality/preferences.py.
 
-COVERAGE
+In 1,000 simulated tasks each of 50, 100 and 500 messages, with messages on which all judges say the same, four of five
+ties, and a judge who looks at sides alone, the intervals of shares held the truth in 93.2% to 96.7%, and of 10 messages
+in 91% or more (`python -m tests.benchmarks FOLDER preferences`).
 """
 
 from collections import Counter, defaultdict

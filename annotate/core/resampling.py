@@ -22,6 +22,7 @@ REPLICATES = 2000
 # Of fewer units no interval is given. Covered by nominal 95% the mean nDCG of 500 simulated sets of queries with five
 # pages each: of 5 queries 72%, of 10 and 20 86%, of 50 and 100 91%, the values being far from normal (mean 0.89).
 LEAST_UNITS = 20
+LEAST_LEFT_OUT = 10  # units of which one by one is left out: of 5 some intervals held the truth in 86%
 TRADES = 9999
 AT_ONCE = 1 << 22  # coins that are in memory together
 
@@ -46,10 +47,13 @@ def bootstrap(
 
 
 def jackknife(value: float, without: npt.NDArray[np.float64]) -> Estimate:
-    """A share with the Jeffreys interval of a plain sample that would vary as much. without: the share with each of the
-    units left out, (units,). Where leaving one out changes nothing, the units are that sample."""
+    """A share with the Jeffreys interval of a plain sample that would vary as much; no interval of fewer than
+    LEAST_LEFT_OUT units. without: the share with each of the units left out, (units,). Where leaving one out changes
+    nothing, the units are that sample."""
     units, spread = len(without), _spread(without)
     count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else float(units)
+    if units < LEAST_LEFT_OUT:
+        return Estimate(value, 0.0, 1.0, value * count, count)
     return Estimate(value, *jeffreys(value * count, count), value * count, count)
 
 

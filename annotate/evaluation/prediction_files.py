@@ -11,11 +11,11 @@ from typing import Any
 from annotate.evaluation.given import EvaluationError
 from annotate.goldsets.edits import differing
 from annotate.goldsets.manifest import GoldSetError, manifest_of
+from annotate.goldsets.pairs import MADE_BY
 from annotate.kinds.designs import DESIGNS
 
 SUFFIX = ".prediction"
-# What the manifest of message-reply pairs says it was made by, and the format that they are published in.
-PAIRS, OF_PAIRS = "export_pairs", "MRS"
+OF_PAIRS = "MRS"  # the format that message-reply pairs are published in
 RESTORE = "Restore it, or export the set again."
 
 
@@ -72,12 +72,12 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
 def is_published(manifest: Mapping[str, Any]) -> bool:
     """Whether it is of a set that predictions in files of a published format are for; not of posts."""
     design = DESIGNS.get(str(manifest.get("design")))
-    return manifest.get("made_by") == PAIRS or bool(design and not design.by_row)
+    return manifest.get("made_by") == MADE_BY or bool(design and not design.by_row)
 
 
 def _read(folder: Path) -> PublishedSet:
     manifest = manifest_of(folder)
-    if manifest.get("made_by") == PAIRS:
+    if manifest.get("made_by") == MADE_BY:
         return _of_pairs(folder, manifest)
     if not is_published(manifest):
         raise GoldSetError(

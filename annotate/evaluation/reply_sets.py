@@ -14,10 +14,10 @@ from pathlib import Path
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet
 from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.pairs import RESPONSES
 
 ENDING = "_model_responses.txt"
 SUGGESTED = 3
-RESPONSES = "response_lm_cluster.txt"
 
 Pair = tuple[str, str]  # message, reference reply
 
@@ -51,7 +51,7 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     if not found:
         raise EvaluationError(
             f"The set {gold.name} in {gold.folder} has no test pairs, and predictions are for these; export it with a "
-            "share for test."
+            "share for test, from a corpus whose licence lets its texts leave."
         )
     return found
 

@@ -6,6 +6,7 @@ Nothing is counted here.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from annotate.core.resampling import LEAST_LEFT_OUT
 from annotate.reports.numbers import coefficient, estimate, p_value, percent
 from annotate.reports.tables import (
     NUMBER,
@@ -63,8 +64,11 @@ def two_tables(pair: Section) -> list[Table]:
     ]
 
 
-def pair_table(section: Section) -> Table:
-    """A row for each two systems."""
+def pair_table(section: Section, *, shown: int | None = None) -> Table:
+    """A row for each two systems; if only some are `shown`, those that are least likely to be liked alike."""
+    pairs = section["pairs"]
+    if shown is not None and len(pairs) > shown:
+        pairs = sorted(pairs, key=lambda pair: pair["p"])[:shown]
 
     def of_judgments(place: int) -> Callable[[dict], Cell]:
         return lambda pair: share(pair["shares"][(*pair["systems"], TIE)[place]])
@@ -78,7 +82,7 @@ def pair_table(section: Section) -> Table:
         Column("ties", "ties", NUMBER, of_judgments(2)),
         Column("p_holm", "Holm p", NUMBER, lambda pair: Cell(p_value(pair["p_holm"]), pair["p_holm"])),
     )
-    return table(f"{many(len(section['pairs']), 'pair')} of systems", columns, section["pairs"])
+    return table(f"{many(len(section['pairs']), 'pair')} of systems", columns, pairs)
 
 
 def language_table(report: Section) -> Table | None:
@@ -151,8 +155,9 @@ def words(report: Section) -> list[str]:
     whole = report["all"]
     said = [
         "A share is of judgments, ties apart; its interval says what other messages like these would give, with the "
-        "same people. The judgments of one message count together, as all see the same replies. A majority is more "
-        "than half of the judgments of a comparison.",
+        "same people. The judgments of one message count together, as all see the same replies; of fewer than "
+        f"{LEAST_LEFT_OUT} messages no interval is given. A majority is more than half of the judgments of a "
+        "comparison.",
     ]
     if len(report["systems"]) == 2:
         [pair] = whole["pairs"]
@@ -216,10 +221,14 @@ def side_words(sides: Section) -> str:
     )
 
 
-def tables(report: Section) -> list[Table]:
-    """All that a card and a terminal have, but for people."""
+def tables(report: Section, *, shown: int | None = None) -> list[Table]:
+    """All that a card and a terminal have, but for people. shown: how many pairs of systems, all if it is not said."""
     whole = report["all"]
     if not whole["judgments"]:
         return []
-    found = two_tables(whole["pairs"][0]) if len(report["systems"]) == 2 else [order_table(report), pair_table(whole)]
+    found = (
+        two_tables(whole["pairs"][0])
+        if len(report["systems"]) == 2
+        else [order_table(report), pair_table(whole, shown=shown)]
+    )
     return [*found, *([by_language] if (by_language := language_table(report)) else [])]

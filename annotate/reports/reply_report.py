@@ -5,7 +5,7 @@ systems compared.
 from collections.abc import Mapping
 from typing import Any
 
-from annotate.core.resampling import LEAST_UNITS
+from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.rouge import LONGEST
 from annotate.reports.evaluated import better_of, names_of, sets_of
 from annotate.reports.numbers import estimate, p_value, points
@@ -21,7 +21,8 @@ MEASURES = OVERLAP | DISTINCT | RETRIEVED
 HOW_TO_READ = (
     "A number with two in brackets, x% [a, b], is an estimate with its 95% interval. It says what other messages like "
     "these would have given; not what another run of training would. Examples of one message count together, as they "
-    "have the same suggestions.",
+    "have the same suggestions; of fewer than "
+    f"{LEAST_LEFT_OUT} messages no interval is given.",
     "Of each example the suggestion with the greatest weighted ROUGE counts, ROUGE-1/6 + ROUGE-2/3 + ROUGE-3/2, where "
     "ROUGE-n is the F1 of distinct n-grams of words, without full stops, in small letters (Zhang et al. 2021, and the "
     "program published with it). The figure is the mean over examples.",

@@ -71,9 +71,10 @@ def test_the_interval_of_a_share_is_over_units_and_no_shorter_for_judges_who_rep
 
 
 def test_a_system_that_everybody_prefers_has_an_interval_below_1():
-    [found] = compared(said("aaa", "aaa", "aaa"))
+    [found] = compared(said(*["aaa"] * 12))
     assert (found.shares["a"].value, found.shares["a"].high) == (1, 1)
-    assert 0.2 < found.shares["a"].low < 0.6
+    assert 0.7 < found.shares["a"].low < 0.9
+    assert not compared(said(*["aaa"] * 9))[0].shares["a"].has_interval
 
 
 def test_each_two_systems_are_told_apart_and_a_system_stands_against_all_others():
