@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from annotate.core import stages
 from annotate.core.answers import SLACK
-from annotate.goldsets import concepts, deciding
+from annotate.goldsets import compared, concepts, deciding
 from annotate.goldsets.export import Source
 from annotate.kinds import Kind
 from annotate.models import Judgment, Transition
@@ -37,6 +37,8 @@ TRANSITION = pa.struct(
 SOFT_LABEL = pa.struct([("label", _TEXT), ("votes", _NUMBER), ("posterior", _NUMBER)])
 SUPPORT = pa.struct([("concept", _TEXT), ("votes", _COUNT), ("asked", _COUNT)])
 CHOSEN = pa.struct([("concept", _TEXT), ("way", _TEXT), ("rank", _COUNT)])
+REPLIES = pa.struct([("system", _TEXT), ("replies", pa.list_(_TEXT))])
+SAID = pa.struct([("label", _TEXT), ("votes", _COUNT)])
 VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
@@ -334,9 +336,37 @@ OF_CONCEPTS: Mapping[str, Column] = {
 }
 
 
+# The columns that there are, or that say something else, where people compare two systems.
+OF_PAIRS: Mapping[str, Column] = {
+    "systems": Column(
+        pa.list_(_TEXT), compared.systems, "The two systems that people compared, in the order of their names."
+    ),
+    "replies": Column(
+        pa.list_(REPLIES),
+        compared.replies,
+        "What each of the two suggests, the best first. It is left out where the licence keeps the text.",
+        with_text=True,
+    ),
+    "label": Column(
+        _TEXT,
+        COLUMNS["label"].value,
+        "The system that most people prefer, or tie; a tie is also where both systems suggest the same, and nobody was "
+        "asked.",
+    ),
+    "votes": Column(pa.list_(SAID), compared.votes, "How many people preferred each of the two, or neither (tie)."),
+    "judgments": Column(
+        pa.list_(pa.struct([*JUDGMENT, ("first", _TEXT)])),
+        lambda row: [
+            _judgment(each, row.export.with_text) | compared.first(each, row) for each in row.judged.judgments.all()
+        ],
+        f"{COLUMNS['judgments'].about} `first` is the system that stood first for the person.",
+    ),
+}
+
+
 def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
     """The columns of a kind's rows by name, in their order. with_text: with the text and what is kept back with it."""
-    known = {**COLUMNS, **(OF_CONCEPTS if kind.thesaurus else {})}
+    known = {**COLUMNS, **(OF_CONCEPTS if kind.thesaurus else OF_PAIRS if kind.form.SIDED else {})}
     found: dict[str, Column] = {}
     for name in kind.columns:
         found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}
