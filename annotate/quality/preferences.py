@@ -4,7 +4,7 @@ The figures are made in core/preferences.py; which answers count is decided in a
 the same, nobody is asked, and the unit counts as that many ties as people would have been asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -27,8 +27,9 @@ class NoPreferences(ValueError):
     """A task in which nobody compares systems; the sentence says so."""
 
 
-def report(task: Task) -> dict[str, Any]:
-    """Everything of the preferences of a task that can be written as JSON; NoPreferences if it has none.
+def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
+    """Everything of the preferences of a task that can be written as JSON; NoPreferences if it has none. without: units
+    that do not count.
 
         {"task", "kind", "systems": [name, ...],
          "all": SECTION and
@@ -38,7 +39,8 @@ def report(task: Task) -> dict[str, Any]:
             "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...] the one who wins most first, and
             "order": {"left_out": ORDER, "half": ORDER}    ties left out, or as half a win for both; both of these are
                                                            empty and None of fewer than three systems
-            "sides": SIDES without a person, and "people": [SIDES, ...],   who is farthest from a half first
+            "sides": SIDES without a person, with the number of people "out_of_line", and "people": [SIDES, ...], who is
+                     farthest from a half first
          "languages": {code: SECTION}}                     no languages where it is not known which the units are in
 
     SECTION: {"units", "judgments": counts, "pairs": [PAIR, ...]}
@@ -57,7 +59,7 @@ def report(task: Task) -> dict[str, Any]:
             f"Nobody compares systems in the task {task.name}: its kind is {task.kind_slug}. Name a task whose people "
             "say which of two systems they prefer."
         )
-    judgments = judgments_of(task)
+    judgments = [each for each in judgments_of(task) if each.unit not in without]
     asked = [each for each in judgments if each.person is not None]
     seed = lot(task.draw.seed, "preferences", task.name)
     of_language = attrgetter("language")
@@ -175,4 +177,5 @@ def _sides(judgments: Sequence[Judgment]) -> dict[str, Any]:
             "out_of_line": each.is_out_of_line,
         }
 
-    return told(whole) | {"people": [told(each) for each in people]}
+    listed = [told(each) for each in people]
+    return told(whole) | {"out_of_line": sum(each["out_of_line"] for each in listed), "people": listed}

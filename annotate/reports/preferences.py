@@ -207,7 +207,7 @@ def order_words(order: Section, ties: str) -> list[str]:
 def side_words(sides: Section) -> str:
     if not sides["judgments"]:
         return "Which system stood first is not known, so nothing can be said of sides."
-    out = sum(each["out_of_line"] for each in sides["people"])
+    out = sides["out_of_line"]
     told = (
         f"{are(out, 'person is', 'people are')} out of line: they choose one side so much more often that chance makes "
         "it less than once in a hundred such tasks"

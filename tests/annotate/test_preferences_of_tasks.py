@@ -13,6 +13,7 @@ from annotate.core import stages
 from annotate.models import Comparison, Judgment, Side, Task
 from annotate.quality.preferences import NoPreferences, report
 from annotate.quality.sides import keep_side
+from tests.annotate.preferring.comparing import open_comparison
 
 pytestmark = pytest.mark.django_db
 
@@ -197,3 +198,32 @@ def test_a_task_without_answers_or_without_pairs_is_told(file_of, capsys):
     import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
     Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())
     assert told(capsys, "pairs") == "Task pairs: no answer counts yet.\n"
+
+
+# --- published
+
+
+def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(file_of, tmp_path):
+    import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
+    call_command("export_gold", "pairs", out=tmp_path / "gold")
+    manifest = json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
+    told, whole = manifest["preferences"], report(Task.objects.get())["all"]
+    assert told["all"]["pairs"] == json.loads(json.dumps(whole["pairs"]))
+    assert told["all"]["sides"]["out_of_line"] == 0
+    assert "people" not in told["all"]["sides"]
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert "## Which system people prefer" in card
+    assert "a has the majority of 12 messages and b of 2" in " ".join(card.split())
+    rows = [json.loads(line) for line in (tmp_path / "gold/gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["label"] for row in rows} == {"a", "b", "tie"}
+
+
+def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person):
+    def same(row):
+        return [f"the same for {row['id']}"]
+
+    task = open_comparison(tmp_path, replies={"mt5": same, "bert": same}, number=3)
+    found = report(task)["all"]
+    assert (found["equal"], found["people"], found["judgments"]) == (3, 0, 9)
+    assert found["pairs"][0]["counts"] == {"bert": 0, "mt5": 0, "tie": 9}
+    assert found["agreement"]["value"] is None
