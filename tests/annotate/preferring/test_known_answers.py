@@ -15,7 +15,7 @@ from annotate.quality.sides import sides_of, sides_of_question
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.acts import answer, begin
-from tests.annotate.preferring.comparing import CORPUS, MARKS, records, write_corpus, write_system
+from tests.annotate.preferring.comparing import CORPUS, MARKS, records, with_secret, write_corpus, write_system
 from tests.annotate.programs import Program
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def world(tmp_path):
         files = [str(write_system(tmp_path, name, rows)) for name in systems or ("mt5", "bert")]
         how = {"corpus": CORPUS, "kind": "better_replies", "seed": "1", "gold": [str(gold or gold_file(tmp_path))]}
         call_command("open_task", "talk", systems=files, verbosity=0, **(how | {"test_items": 8} | options))
-        return Task.objects.get(name="talk")
+        return with_secret("talk")
 
     open_tested.folder = tmp_path
     return open_tested
