@@ -74,12 +74,18 @@ def read_suggested(path: Path) -> Suggested:
 
 def examples(path: Path) -> Iterator[Example]:
     """The lines of a file, each as it stands. CorpusError for one that has not two to five cells, or is not UTF-8."""
-    with path.open("rb") as lines:
+    try:
+        lines = path.open("rb")
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+    with lines:
         for number, raw in enumerate(lines, 1):
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise CorpusError(f"{path}, line {number:,}: this is not UTF-8; save the file as UTF-8.") from error
+            if "\x00" in line:
+                raise CorpusError(f"{path}, line {number:,} holds a NUL character, which no database takes; delete it.")
             cells = line.split("\t")
             if not 2 <= len(cells) <= 2 + MOST or not cells[0].strip():
                 raise CorpusError(

@@ -38,7 +38,7 @@ SOFT_LABEL = pa.struct([("label", _TEXT), ("votes", _NUMBER), ("posterior", _NUM
 SUPPORT = pa.struct([("concept", _TEXT), ("votes", _COUNT), ("asked", _COUNT)])
 CHOSEN = pa.struct([("concept", _TEXT), ("way", _TEXT), ("rank", _COUNT)])
 REPLIES = pa.struct([("system", _TEXT), ("replies", pa.list_(_TEXT))])
-SAID = pa.struct([("label", _TEXT), ("votes", _COUNT)])
+PREFERRED = pa.struct([("label", _TEXT), ("votes", _COUNT)])
 VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
@@ -211,6 +211,21 @@ COLUMNS: Mapping[str, Column] = {
         concepts.suggested,
         "The ids of the concepts that were suggested, the best first, to whom suggestions were shown.",
     ),
+    "systems": Column(
+        pa.list_(_TEXT), compared.systems, "The two systems that people compared, in the order of their names."
+    ),
+    "replies": Column(
+        pa.list_(REPLIES),
+        compared.replies,
+        "What each of the two suggests, the best first. It is left out where the licence keeps the text.",
+        with_text=True,
+    ),
+    "preferred": Column(
+        pa.list_(PREFERRED),
+        compared.preferred,
+        "How many people preferred each of the two, or neither (`tie`), of those whose answers count; empty where both "
+        "suggest the same, and nobody was asked.",
+    ),
     "dawid_skene": Column(
         _TEXT,
         lambda row: _second_opinion(row)[0],
@@ -336,30 +351,14 @@ OF_CONCEPTS: Mapping[str, Column] = {
 }
 
 
-# The columns that there are, or that say something else, where people compare two systems.
+# The column that has more where people compare two systems.
 OF_PAIRS: Mapping[str, Column] = {
-    "systems": Column(
-        pa.list_(_TEXT), compared.systems, "The two systems that people compared, in the order of their names."
-    ),
-    "replies": Column(
-        pa.list_(REPLIES),
-        compared.replies,
-        "What each of the two suggests, the best first. It is left out where the licence keeps the text.",
-        with_text=True,
-    ),
-    "label": Column(
-        _TEXT,
-        COLUMNS["label"].value,
-        "The system that most people prefer, or tie; a tie is also where both systems suggest the same, and nobody was "
-        "asked.",
-    ),
-    "votes": Column(pa.list_(SAID), compared.votes, "How many people preferred each of the two, or neither (tie)."),
     "judgments": Column(
         pa.list_(pa.struct([*JUDGMENT, ("first", _TEXT)])),
         lambda row: [
             _judgment(each, row.export.with_text) | compared.first(each, row) for each in row.judged.judgments.all()
         ],
-        f"{COLUMNS['judgments'].about} `first` is the system that stood first for the person.",
+        COLUMNS["judgments"].about,
     ),
 }
 

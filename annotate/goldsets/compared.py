@@ -21,7 +21,7 @@ def replies(row: Source) -> list[dict[str, Any]]:
     ]
 
 
-def votes(row: Source) -> list[dict[str, Any]]:
+def preferred(row: Source) -> list[dict[str, Any]]:
     """Of answers that count, in the order of the systems, ties last."""
     said = Counter(
         each.label for each in row.judged.judgments.all() if each.kind == Judgment.ANSWER and each.voided_at is None

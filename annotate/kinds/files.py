@@ -78,7 +78,17 @@ ABOUT: Mapping[str, str] = {
 # For a kind that people answer elsewhere: nobody is asked, so nobody is tested.
 ELSEWHERE = (*ASKED, *OF_CROWDS)
 # No field of a record can have the name of another column of an exported set.
-TAKEN = frozenset({*RESERVED, *declared.COLUMNS, *declared.OF_SETS, *concepts.COLUMNS, "left_out", "left_out_why"})
+TAKEN = frozenset(
+    {
+        *RESERVED,
+        *declared.COLUMNS,
+        *declared.OF_SETS,
+        *concepts.COLUMNS,
+        *preferences.COLUMNS,
+        "left_out",
+        "left_out_why",
+    }
+)
 MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
 MOST_CONCEPTS = 1000  # of an answer; 99.4% of the documents of EURLEX57K have at most ten
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)

@@ -28,7 +28,7 @@ DEFAULTS: Mapping[str, Any] = {
 # What a row of an exported set has, in this order, as in declared.py. No model of annotators tells more than the
 # majority here: what is a label of one unit is none of another.
 COLUMNS = (
-    *("id", "language", "fields", "systems", "replies", "label", "votes", "stage", "chance", "judged_as"),
+    *("id", "language", "fields", "systems", "replies", "label", "preferred", "stage", "chance", "judged_as"),
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 

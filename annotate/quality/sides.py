@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import ModuleType
 
+from django.db.models import F, FilteredRelation, Q
+
 from annotate.core.lottery import secret_lot
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
@@ -66,17 +68,17 @@ def keep_side(unit: Unit, annotator: Annotator) -> None:
 
 
 def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-    """Unit -> how its two sets stand for a person, of those units that have two; in two statements. A person to whom
+    """Unit -> how its two sets stand for a person, of those units that have two; in one statement. A person to whom
     the unit was not given, such as an adjudicator before they decide, sees what would be kept.
     """
     sided = {unit.pk: unit for unit in units if unit.task.kind.form.SIDED}
     if not sided:
         return {}
-    kept = dict(Side.objects.filter(unit__in=sided, annotator=annotator).values_list("unit", "first"))
+    own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
     found = {}
-    for comparison in Comparison.objects.filter(unit__in=sided):
+    for comparison in Comparison.objects.filter(unit__in=sided).annotate(own=own, kept=F("own__first")):
         unit = sided[comparison.unit_id]
-        first = kept.get(unit.pk) or drawn(unit.task, unit.item.key, comparison, annotator)
+        first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
         found[unit.pk] = _sides(unit.task, comparison, first)
     return found
 

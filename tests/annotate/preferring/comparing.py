@@ -42,7 +42,14 @@ def write_system(folder: Path, name: str, rows, replies=None) -> Path:
 MARKS = {"mt5": "Plum", "bert": "Pear", "seq2seq": "Fig"}
 
 
-def open_comparison(folder: Path, *systems, number=4, languages=("en",), name="talk", replies=None, **options) -> Task:
+# So that the lots of a test always fall in one way; people's pseudonyms are fixed for it too (conftest.py).
+SECRET = "5ecret"
+
+
+def open_comparison(
+    folder: Path, *systems, number=4, languages=("en",), name="talk", replies=None, secret=SECRET, **options
+) -> Task:
+    """secret: that of its lots; empty for the one that it was opened with."""
     rows = records(number, languages)
     if not (folder / f"{CORPUS}.jsonl").exists():
         write_corpus(folder, rows)
@@ -50,4 +57,10 @@ def open_comparison(folder: Path, *systems, number=4, languages=("en",), name="t
     files = [str(write_system(folder, system, rows, (replies or {}).get(system))) for system in names]
     how = {"corpus": CORPUS, "kind": "better_replies", "systems": files, "seed": "1", "verbosity": 0}
     call_command("open_task", name, **(how | options))
+    return with_secret(name, secret)
+
+
+def with_secret(name: str, secret: str = SECRET) -> Task:
+    if secret:
+        Task.objects.filter(name=name).update(secret=secret)
     return Task.objects.get(name=name)

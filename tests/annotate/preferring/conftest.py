@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.annotate.conftest import make_person
 from tests.annotate.preferring.comparing import open_comparison
 
 
@@ -11,6 +12,16 @@ def compare(tmp_path, db):
 
     def make(*systems, **options):
         return open_comparison(tmp_path, *systems, **options)
+
+    return make
+
+
+@pytest.fixture
+def person(db):
+    """As everywhere, but that nobody's pseudonym is left to chance: lots fall by it."""
+
+    def make(username, languages="", **fields):
+        return make_person(username, languages, pseudonym=f"annotator-{username}", **fields)
 
     return make
 
