@@ -68,16 +68,21 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
             )
         store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
         store.define("exported", "pairs_exported")
-        train, valid, test = plan.shares
-        design = {"seed": plan.seed, "valid": valid, "test": test, "whole": train + valid + test}
-        store.rows("design", pa.Table.from_pylist([design]))
-        if plan.apart == "thread":
-            store.rows("components", _components(store, corpus_name))
-        store.define("parted", f"parts_by_{plan.apart}")
-        store.keep("splits", "splits_drawn")
-        store.define("placed", "pairs_placed")
+        draw_splits(store, corpus_name, plan)
         store.view("left_out", [corpus_dir(corpus_name) / "left_out" / threads.file], LEFT_OUT_SCHEMA)
         yield store
+
+
+def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
+    """Make the view `placed`, the pairs of `exported` each with its split. CorpusError where threads are not known."""
+    _, valid, test = plan.shares
+    design = {"seed": plan.seed, "valid": valid, "test": test, "whole": sum(plan.shares)}
+    store.rows("design", pa.Table.from_pylist([design]))
+    if plan.apart == "thread":
+        store.rows("components", _components(store, corpus_name))
+    store.define("parted", f"parts_by_{plan.apart}")
+    store.keep("splits", "splits_drawn")
+    store.define("placed", "pairs_placed")
 
 
 def _stage(store: Store, staged: Path) -> None:

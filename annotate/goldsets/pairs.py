@@ -243,9 +243,9 @@ def _write_responses(folder: Path, seen: Mapping[str, list[tuple[str, int]]], si
 
 
 def _write_struck(folder: Path, struck: Iterable[Mapping[str, Any]]) -> None:
-    with _opened(folder / "struck.tsv") as file:
-        for row in struck:
-            file.write(f"{row['language']}\t{row['reply']}\t{row['pairs']}\t{row['reason']}\n")
+    lines = [f"{row['language']}\t{row['reply']}\t{row['pairs']}\t{row['reason']}\n" for row in struck]
+    if lines:
+        (folder / "struck.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
 def _write_left_out(store: Store, folder: Path) -> int:
