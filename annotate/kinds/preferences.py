@@ -34,7 +34,14 @@ COLUMNS = (
 
 
 # Where people have compared the systems elsewhere, and only what they said is imported.
-ELSEWHERE: Mapping[str, Any] = {"sections": (*declared.SECTIONS, "preferences")}
+ELSEWHERE: Mapping[str, Any] = {
+    "columns": tuple(
+        name
+        for column in declared.COLUMNS
+        for name in (("systems", column, "preferred") if column == "label" else (column,))
+    ),
+    "sections": (*declared.SECTIONS, "preferences"),
+}
 
 
 class Compared(NamedTuple):
