@@ -104,6 +104,9 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert told["languages"]
     assert asked("audit", "t", contest=True) == {"task": "t", "contested": {}}
     assert asked("agreement", "t")["all"]["judgments"] == 0  # nothing that two people have read
+    compared = written(tmp_path / "compared.tsv", "task\tworker\tlabel\n1|a|b\tcal\tA\n1|a|b\tdan\ttie\n")
+    assert asked("import_judgments", "pairs", compared, pairs=True)["judgments"] == 2
+    assert asked("preferences", "pairs")["all"]["pairs"][0]["counts"] == {"a": 1, "b": 0, "tie": 1}
     told = asked("reroute", "t")
     assert told["task"] == "t"
     assert told["queues"] + told["adjudication"] > 0

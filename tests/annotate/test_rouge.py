@@ -1,9 +1,12 @@
 """ROUGE of suggested replies, as eval.py of MRS has it with the package rouge."""
 
+import json
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge import Rouge
@@ -124,3 +127,21 @@ def test_sentences_as_people_write_them_have_the_figures_of_the_package():
     assert len(compared) > 300
     for one, other in compared:
         assert list(rouge(one, other)) == pytest.approx(by_the_package(one, other), abs=1e-9)
+
+
+def test_300_pairs_of_real_messages_have_the_figures_of_the_package():
+    lines = (Path(settings.BASE_DIR) / "fixtures/oasst1/messages.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = {row["id"]: (row["parent_id"], tokenized(row["text"], "en")) for row in map(json.loads, lines)}
+    answers = [(texts[parent][1], text) for parent, text in texts.values() if parent in texts]
+    # Replies to one message share more words with one another than with the message.
+    siblings = [
+        (one, other)
+        for parent in texts
+        for one, other in pairwise(text for above, text in texts.values() if above == parent)
+    ]
+    pairs = [pair for pair in [*answers, *siblings] if all(text.replace(".", "").strip() for text in pair)][:300]
+    assert len(pairs) == 300
+    found = [list(rouge(*pair)) for pair in pairs]
+    assert sum(scores[2] > 0 for scores in found) > 50
+    for pair, scores in zip(pairs, found, strict=True):
+        assert scores == pytest.approx(by_the_package(*pair), abs=1e-9)

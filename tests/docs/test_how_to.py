@@ -81,6 +81,17 @@ def test_labels_are_suggested_for_acts_and_those_of_another_system_taken_in(newc
     assert [line.split()[0].partition("@")[0] for line in listed] == ["label-match", "nearest", "mine"]
 
 
+def test_judgments_made_elsewhere_tell_what_people_prefer(newcomer):
+    newcomer.follow(HOW_TO / "preference-numbers.md", {})
+    assert json.loads(newcomer.shell("assay preferences elsewhere --json"))["systems"] == ["mbert", "mt5"]
+
+
+def test_suggested_replies_are_measured_on_the_test_pairs_of_a_set(newcomer):
+    newcomer.follow(HOW_TO / "measuring-replies.md", {})
+    found = json.loads((newcomer.folder / "report/report.json").read_text(encoding="utf-8"))
+    assert (found["kind"], found["replies"]["rows"], found["comparison"]["tested"][0]["p"]) == ("replies", 56, 0.0001)
+
+
 def test_three_systems_are_compared_by_what_they_suggest(newcomer):
     newcomer.follow(HOW_TO / "preferences.md", {})
     lines = (newcomer.folder / "gold/which/gold.unfinished.jsonl").read_text(encoding="utf-8").splitlines()

@@ -74,6 +74,12 @@ JUDGMENTS = [
     ("import_judgments new FILE.tsv --labels 'a b'", JUDGED.encode(), 3, "all of its 30 rows were rejected"),
     ("import_judgments demo FILE.tsv", JUDGED.encode(), 1, "There is a corpus 'demo'"),
     ("import_judgments ads FILE.tsv", JUDGED.encode(), 3, "is not one of the task's"),
+    ("import_judgments new FILE.tsv --pairs", b"task\tworker\tlabel\n1|a|b\tw\tA\n", 0, "1 judgment of 1 annotator"),
+    ("import_judgments new FILE.tsv --pairs", JUDGED.encode(), 3, "line 2: The task 'item0' does not name two systems"),
+    ("import_judgments new FILE.tsv --pairs", b"task\tworker\tlabel\n1|a|b\tw\tC\n", 3, "'C' is not A, B or tie"),
+    ("import_judgments new FILE.tsv --pairs", b"task\tworker\tlabel\n1|a|a\tw\tA\n", 3, "compares a with itself"),
+    ("import_judgments crowd FILE.tsv --pairs", JUDGED.encode(), 1, "Nobody compares systems in the task crowd"),
+    ("import_judgments new FILE.tsv --pairs --labels A,B", JUDGED.encode(), 1, "leave --labels out"),
     ("import_judgments new", None, 2, "Something is missing: FILE"),
 ]
 PEOPLE = [
@@ -108,6 +114,9 @@ REPORTS = [
     ("reroute none", None, 1, "There is no task 'none'"),
     ("reroute posts posts", None, 2, "does not know: posts"),
     ("agreement none", None, 1, "There is no task 'none'"),
+    ("preferences", None, 2, "Something is missing: TASK"),
+    ("preferences none", None, 1, "There is no task 'none'"),
+    ("preferences crowd", None, 1, "Nobody compares systems in the task crowd"),
     ("agreement posts", None, 0, "one person reads each unit.* --overlap-share 10%"),
     ("agreement crowd --gold nowhere.tsv", None, 1, "does not exist"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nnobody\t1\n", 1, "none of its 1 item has .* is called 'CF_amt"),
