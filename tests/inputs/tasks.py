@@ -4,7 +4,7 @@ import os
 
 JUDGED = "task\tworker\tlabel\n" + "".join(f"item{n}\tw{n % 3}\t{n % 2}\n" for n in range(30))
 OPEN = "open_task new --corpus demo --seed 1 --size 10 --audit-share 0 --audit-least 0"
-COMPARE = "open_task new --corpus talk --kind better_replies --seed 1"
+COMPARE = "open_task new --corpus prompts --kind better_replies --seed 1"
 
 OPEN_TASK = [
     ("open_task", None, 2, "Something is missing: NAME"),
