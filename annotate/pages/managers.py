@@ -20,12 +20,14 @@ from annotate.pages.access import check_right, may, with_task
 from annotate.pages.errors import status_of
 from annotate.quality import agreement as agreeing
 from annotate.quality import declared_audits, honeypots
+from annotate.quality import preferences as preferring
 from annotate.quality.classes import standing
 from annotate.quality.pauses import rule as rule_of
 from annotate.reports import agreement as agreement_report
 from annotate.reports import declared_audits as declared_report
 from annotate.reports import gold_answers
 from annotate.reports import people as people_report
+from annotate.reports import preferences as preference_report
 from annotate.reports import progress as progress_report
 from annotate.reports.balanced_sets import standing_table
 from annotate.work import pausing, statistics
@@ -161,12 +163,27 @@ def tests(request, _, task):
     )
 
 
-def _agreement(task):
-    """The report, kept for an hour while no answer comes or goes, so that sorting a table does not compute it again."""
+def _kept(task, name, report):
+    """A report, kept for an hour while no answer comes or goes, so that sorting a table does not compute it again."""
     said = Judgment.objects.filter(unit__task=task)
     state = said.aggregate(Count("pk"), Max("pk"), Count("voided_at"))
-    key = f"agreement {task.pk} {task.created_at:%s%f} {'-'.join(map(str, state.values()))}"
-    return cache.get_or_set(key.replace(" ", "-"), lambda: agreeing.report(task, replicates=REPLICATES), HOUR)
+    key = f"{name} {task.pk} {task.created_at:%s%f} {'-'.join(map(str, state.values()))}"
+    return cache.get_or_set(key.replace(" ", "-"), report, HOUR)
+
+
+def _preferences(task, address, sort):
+    """What the page has besides where people compare systems."""
+    if not task.kind.form.SIDED:
+        return {}
+    report = _kept(task, "preferences", lambda: preferring.report(task))
+    people = report["all"]["sides"]["people"]
+    names = statistics.names_of(row["annotator"] for row in people)
+    told = preference_report
+    return {
+        "preferred": told.tables(report),
+        "preferred_words": told.words(report),
+        "sides_table": told.side_table(people, names, address=address, asked=sort) if people else None,
+    }
 
 
 @require_GET
@@ -176,7 +193,8 @@ def agreement(request, _, task):
     """The report is shown on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
         return _page(request, "agreement", task, judgments=statistics.pace(task)["answers"])
-    report, sort = _agreement(task), _sort(request)
+    report = _kept(task, "agreement", lambda: agreeing.report(task, replicates=REPLICATES))
+    sort = _sort(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = statistics.names_of(row["annotator"] for row in rest)
     address, headings = _person_page(task), agreement_report.PAGE
@@ -196,6 +214,7 @@ def agreement(request, _, task):
         else None,
         most=MOST,
         rest_plot=agreement_report.rest_plot(report, names),
+        **_preferences(task, address, sort),
     )
 
 

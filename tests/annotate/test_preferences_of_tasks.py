@@ -167,7 +167,7 @@ def test_a_system_that_always_loses_is_told_in_a_sentence_and_has_no_strength(fi
     assert "a, b; c." in text
 
 
-def test_who_always_takes_the_left_is_named_out_of_line(file_of, capsys):
+def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client, capsys):
     chance = np.random.default_rng(4)
     import_judgments(
         "pairs", file_of(*judged(["".join(chance.choice(list("ABt"), size=3)) for _ in range(60)])), pairs=True
@@ -184,6 +184,11 @@ def test_who_always_takes_the_left_is_named_out_of_line(file_of, capsys):
     lefty, *others = sides["people"]
     assert (lefty["first"], lefty["share"]["value"], lefty["out_of_line"]) == (60, 1.0, True)
     assert [each["out_of_line"] for each in others] == [False, False]
+    client.force_login(manager)
+    page = " ".join(client.get("/manage/tasks/pairs/agreement/?show=1").content.decode().split())
+    assert "Which system people prefer" in page
+    assert "1 person is out of line" in page
+    assert page.index("Who looks at sides alone") < page.index("100.0% [")
     text = " ".join(told(capsys, "pairs").split())
     assert "1 person is out of line" in text
     assert text.index("p1") < text.index("p0")
