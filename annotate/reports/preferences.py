@@ -168,7 +168,7 @@ def words(report: Section) -> list[str]:
             f"ties as half, {a} is preferred in {estimate(pair['win'])}."
         )
     elif whole["order"]:
-        said += [*order_words(whole["order"]["left_out"], "left out"), *order_words(whole["order"]["half"], "halves")]
+        said += order_words(whole["order"])
     if whole["equal"]:
         said.append(
             f"Of {are(whole['equal'], 'comparison', 'comparisons')} both systems suggest the same; nobody was asked, "
@@ -182,25 +182,30 @@ def words(report: Section) -> list[str]:
     return [*said, side_words(whole["sides"])]
 
 
-def order_words(order: Section, ties: str) -> list[str]:
-    """ties: what becomes of ties, as in "left out"."""
-    counted = "With ties left out" if ties == "left out" else "With ties as half a win for both"
-    if not order["strengths"]:
-        parts = "; ".join(", ".join(group) for group in order["groups"])
-        return [
-            f"{counted}, there are no finite Bradley-Terry strengths: the systems fall into groups between which "
-            "nobody preferred the one, or nobody preferred the other, or that nobody compared: "
-            f"{parts}. Ask about more messages, or leave out who always wins or loses."
-        ]
-    found = [
-        f"{counted}, strengths are those of Bradley and Terry’s model, in natural logarithms, with mean 0: a system is "
-        "preferred to another with the odds of e to the difference."
-    ]
-    if order["strengths"][0]["low"] is None:
+TIES = {"left_out": "With ties left out", "half": "With ties as half a win for both"}
+
+
+def order_words(order: Mapping[str, Section]) -> list[str]:
+    found = []
+    if any(each["strengths"] for each in order.values()):
         found.append(
-            f"They have no intervals: in {percent(order['lost'])} of the drawings some system always wins or loses, so "
-            "that no strength is finite."
+            "Strengths are those of Bradley and Terry’s model, in natural logarithms, with mean 0: a system is preferred "
+            "to another with the odds of e to the difference. They are told with ties left out, and with a tie as half "
+            "a win for both."
         )
+    for ties, each in order.items():
+        if not each["strengths"]:
+            parts = "; ".join(", ".join(group) for group in each["groups"])
+            found.append(
+                f"{TIES[ties]}, there are no finite strengths: the systems fall into groups between which nobody "
+                "preferred the one, or nobody preferred the other, or that nobody compared: "
+                f"{parts}. Ask about more messages, or leave out who always wins or loses."
+            )
+        elif each["strengths"][0]["low"] is None:
+            found.append(
+                f"{TIES[ties]}, strengths have no intervals: in {percent(each['lost'])} of the drawings some system "
+                "always wins or loses, so that no strength is finite."
+            )
     return found
 
 
