@@ -189,6 +189,7 @@ def _no_vocabulary_known():
     """What a process keeps of vocabularies: with what a test rolls back, primary keys are used again."""
     vocabularies.vocabulary_of.cache_clear()
     vocabularies.names_in.cache_clear()
+    vocabularies.tree_of.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)
