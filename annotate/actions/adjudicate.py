@@ -50,6 +50,11 @@ def run(values, progress) -> Outcome:
         raise ActionError(
             "Name either a FILE of decisions, or, with --list or --out FILE, ask for what waits to be decided."
         )
+    if task.kind.form.SIDED:
+        raise ActionError(
+            f"{task.name} asks about two sets side by side, which a file does not show; decide on its pages or by the "
+            "API."
+        )
     if asks:
         return _listed(task, annotator, values["out"])
     return _decided(task, annotator, file, named_columns(values["column"], COLUMNS), values["format"], progress)
@@ -72,7 +77,7 @@ def _adjudicator(name: str) -> Annotator:
 
 
 def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
-    rows = list(map(_row, adjudication.told(adjudication.to_adjudicate(task, annotator))))
+    rows = list(map(_row, adjudication.told(adjudication.to_adjudicate(task, annotator), annotator)))
     noun = task.kind.noun
     counted = f"Task {task.name}: {many(len(rows), noun)} to be decided by {annotator}."
     others = adjudication.for_others(task, annotator)

@@ -31,7 +31,8 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
     """size: the number that was asked for, if any. dry_run: nothing is kept, and the expected work is told."""
     task = opened.task
     of_protection = (tell for protection, tell in BY_PROTECTION.items() if protection in task.kind.protections)
-    tell = _balanced if DESIGNS[task.draw.design].names_answers else next(of_protection, _declared)
+    design = DESIGNS[task.draw.design]
+    tell = _compared if design.compares else _balanced if design.names_answers else next(of_protection, _declared)
     outcome = tell(opened, size, extended)
     work = expected(task)
     if dry_run:
@@ -232,6 +233,45 @@ def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
         f"{golds or 'none'}."
     )
     return Outcome([said], [*_not_kept(task), *_hidden(task)])
+
+
+def _compared(opened: Opened, size: int | None, extended: bool) -> Outcome:
+    """How many comparisons there are, and what of the systems' files has no part in them."""
+    task, draws = opened.task, opened.samples
+    drawn = ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in draws)
+    *systems, _ = task.labels
+    messages = sum(len(sample.rows) for sample in draws)
+    counts = opened.stages
+    said = [
+        f"Task {task.name}: {many(messages, 'message')} drawn ({drawn}), and {' and '.join(systems)} compared on each; "
+        f"{many(counts[stages.QUEUED], task.kind.noun)} queued, each for {task.redundancy} people, "
+        f"{counts[stages.COPIED]:,} copies of others, and {are(counts[stages.AGREED], 'is a tie', 'are ties')}, since "
+        "both suggest the same."
+    ]
+    warned = [
+        f"Note: in {sample.language} there are only {many(len(sample.rows), 'message')} for which all systems suggest "
+        f"a reply; {sample.asked:,} were asked for."
+        for sample in draws
+        if size and len(sample.rows) < size
+    ]
+    parameters = draws[0].parameters
+    for name, told in parameters["systems"].items():
+        faults = "; ".join(
+            f"{many(told[what], one)} {words}" for what, (one, words) in FAULTS_OF_SYSTEMS.items() if told[what]
+        )
+        counted = f"of {many(parameters['records'], 'record')} and {many(told['lines'], 'line')}"
+        warned += [f"Note: {name}, {counted}: {faults}."] if faults else []
+    return Outcome(said, [*warned, *_hidden(task)])
+
+
+# What is told of a system's files beside how many lines they have.
+FAULTS_OF_SYSTEMS = {
+    "lacking": ("record", "without a reply of it, not drawn"),
+    "unknown": ("line", "of no message of the corpus"),
+    "none": ("line", "more without a reply"),
+    "repeated": ("line", "more for a message that has other replies before, which count"),
+    "fewer": ("line", "with fewer than three replies"),
+}
 
 
 def _not_kept(task: Task) -> list[str]:

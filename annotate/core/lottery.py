@@ -1,6 +1,7 @@
 """Choices by lot: in the order of a hash of seed, purpose and id, so that anybody can draw them again."""
 
 import hashlib
+import hmac
 import math
 from collections.abc import Collection, Iterable
 from fractions import Fraction
@@ -9,6 +10,13 @@ from fractions import Fraction
 def lot(seed: str, purpose: str, key: str) -> str:
     """The lot of one id, 32 hex digits; purpose keeps choices that use one seed apart."""
     return hashlib.md5(f"{seed}:{purpose}:{key}".encode(), usedforsecurity=False).hexdigest()
+
+
+def secret_lot(secret: str, purpose: str, key: str) -> str:
+    """The lot of one id, 64 hex digits, which nobody foresees without the secret: HMAC-SHA256. It is for what would
+    tell people something of their work if they could draw it themselves.
+    """
+    return hmac.digest(secret.encode(), f"{purpose}:{key}".encode(), "sha256").hex()
 
 
 def drawn(keys: Iterable[str], count: int, *, seed: str, purpose: str) -> list[str]:

@@ -199,6 +199,13 @@ def _concepts(kind: Kind, manifest: dict) -> Context:
     }
 
 
+def _systems(kind: Kind, manifest: dict) -> Context:
+    """The systems with what is told of them, and how many messages all of them have replies for."""
+    found = manifest["systems"]
+    rows = [(name, ", ".join(told["files"]), told["lines"], told["lacking"]) for name, told in found["systems"].items()]
+    return {"systems": rows, "compared": found}
+
+
 def _honeypots(kind: Kind, manifest: dict) -> Context:
     pots = manifest["honeypots"]
     return {"right": estimate(pots["accuracy"]) if pots["asked"] else ""}
@@ -237,6 +244,7 @@ SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "checks": _checks,
     "splits": _splits,
     "sets": _sets,
+    "systems": _systems,
     "concepts": _concepts,
     "suggestions": lambda kind, manifest: {"suggested": _table(suggestion_table(manifest["suggestions"]))},
     "people": lambda kind, manifest: {"crowd": manifest["people"]},

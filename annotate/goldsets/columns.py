@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from annotate.core import stages
 from annotate.core.answers import SLACK
-from annotate.goldsets import concepts, deciding
+from annotate.goldsets import compared, concepts, deciding
 from annotate.goldsets.export import Source
 from annotate.kinds import Kind
 from annotate.models import Judgment, Transition
@@ -37,6 +37,8 @@ TRANSITION = pa.struct(
 SOFT_LABEL = pa.struct([("label", _TEXT), ("votes", _NUMBER), ("posterior", _NUMBER)])
 SUPPORT = pa.struct([("concept", _TEXT), ("votes", _COUNT), ("asked", _COUNT)])
 CHOSEN = pa.struct([("concept", _TEXT), ("way", _TEXT), ("rank", _COUNT)])
+REPLIES = pa.struct([("system", _TEXT), ("replies", pa.list_(_TEXT))])
+PREFERRED = pa.struct([("label", _TEXT), ("votes", _COUNT)])
 VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
@@ -209,6 +211,21 @@ COLUMNS: Mapping[str, Column] = {
         concepts.suggested,
         "The ids of the concepts that were suggested, the best first, to whom suggestions were shown.",
     ),
+    "systems": Column(
+        pa.list_(_TEXT), compared.systems, "The two systems that people compared, in the order of their names."
+    ),
+    "replies": Column(
+        pa.list_(REPLIES),
+        compared.replies,
+        "What each of the two suggests, the best first. It is left out where the licence keeps the text.",
+        with_text=True,
+    ),
+    "preferred": Column(
+        pa.list_(PREFERRED),
+        compared.preferred,
+        "How many people preferred each of the two, or neither (`tie`), of those whose answers count; empty where both "
+        "suggest the same, and nobody was asked.",
+    ),
     "dawid_skene": Column(
         _TEXT,
         lambda row: _second_opinion(row)[0],
@@ -334,9 +351,21 @@ OF_CONCEPTS: Mapping[str, Column] = {
 }
 
 
+# The column that has more where people compare two systems.
+OF_PAIRS: Mapping[str, Column] = {
+    "judgments": Column(
+        pa.list_(pa.struct([*JUDGMENT, ("first", _TEXT)])),
+        lambda row: [
+            _judgment(each, row.export.with_text) | compared.first(each, row) for each in row.judged.judgments.all()
+        ],
+        COLUMNS["judgments"].about,
+    ),
+}
+
+
 def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
     """The columns of a kind's rows by name, in their order. with_text: with the text and what is kept back with it."""
-    known = {**COLUMNS, **(OF_CONCEPTS if kind.thesaurus else {})}
+    known = {**COLUMNS, **(OF_CONCEPTS if kind.thesaurus else OF_PAIRS if kind.form.SIDED else {})}
     found: dict[str, Column] = {}
     for name in kind.columns:
         found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}

@@ -19,7 +19,7 @@ from annotate.goldsets.splitting import Splitting, split_by_field, split_set
 from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
-from annotate.models import Task, Unit
+from annotate.models import Side, Task, Unit
 from annotate.quality import agreement
 from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
@@ -49,6 +49,12 @@ class Export:
     def suggested(self) -> Mapping[int, list[str]]:
         """Unit -> the concepts that were suggested for it."""
         return all_suggested(self.task)
+
+    @cached_property
+    def sides(self) -> Mapping[tuple[int, int], str]:
+        """Unit and annotator -> the system that stood first, where people compare two."""
+        rows = Side.objects.filter(unit__task=self.task).values_list("unit", "annotator", "first")
+        return {(unit, annotator): first for unit, annotator, first in rows}
 
     @cached_property
     def draw(self) -> Draw:

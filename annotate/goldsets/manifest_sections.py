@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Max, Min
 
 from annotate.core.estimation import proportion
-from annotate.goldsets import concepts
+from annotate.goldsets import compared, concepts
 from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
 from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots, with_suggestions
@@ -153,6 +153,7 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "checks": _checks,
     "splits": _splits,
     "sets": _sets,
+    "systems": lambda export, published: compared.section(export),
     "concepts": lambda export, published: concepts.summary(export),
     "suggestions": lambda export, published: with_suggestions.report(export.task),
     "people": _people,

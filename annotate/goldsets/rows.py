@@ -38,7 +38,7 @@ def _with_history(units: QuerySet[Unit], *, of_concepts: bool) -> QuerySet[Unit]
         chosen = ChosenConcept.objects.select_related("concept").order_by("concept__key")
         judgments = judgments.prefetch_related(Prefetch("chosen", chosen))
     transitions = Transition.objects.select_related("by__annotator").order_by("pk")
-    related = ("item", "copy_of__item", "reused_from__task", "copy_of__reused_from__task")
+    related = ("item", "comparison", "copy_of__item", "reused_from__task", "copy_of__reused_from__task")
     return (
         units.order_by("position")
         .select_related(*related)

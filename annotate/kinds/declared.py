@@ -55,15 +55,16 @@ def choices(task, answers: Mapping[str, Named], language: str = ENGLISH) -> list
 
     language: the record's, in which answers may have their own names.
     """
-    return _in_order(task.labels, answers, language)
+    return in_order(task.labels, answers, language)
 
 
 def choices_of(kind: Kind) -> list[Choice]:
     """The same in English, before there is a task."""
-    return _in_order(kind.labels, kind.answers, ENGLISH)
+    return in_order(kind.labels, kind.answers, ENGLISH)
 
 
-def _in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) -> list[Choice]:
+def in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) -> list[Choice]:
+    """The same of these codes, which need not be the task's."""
     return [
         _choice(code, answers[code], number, language) if code in answers else Choice(code, code, key=_key(number))
         for number, code in enumerate(codes, 1)

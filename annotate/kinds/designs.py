@@ -11,6 +11,7 @@ from typing import Any
 
 from annotate.core.option import Option, codes, days, fraction, labels, sizes, whole_number, words, written
 from annotate.kinds.balanced_draw import sample_balanced
+from annotate.kinds.compared_draw import sample_compared
 from annotate.kinds.predicted_draw import sample_predicted
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
@@ -23,8 +24,8 @@ ALL = ["all"]
 @dataclass(frozen=True)
 class Wanted:
     """What to draw. languages: None for all; chosen: the design's own options that were given. together: the field
-    whose equal values are drawn together; leave_out: ids that are in no frame. unread: id -> the
-    detectors' label, of the uniform task's posts that nobody has read.
+    whose equal values are drawn together; fields, kept: those of the kind; leave_out: ids that are in no frame. unread:
+    id -> the detectors' label, of the uniform task's posts that nobody has read.
     """
 
     corpus: Corpus
@@ -34,6 +35,7 @@ class Wanted:
     chosen: Mapping[str, Any] = field(default_factory=dict)
     together: str = ""
     fields: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     leave_out: Collection[str] = frozenset()
     unread: Mapping[str, str] = field(default_factory=dict)
 
@@ -93,6 +95,16 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             group=DRAW,
         ),
         Option(
+            "systems",
+            several=True,
+            in_a_row=True,
+            shown="[NAME=]FILE",
+            help="what two or more systems suggest for the messages: a file each, or a folder with files such as "
+            "en_model_responses.txt; a message, the reference reply and up to three suggested replies a line, parted "
+            "by tabs",
+            group=DRAW,
+        ),
+        Option(
             "replicates",
             whole_number,
             least=2,
@@ -122,7 +134,8 @@ class Design:
     not_extended: why its draws cannot be enlarged, and what to do; empty if they can. none_found: what to do if no post
     fits it. of_stream: its sets are samples of all posts; by_author, by_trigger: of what a predictor's authors wrote,
     of what it labels so; of_uniform: of a uniform task's posts, so that they tell something only beside that task's
-    set. names_answers: what may be answered is named with the draw, as its classes.
+    set. names_answers: what may be answered is named with the draw, as its classes. compares: its units
+    compare two systems, whose names are the labels.
     measures: what its sets can measure of a predictor of labels, in the order of reports.
     """
 
@@ -144,6 +157,7 @@ class Design:
     by_trigger: bool = False
     of_uniform: bool = False
     names_answers: bool = False
+    compares: bool = False
     measures: tuple[str, ...] = ()
 
     @property
@@ -180,6 +194,19 @@ def _records(wanted: Wanted) -> list[Sample]:
         seed=wanted.seed,
         together=wanted.together,
         leave_out=wanted.leave_out,
+    )
+
+
+def _compared(wanted: Wanted) -> list[Sample]:
+    return sample_compared(
+        wanted.corpus,
+        wanted.languages,
+        size=wanted.size,
+        seed=wanted.seed,
+        message=wanted.fields[0],
+        reference=next(iter(wanted.kept), ""),
+        leave_out=wanted.leave_out,
+        **wanted.chosen,
     )
 
 
@@ -278,6 +305,16 @@ DESIGNS: Mapping[str, Design] = {
             sizeless=True,
             names_answers=True,
             not_extended="open another task with larger sets.",
+        ),
+        Design(
+            "systems",
+            "systems",
+            _compared,
+            options=("languages", "systems"),
+            needs=("systems",),
+            sizeless=True,
+            compares=True,
+            not_extended="open another task for further messages.",
         ),
     )
 }

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
-from annotate.kinds import concepts, declared, language, parts, verify
+from annotate.kinds import concepts, declared, language, parts, preferences, verify
 from annotate.kinds.forms import FORMS
 from annotate.kinds.forms.labels import RIGHT_FROM
 from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, Block, Kind, Thesaurus
@@ -57,8 +57,8 @@ VOCABULARY_KEYS: Mapping[str, str] = {
 # What a key says, for the documentation.
 ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence",
-    "form": "what an answer is: `choice`; `grades`, best first, of which a median is one; or `labels`, several of a "
-    "vocabulary",
+    "form": "what an answer is: `choice`; `grades`, best first, of which a median is one; `labels`, several of a "
+    "vocabulary; or `pair`, which of two systems is preferred, or neither",
     "layout": "tables `[[layout]]` of fields that stand together, from top to bottom",
     "answers": "tables `[[answers]]` of what may be answered",
     "answers_from": '`"draw"`: what may be answered is named with the draw, by `--classes`; `[[answers]]` follow them',
@@ -78,7 +78,17 @@ ABOUT: Mapping[str, str] = {
 # For a kind that people answer elsewhere: nobody is asked, so nobody is tested.
 ELSEWHERE = (*ASKED, *OF_CROWDS)
 # No field of a record can have the name of another column of an exported set.
-TAKEN = frozenset({*RESERVED, *declared.COLUMNS, *declared.OF_SETS, *concepts.COLUMNS, "left_out", "left_out_why"})
+TAKEN = frozenset(
+    {
+        *RESERVED,
+        *declared.COLUMNS,
+        *declared.OF_SETS,
+        *concepts.COLUMNS,
+        *preferences.COLUMNS,
+        "left_out",
+        "left_out_why",
+    }
+)
 MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
 MOST_CONCEPTS = 1000  # of an answer; 99.4% of the documents of EURLEX57K have at most ten
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -188,6 +198,8 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         raise top.fault(own, f"the concepts of the vocabulary are the answers; leave {own} out.")
     from_draw = _from_draw(top)
     answers = parts.answers(top, known, least=1 if from_draw else 2)
+    if FORMS[form] is preferences.FORM:
+        _check_sides(top, answers, layout, from_draw)
     if layout and not (answers or from_draw or thesaurus):
         raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
@@ -207,6 +219,7 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         formats=_formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=thesaurus is not None),
         **({} if layout else {"options": ELSEWHERE}),
         **(concepts.values(thesaurus) if thesaurus else {}),
+        **(preferences.values(answers) if FORMS[form] is preferences.FORM else {}),
         **(declared.FROM_DRAW if from_draw else {}),
     )
 
@@ -250,6 +263,19 @@ def _thesaurus(top: Table, form: ModuleType, layout: Collection[Block]) -> Thesa
     if isinstance(right_from, bool) or not isinstance(right_from, int | float) or not 0 < right_from <= 1:
         raise table.fault("right_from", f"right_from is {right_from!r}; write an F1 over 0, and 1 at the most.")
     return Thesaurus(name, least, most, policy, float(right_from))
+
+
+def _check_sides(top: Table, answers: Collection[str], layout: Collection[Block], from_draw: bool) -> None:
+    """KindError unless people can say which of two, or neither."""
+    if from_draw:
+        raise top.fault("answers_from", "which of two is preferred is a side, and not named by a draw; leave it out.")
+    if not layout:
+        raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
+    if sorted(answers) != sorted(preferences.FORM.SIDES):
+        raise top.fault(
+            "answers",
+            f"the answers to which of two are {_and(preferences.FORM.SIDES)}; give each an [[answers]] with that code.",
+        )
 
 
 def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:

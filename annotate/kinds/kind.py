@@ -107,6 +107,7 @@ STYLES: Mapping[str, str] = {
     "passage": "a text to read",
     "headline": "the headline of a document",
     DOCUMENT: "a long text, in a column to read",
+    "message": "a message to which somebody replies",
 }
 
 

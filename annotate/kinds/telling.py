@@ -65,6 +65,8 @@ def _answers(kind: Kind) -> Iterator[str]:
         yield "The question names one of the languages for which the task is opened; people answer Yes (1) or No (2)."
     else:
         yield f"They answer with a language: {_some(kind.labels)}."
+    if kind.form.SIDED:
+        yield "Which of two systems stands first is drawn for each person; stored is the one that they prefer, or tie."
     if kind.reasons:
         yield f"Or they say Undefined (Q), and why: {', '.join(kind.reasons.values())}."
     for choice in choices_of(kind) if kind.answers else ():

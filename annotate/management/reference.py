@@ -36,7 +36,17 @@ from annotate.core.option import (
     words,
 )
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
-from annotate.goldsets.columns import CHOSEN, COLUMNS, JUDGMENT, SOFT_LABEL, SUPPORT, TRANSITION, VOTE
+from annotate.goldsets.columns import (
+    CHOSEN,
+    COLUMNS,
+    JUDGMENT,
+    PREFERRED,
+    REPLIES,
+    SOFT_LABEL,
+    SUPPORT,
+    TRANSITION,
+    VOTE,
+)
 from annotate.kinds import KINDS, files, parts
 from annotate.kinds.kind import STYLES
 from annotate.pages.errors import OTHER_CODES, status_of
@@ -286,6 +296,8 @@ def columns() -> str:
 def nested_columns() -> str:
     nested = {
         "judgments": JUDGMENT,
+        "preferred": PREFERRED,
+        "replies": REPLIES,
         "soft_labels": SOFT_LABEL,
         "support": SUPPORT,
         "transitions": TRANSITION,
@@ -294,6 +306,7 @@ def nested_columns() -> str:
     told = {name: ", ".join(code(field.name) for field in struct) for name, struct in nested.items()}
     chosen = ", ".join(code(field.name) for field in CHOSEN)
     told["judgments"] += f"; where answers are concepts, also {code('concepts')}, a list with {chosen}"
+    told["judgments"] += f"; where they are of two systems, also {code('first')}, the system that stood first"
     rows = ((code(name), words) for name, words in told.items())
     return table(("column", "what each entry has"), rows)
 

@@ -2,6 +2,7 @@
 
 from annotate.models.concepts import ChosenConcept, Suggestion
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
+from annotate.models.preferences import Comparison, Side
 from annotate.models.quality import GoldAnswer, Pause, Qualification, Trial, TrialAnswer
 from annotate.models.tasks import Guidelines, LanguageRoute, Task
 from annotate.models.work import Judgment, Lease, Reserve, Transition, Unit
@@ -10,6 +11,7 @@ __all__ = [
     "Annotator",
     "AnnotatorLanguage",
     "ChosenConcept",
+    "Comparison",
     "GoldAnswer",
     "Guidelines",
     "Invite",
@@ -19,6 +21,7 @@ __all__ = [
     "Pause",
     "Qualification",
     "Reserve",
+    "Side",
     "Suggestion",
     "Task",
     "Transition",

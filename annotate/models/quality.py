@@ -70,6 +70,7 @@ class TrialAnswer(models.Model):
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
     gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
     position = models.PositiveSmallIntegerField()
+    first = models.CharField(max_length=40, blank=True, help_text="the system that stood first, where two are compared")
     label = models.TextField(blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
 

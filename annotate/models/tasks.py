@@ -78,8 +78,8 @@ class Task(_Options, models.Model):
     )
     labels = models.JSONField(
         blank=True,
-        help_text="what may be answered: language codes, in addition to und, or a record's labels; empty where these "
-        "are concepts of a vocabulary",
+        help_text="what may be answered: language codes, in addition to und, a record's labels, or the names of "
+        "systems and tie; empty where these are concepts of a vocabulary",
     )
     vocabulary = models.ForeignKey(
         "corpora.Vocabulary",
@@ -95,6 +95,12 @@ class Task(_Options, models.Model):
     is_open = models.BooleanField(default=True, help_text="a closed task hands out no more work")
     # The options of its kind, each with its value.
     options = models.JSONField(default=dict, blank=True)
+    secret = models.CharField(
+        max_length=64,
+        blank=True,
+        editable=False,
+        help_text="what decides by lot which of two systems stands first for whom; it is published at the end",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = Tasks.as_manager()

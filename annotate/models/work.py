@@ -41,6 +41,10 @@ class Unit(models.Model):
         blank=True,
         help_text="the language that the question names (Is this X?); empty if any language may be answered",
     )
+    pair = models.PositiveSmallIntegerField(
+        default=0,
+        help_text="which two of the task's systems it compares, 1 for the first two; 0 where nothing is compared",
+    )
     position = models.PositiveBigIntegerField(help_text="rank in the draw, by which it is handed out")
     stage = models.CharField(max_length=16, choices=[(s, s) for s in stages.STAGES], default=stages.NEW)
     redundancy = models.PositiveSmallIntegerField(help_text="how many answers it asks for")
@@ -87,7 +91,7 @@ class Unit(models.Model):
             models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
         ]
         constraints = [
-            models.UniqueConstraint(fields=["task", "item", "asked"], name="item_asked_once_in_task"),
+            models.UniqueConstraint(fields=["task", "item", "asked", "pair"], name="item_asked_once_in_task"),
             models.CheckConstraint(condition=Q(stage__in=list(stages.STAGES)), name="known_stage"),
             models.CheckConstraint(
                 condition=Q(stage__in=stages.WITH_LABEL) & ~Q(label="") | ~Q(stage__in=stages.WITH_LABEL) & Q(label=""),

@@ -42,8 +42,8 @@ def adjudication(request, annotator, task):
         "for_another": bench.for_another(adjudicating.for_others(task, annotator), task),
         "heads": task.kind.list_heads,
         "page": page,
-        "rows": bench.waiting_rows(page),
-        "decided": bench.decided_rows(adjudicating.decisions(annotator, task)[:50], task),
+        "rows": bench.waiting_rows(page, annotator),
+        "decided": bench.decided_rows(adjudicating.decisions(annotator, task)[:50], annotator, task),
         **_just_decided(request, annotator, task),
     }
     return render(request, "annotate/adjudication.html", context)

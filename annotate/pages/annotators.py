@@ -94,13 +94,16 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     shown = leases[0].unit if leases else None
     own = progress.own_progress(permit, tally, shown)
     last = closed.judgment if closed and closed.is_new else judging.last_judgment(permit.annotator, task)
+    if last:
+        last.unit.task = task
+    [last_said] = showing.said([last], permit.annotator, task.kind)
     context = {
         "task": task,
         "on_sheet": on_sheet,
         "has_sheets": bool(task.kind.sheet),
         "noun": task.kind.noun,
         "progress": own,
-        "last": showing.said(last, task.kind),
+        "last": last_said,
         **({} if leases else _may(permit, own)),
         **extra,
     }
@@ -293,14 +296,16 @@ def _mark(task, said: str | None):
 def answers(request, permit):
     task = permit.task
     page = Paginator(progress.today(permit.annotator, task), 50).get_page(request.GET.get("page"))
-    rows = [_told(judgment, task) for judgment in page]
+    for judgment in page:
+        judgment.unit.task = task
+    words = showing.said(page, permit.annotator, task.kind)
+    rows = [_told(judgment, said) for judgment, said in zip(page, words, strict=True)]
     may = _may(permit, progress.own_progress(permit))
     context = {"task": task, "has_sheets": bool(task.kind.sheet), "page": page, "rows": rows, **may}
     return render(request, "annotate/answers.html", context)
 
 
-def _told(judgment, task) -> tuple:
+def _told(judgment, said: str) -> tuple:
     """A judgment with its text, its answer, the reason, and the language that was asked about."""
-    judgment.unit.task = task
-    said, why = showing.said(judgment, task.kind), showing.reason(judgment, task.kind)
+    why = showing.reason(judgment, judgment.unit.task.kind)
     return judgment, judgment.unit.in_a_line, said, why, label_name(judgment.unit.asked)

@@ -16,7 +16,17 @@ from annotate.core.refusals import NotFound
 from annotate.models import Judgment
 from annotate.pages import bench
 from annotate.pages.access import with_task
-from annotate.pages.serializers import REFUSED, SEVERAL, JudgmentSerializer, SureSerializer, fields_of
+from annotate.pages.serializers import (
+    REFUSED,
+    SETS,
+    SEVERAL,
+    JudgmentSerializer,
+    SureSerializer,
+    fields_of,
+    sets_of,
+    text_of,
+)
+from annotate.quality.sides import sides_of
 from annotate.work import adjudication
 from annotate.work.languages import is_language, unknown_code
 
@@ -67,7 +77,7 @@ class DisputedSerializer(serializers.Serializer):
         return {
             "unit": unit.pk,
             "item": item.key,
-            "text": item.text,
+            "text": text_of(item, unit.task.kind),
             "language": item.language,
             "fields": fields_of(item, unit.task.kind),
             "asked": unit.asked,
@@ -91,6 +101,7 @@ class WaitingListSerializer(serializers.Serializer):
 
 class SaidSerializer(serializers.ModelSerializer):
     annotator = serializers.StringRelatedField()
+    label = serializers.CharField(source="seen", allow_blank=True)
     queue = serializers.CharField(
         source="lease.queue", default="", help_text="in which the unit was; of decisions none"
     )
@@ -130,6 +141,7 @@ class DossierSerializer(DisputedSerializer):
     """Of a unit that is checked blind, votes, judgments and history are empty, and the outcome is null for good."""
 
     url = serializers.CharField(allow_blank=True, help_text="its source")
+    sets = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), help_text=SETS)
     blind = serializers.BooleanField()
     open = serializers.BooleanField(help_text="whether it waits for an adjudicator")
     own = JudgmentSerializer(allow_null=True, help_text="your answer, skip or decision, if one of yours stands")
@@ -149,7 +161,8 @@ class DossierSerializer(DisputedSerializer):
         return DisputedSerializer.row(unit) | {
             **{name: known[name] for name in ("blind", "open", "own")},
             "url": unit.item.url,
-            "outcome": None if hidden else unit.label,
+            "sets": sets_of(sides_of(annotator, unit)),
+            "outcome": None if hidden else known["label"],
             "votes": dict(known.get("votes", ())),
             "judgments": [judgment for judgment, _ in known.get("judgments", ())],
             "history": known.get("transitions", []),
@@ -182,7 +195,7 @@ def waiting(request, annotator, task):
     units = [
         # Of one that is checked blind there are no cells.
         WaitingSerializer.row(unit) | {"blind": unit.blind, "told": dict(zip(heads, cells, strict=False))}
-        for unit, cells in adjudication.told(page)
+        for unit, cells in adjudication.told(page, annotator)
     ]
     found = {
         "waiting": adjudication.to_adjudicate(task, annotator).count(),

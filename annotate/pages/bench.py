@@ -11,7 +11,8 @@ from annotate.core import stages
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import choosing
-from annotate.pages.showing import record
+from annotate.pages.showing import record, sets
+from annotate.quality.sides import seen, sides_of
 from annotate.work import adjudication
 
 
@@ -23,11 +24,17 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     posted: what the unit's form says, if it is shown again.
     """
     blind, kind = adjudication.is_blind(unit), unit.task.kind
-    judgments = unit.judgments.select_related("annotator__user", "lease")
-    own = judgments.live().filter(annotator=annotator).first()
+    judgments = list(unit.judgments.select_related("annotator__user", "lease"))
+    own = unit.judgments.live().filter(annotator=annotator).first()
+    *labels, own_label, label = seen(
+        annotator,
+        ((unit, said) for said in (*(each.label for each in judgments), own.label if own else "", unit.label)),
+    )
     moves = unit.transitions.select_related("by", "judgment")
+    for judgment, as_seen in zip(judgments, labels, strict=True):
+        judgment.seen = as_seen
     known = {
-        "judgments": [(judgment, kind.short(judgment.label)) for judgment in judgments],
+        "judgments": [(judgment, kind.short(judgment.seen)) for judgment in judgments],
         "transitions": moves,
         "history": [
             (move, stages.happened(move.from_stage, move.event, move.to_stage), _came_to(move)) for move in moves
@@ -37,11 +44,13 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         "blind": blind,
         **({} if blind else known),
         **record(unit.item, kind),
+        **sets(sides_of(annotator, unit), unit.item, kind),
         **kind.advise(unit, blind),
         **choosing.of_decision(unit, annotator, blind, posted),
         "own": own,
-        "own_said": kind.short(own.label) if own else "",
-        "came_to": kind.short(unit.label),
+        "own_said": kind.short(own_label),
+        "label": label,
+        "came_to": kind.short(label),
         "open": unit.stage == stages.ADJUDICATION,
     }
 
@@ -53,20 +62,23 @@ def _came_to(move: Transition) -> str:
     return stages.STAGES[move.to_stage]
 
 
-def waiting_rows(units: Iterable[Unit]) -> list[tuple[Unit, str, list[str]]]:
+def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, str, list[str]]]:
     """A row for each unit: its text, and what the kind tells of it; nothing of a unit that is checked blind."""
-    return [(unit, unit.in_a_line, cells) for unit, cells in adjudication.told(units)]
+    return [(unit, unit.in_a_line, cells) for unit, cells in adjudication.told(units, annotator)]
 
 
-def decided_rows(judgments: Iterable[Judgment], task: Task) -> list[tuple[Judgment, str, str]]:
-    """A row for each decision: the text of its unit, and the label."""
-    return [(judgment, judgment.unit.in_a_line, task.kind.short(judgment.label)) for judgment in judgments]
+def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task) -> list[tuple[Judgment, str, str]]:
+    """A row for each decision of an adjudicator: the text of its unit, and the label."""
+    listed = list(judgments)
+    labels = seen(annotator, ((each.unit, each.label) for each in listed))
+    return [(each, each.unit.in_a_line, task.kind.short(said)) for each, said in zip(listed, labels, strict=True)]
 
 
 def decision(judgment: Judgment, task: Task) -> str:
     if judgment.kind == Judgment.DISCARD:
         return "Discarded."
-    return f"Settled as {task.kind.name(judgment.label)}."
+    [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
+    return f"Settled as {task.kind.name(label)}."
 
 
 def next_to_adjudicate(annotator: Annotator, task: Task, language: str, decided: Judgment) -> str:

@@ -12,6 +12,7 @@ from annotate.kinds.kind import DOCUMENT
 from annotate.models import Lease, Task, Unit
 from annotate.pages import showing
 from annotate.quality.guidelines import in_language
+from annotate.quality.sides import Sides
 from annotate.work.permit import Permit
 from annotate.work.progress import Progress
 from annotate.work.routes import Routes
@@ -22,6 +23,8 @@ STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
 POST = "This post was invented, to show where posts stand."
 CONCEPTS = "annotate/_preview_concepts.html"
 CLASSES = ("sports", "politics")  # where a draw names them
+# What two systems suggest.
+SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
 READ = 4  # languages that the invented person reads, where languages are what is answered
 
 
@@ -43,8 +46,13 @@ def preview(kind: Kind, language: str) -> str:
 
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     """Of concepts the place where they are looked up: what is in a vocabulary, the database alone says."""
-    if permit.task.kind.thesaurus:
-        return {"lease": lease, "question": CONCEPTS, **showing.record(lease.unit.item, permit.task.kind)}
+    kind, item = permit.task.kind, lease.unit.item
+    if kind.thesaurus:
+        return {"lease": lease, "question": CONCEPTS, **showing.record(item, kind)}
+    if kind.form.SIDED:
+        two = showing.sets(Sides(kind.form, "", "", SETS), item, kind)
+        asked = kind.ask(lease.unit, permit)
+        return {"lease": lease, "question": kind.template, **showing.record(item, kind), **two, **asked}
     return showing.question(lease, permit)
 
 

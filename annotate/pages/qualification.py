@@ -19,6 +19,7 @@ from annotate.pages.forms import whole_number
 from annotate.quality import qualification as qualifying
 from annotate.quality.guidelines import current, languages, versions
 from annotate.quality.pauses import PAUSED
+from annotate.quality.sides import sides_of_question
 from annotate.work.judging import read_answer
 from annotate.work.permit import acting_as, permit_of
 
@@ -150,6 +151,7 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
         "question": question,
         "of": question.trial.answers.count(),
         **showing.record(item, kind),
+        **showing.sets(sides_of_question(question), item, kind),
         **kind.ask(Unit(task=permit.task, item=item), permit),
         **choosing.of_question(item, permit, posted),
     }
@@ -165,8 +167,8 @@ def _told(answered: TrialAnswer, task) -> dict:
     language = gold.item.language
     return {
         "right": kind.agrees(answered.label, gold.label),
-        "said": kind.name(answered.label, language),
-        "label": kind.name(gold.label, language),
+        "said": kind.name(qualifying.told(answered, answered.label), language),
+        "label": kind.name(qualifying.told(answered, gold.label), language),
         "parts": _parts(answered.label, gold.label, language, kind) if kind.form.SEVERAL else [],
         "explanation": gold.explanation,
         "language": language,
@@ -203,7 +205,11 @@ def _result(trial: Trial, permit) -> dict:
         "asked": trial.answers.count(),
         "needed": qualifying.needed(trial),
         "missed": [
-            {**_told(missed, permit.task), **showing.record(missed.gold_answer.item, permit.task.kind)}
+            {
+                **_told(missed, permit.task),
+                **showing.record(missed.gold_answer.item, permit.task.kind),
+                **showing.sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
+            }
             for missed in qualifying.missed(trial)
         ],
     }

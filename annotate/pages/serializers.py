@@ -10,9 +10,11 @@ from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
 from annotate.models import Judgment, Task, Trial, Unit
 from annotate.quality import qualification
 from annotate.quality.guidelines import current
+from annotate.quality.sides import Sides, seen, sides_of, sides_of_question
 from annotate.quality.suggestions import shown_to
 from corpora.core.languages import LANGUAGES
 
+SETS = "the two sets of replies that are compared, the first and the second, as they stand for you; else none"
 SEVERAL = "where these are concepts, the ids of all that you choose, parted by spaces"
 
 
@@ -44,7 +46,8 @@ class TaskSerializer(serializers.Serializer):
             "name": task.name,
             "title": task.title,
             "type": task.kind_slug,
-            "labels": task.labels,
+            # Systems that people compare are not named.
+            "labels": list(task.kind.answers) if task.kind.form.SIDED else task.labels,
             "languages": task.languages,
             "guidelines": found.text if found else "",
             "version": found.version if found else "",
@@ -118,13 +121,23 @@ def fields_of(item, kind: Kind) -> dict[str, str]:
     return {name: item.fields[name] for name in kind.fields}
 
 
+def text_of(item, kind: Kind) -> str:
+    """The text as people see it: of a record its fields, without those that they do not see."""
+    return "\n".join(fields_of(item, kind).values()) if kind.fields else item.text
+
+
+def sets_of(sides: Sides | None) -> list[list[str]]:
+    """Two sets of replies, as they stand for a person; none where nothing stands side by side."""
+    return list(sides.sets) if sides else []
+
+
 class LeaseSerializer(serializers.Serializer):
     """A unit in an annotator's hands. It has no id of the item: ids come from the manager's files, where one such as
     gold-17 would tell a hidden answer from work. Adjudicators are told it.
     """
 
     id = serializers.IntegerField(source="pk", help_text="name it when you judge, skip or release")
-    text = serializers.CharField(source="unit.item.text", help_text="for a record its fields, one after another")
+    text = serializers.SerializerMethodField(help_text="for a record its fields, one after another")
     language = serializers.CharField(source="unit.item.language", allow_blank=True, help_text="a record's language")
     fields = serializers.SerializerMethodField("get_record", help_text="of a record, each by its name")
     asked = serializers.CharField(
@@ -133,6 +146,7 @@ class LeaseSerializer(serializers.Serializer):
         help_text="the language that the question names: is the text in it? Empty if the question is which one. The "
         "answers to it are those of the task with the same `asked`",
     )
+    sets = serializers.SerializerMethodField(help_text=SETS)
     expires_at = serializers.DateTimeField(help_text="after this time others may be given the unit")
 
     suggestions = serializers.SerializerMethodField(
@@ -140,8 +154,14 @@ class LeaseSerializer(serializers.Serializer):
         "nothing is suggested"
     )
 
+    def get_text(self, lease) -> str:
+        return text_of(lease.unit.item, lease.unit.task.kind)
+
     def get_record(self, lease) -> dict[str, str]:
         return fields_of(lease.unit.item, lease.unit.task.kind)
+
+    def get_sets(self, lease) -> list[list[str]]:
+        return sets_of(sides_of(lease.annotator, lease.unit))
 
     def get_suggestions(self, lease) -> list[str]:
         return shown_to(lease.annotator, lease.unit) if lease.unit.task.vocabulary_id else []
@@ -188,9 +208,15 @@ class AnswerSerializer(SureSerializer, SkipSerializer):
 
 
 class JudgmentSerializer(serializers.ModelSerializer):
+    label = serializers.SerializerMethodField(help_text="as it was sent, in its canonical form; empty for a skip")
+
     class Meta:
         model = Judgment
         fields = ["id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"]
+
+    def get_label(self, judgment) -> str:
+        [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
+        return label
 
 
 class StandingSerializer(serializers.Serializer):
@@ -206,6 +232,7 @@ class QuestionSerializer(serializers.Serializer):
     number = serializers.IntegerField(source="position")
     of = serializers.SerializerMethodField()
     fields = serializers.SerializerMethodField("get_record", help_text="of the record, each by its name")
+    sets = serializers.SerializerMethodField(help_text=SETS)
 
     def get_of(self, question) -> int:
         return question.trial.answers.count()
@@ -213,9 +240,13 @@ class QuestionSerializer(serializers.Serializer):
     def get_record(self, question) -> dict[str, str]:
         return fields_of(question.gold_answer.item, question.trial.task.kind)
 
+    def get_sets(self, question) -> list[list[str]]:
+        return sets_of(sides_of_question(question))
+
 
 class MissedSerializer(serializers.Serializer):
     fields = serializers.DictField(child=serializers.CharField())
+    sets = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), help_text=SETS)
     said = serializers.CharField()
     label = serializers.CharField(help_text="the right answer")
     explanation = serializers.CharField(allow_blank=True)
@@ -244,8 +275,9 @@ class ResultSerializer(serializers.Serializer):
             "missed": [
                 {
                     "fields": fields_of(each.gold_answer.item, trial.task.kind),
-                    "said": each.label,
-                    "label": each.gold_answer.label,
+                    "sets": sets_of(sides_of_question(each)),
+                    "said": qualification.told(each, each.label),
+                    "label": qualification.told(each, each.gold_answer.label),
                     "explanation": each.gold_answer.explanation,
                 }
                 for each in qualification.missed(trial)
@@ -277,7 +309,7 @@ class AnsweredSerializer(serializers.Serializer):
         return {
             "accepted": True,
             "right": qualification.is_right(question) if told else None,
-            "label": gold.label if told else None,
+            "label": qualification.told(question, gold.label) if told else None,
             "explanation": gold.explanation if told else None,
             "result": ResultSerializer.row(question.trial),
         }

@@ -11,12 +11,14 @@ from markdown_it import MarkdownIt
 
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
+from annotate.kinds.declared import in_order
 from annotate.kinds.kind import DOCUMENT, Block
-from annotate.models import Judgment, Lease, Task
+from annotate.models import Annotator, Judgment, Lease, Task
 from annotate.pages import choosing
 from annotate.pages.paragraphs import paragraphs, parted
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
+from annotate.quality.sides import Sides, seen, sides_of
 from annotate.work.permit import Permit
 from corpora.models import Item
 
@@ -74,6 +76,17 @@ def _fields(item: Item, block: Block) -> list[Field]:
     ]
 
 
+def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
+    """What _record.html shows of two sets of replies, in the order in which they stand: the answer that means each, and
+    the replies. Nothing where nothing stands side by side.
+    """
+    if sides is None:
+        return {}
+    options = {option.label: option for option in in_order(kind.answers, kind.answers, item.language)}
+    named = zip((options[side] for side in kind.form.SIDES[:2]), sides.sets, strict=True)
+    return {"sets": [(option, replies) for option, replies in named], "set_language": item.language}
+
+
 def question(lease: Lease, permit: Permit, posted: QueryDict | None = None) -> dict[str, Any]:
     """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people.
 
@@ -84,6 +97,7 @@ def question(lease: Lease, permit: Permit, posted: QueryDict | None = None) -> d
         "lease": lease,
         "question": kind.template,
         **record(lease.unit.item, kind),
+        **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
         **kind.ask(lease.unit, permit),
         **choosing.of_unit(lease.unit, permit, posted),
     }
@@ -128,11 +142,15 @@ def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[s
     return said
 
 
-def said(judgment: Judgment | None, kind: Kind) -> str:
-    """What an annotator's judgment was, in a word or two."""
-    if judgment is None:
-        return ""
-    return kind.name(judgment.label, judgment.unit.item.language) if judgment.label else "Skipped"
+def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind) -> list[str]:
+    """What each of an annotator's judgments was, in a word or two; nothing of none."""
+    listed = list(judgments)
+    labels = iter(seen(annotator, ((each.unit, each.label) for each in listed if each)))
+    return [_said(next(labels), each.unit.item.language, kind) if each else "" for each in listed]
+
+
+def _said(label: str, language: str, kind: Kind) -> str:
+    return kind.name(label, language) if label else "Skipped"
 
 
 def reason(judgment: Judgment, kind: Kind) -> str:

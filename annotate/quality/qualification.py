@@ -25,6 +25,7 @@ from annotate.core.refusals import (
 from annotate.kinds import Answer
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
+from annotate.quality import sides
 from annotate.quality.guidelines import current, in_language, majors, majors_of, newest_of
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
@@ -190,7 +191,8 @@ def begin(permit, language: str, kind: str) -> Trial:
     if kind == Trial.TEST and not golds:
         raise WrongStage(f"There are no test questions in {found.name} yet. Please tell the manager.")
     TrialAnswer.objects.bulk_create(
-        TrialAnswer(trial=trial, gold_answer=gold, position=position) for position, gold in enumerate(golds, 1)
+        TrialAnswer(trial=trial, gold_answer=gold, position=position, first=sides.first_of(task, gold, annotator))
+        for position, gold in enumerate(golds, 1)
     )
     if not golds:
         _close(trial, passed=True)  # nothing to practise: the guidelines have been read
@@ -213,7 +215,11 @@ def _check_step(found: Standing, kind: str) -> None:
 
 
 def _practice(task: Task, language: str) -> list[GoldAnswer]:
-    return list(task.gold_answers.filter(purpose=GoldAnswer.PRACTICE, item__language=language).order_by("pk"))
+    return list(
+        task.gold_answers.filter(purpose=GoldAnswer.PRACTICE, item__language=language)
+        .select_related("item")
+        .order_by("pk")
+    )
 
 
 def _draw(trial: Trial) -> list[GoldAnswer]:
@@ -244,8 +250,8 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
     """Answer a question of a practice or a test; the last one finishes it, and a person who passes the test is
     qualified.
 
-    label: the canonical text. is_sure: of kinds.Answer. A retry with the same label changes nothing and returns the
-    first answer. Runs in the transaction in which the annotator acts.
+    label: what was sent, as the form reads it. is_sure: of kinds.Answer. A retry with the same label changes nothing
+    and returns the first answer. Runs in the transaction in which the annotator acts.
     """
     task = permit.task
     questions = TrialAnswer.objects.select_related("trial__guidelines", "gold_answer__item")
@@ -254,10 +260,12 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
         raise NotFound("You have not been asked such a question.")
     trial = found.trial
     trial.task, trial.annotator = task, permit.annotator
+    placed = sides.sides_of_question(found)
+    label = placed.stored(Answer(label)).label if placed else label
     if found.answered_at:
         if found.label != label:
             raise AlreadyAnswered(
-                f"You have already answered {task.kind.name(found.label)} here, and that stands. "
+                f"You have already answered {task.kind.name(told(found, found.label))} here, and that stands. "
                 "Please go on with the next question."
             )
         return found
@@ -316,6 +324,12 @@ def _right(trial: Trial) -> int:
 
 def is_right(answered: TrialAnswer) -> bool:
     return answered.trial.task.kind.agrees(answered.label, answered.gold_answer.label)
+
+
+def told(question: TrialAnswer, label: str) -> str:
+    """A label as it is told to the person who was asked a question."""
+    placed = sides.sides_of_question(question)
+    return placed.seen(label) if placed else label
 
 
 def _answers(trial: Trial) -> list[TrialAnswer]:

@@ -15,6 +15,7 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
 from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from annotate.quality import sides
 from annotate.quality.checks import adjudicators, is_seconded
 from annotate.quality.pauses import PAUSED, running
 from annotate.work.choosing import keep_concepts
@@ -44,15 +45,17 @@ def is_blind(unit: Unit) -> bool:
     return unit.transitions.filter(event__in=stages.BLIND).exists()
 
 
-def told(units: Iterable[Unit]) -> list[tuple[Unit, list[str]]]:
-    """Units of `to_adjudicate`, each with what its kind tells of it under kind.list_heads; nothing of one that is
-    checked blind.
+def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[str]]]:
+    """Units of `to_adjudicate` for this adjudicator, each with what its kind tells of it under kind.list_heads; nothing
+    of one that is checked blind.
     """
     listed = list(units)
     answers: dict[int, list[str]] = {}
-    live = Judgment.objects.live().answers().filter(unit__in=[unit.pk for unit in listed])
-    for unit, label in live.order_by("pk").values_list("unit_id", "label"):
-        answers.setdefault(unit, []).append(label)
+    by_key = {unit.pk: unit for unit in listed}
+    live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
+    said = [(by_key[unit], label) for unit, label in live]
+    for (unit, _), label in zip(said, sides.seen(annotator, said), strict=True):
+        answers.setdefault(unit.pk, []).append(label)
     return [(unit, [] if unit.blind else unit.task.kind.list_row(unit, answers.get(unit.pk, []))) for unit in listed]
 
 
@@ -118,6 +121,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     unit = _locked(unit_id)
     if running(annotator, unit.task):
         raise Paused(PAUSED)
+    answer = sides.stored(answer, unit, annotator)
     own = unit.judgments.binding().filter(annotator=annotator).first()
     said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
     if own and (own.kind, own.label, own.reason, own.comment) == said:
@@ -135,6 +139,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
     if kind == Judgment.SETTLE:
         check(unit.task.kind, replace(answer, reason="", comment=""), unit)
+    sides.keep_side(unit, annotator)
     judgment = Judgment.objects.create(
         unit=unit,
         annotator=annotator,

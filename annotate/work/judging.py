@@ -22,6 +22,7 @@ from annotate.core.refusals import (
 from annotate.kinds import Answer, Kind
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
+from annotate.quality import sides
 from annotate.work.choosing import keep_concepts
 from annotate.work.contesting import check_limit
 from annotate.work.drawing_on import draw_on
@@ -114,15 +115,16 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     leases = [each for each in leases if each.unit_id == unit.pk]
     lease = next(each for each in leases if each.pk == lease_id)
     unit.item = lease.unit.item
+    answer = answer and sides.stored(answer, unit, annotator)
     if first := _judgment_of(lease):
-        return Closed(_retried(first, answer, task.kind), False, lease, held, None, permit.is_paused)
+        return Closed(_retried(first, answer, unit), False, lease, held, None, permit.is_paused)
     permit.check_not_paused()
     own = [each for each in leases if each.annotator_id == annotator.pk]
     # The lease may have run out and been given to the same person again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
     binding = (_judgment_of(each) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
-        return Closed(_retried(before, answer, task.kind), False, lease, held, None, permit.is_paused)
+        return Closed(_retried(before, answer, unit), False, lease, held, None, permit.is_paused)
     if unit.stage != stages.QUEUED:
         raise WrongStage("This one has gone on without your answer, so it was not counted. Please take the next.")
     if answer:
@@ -175,9 +177,10 @@ def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
     return sorted(said, key=lambda each: each.pk)
 
 
-def _retried(first: Judgment, answer: Answer | None, kind: Kind) -> Judgment:
+def _retried(first: Judgment, answer: Answer | None, unit: Unit) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
-    said = f"answered {kind.name(first.label)}" if first.label else "skipped"
+    [label] = sides.seen(first.annotator, [(unit, first.label)])
+    said = f"answered {unit.task.kind.name(label)}" if label else "skipped"
     if first.voided_by_id:
         raise AlreadyAnswered("Your answers in this task were set aside by the manager, who can tell you why.")
     if first.voided_at:

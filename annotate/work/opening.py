@@ -13,13 +13,15 @@ from django.db import transaction
 
 from annotate.core import stages
 from annotate.kinds import Kind
+from annotate.kinds.compared_draw import REPLIES, Replies, systems_of
 from annotate.kinds.designs import DESIGNS, Design, Wanted
 from annotate.kinds.labels import negative
 from annotate.kinds.predicted_draw import ORDER
-from annotate.models import Task, Unit
+from annotate.kinds.preferences import compared, labels_of
+from annotate.models import Comparison, GoldAnswer, Task, Unit
 from annotate.quality.audits import unread
 from annotate.quality.decoys import decoys, known_units, mixed, reusable
-from annotate.quality.gold_answers import GoldRow, check_pool, store, without_twins
+from annotate.quality.gold_answers import GoldAnswerError, GoldRow, check_pool, store, without_twins
 from annotate.quality.guidelines import add_first
 from annotate.work.contesting import contest_all, locked
 from annotate.work.drawing_on import shuffled, store_orders
@@ -97,7 +99,7 @@ def open_tasks(
     nothing was changed.
     """
     how, chosen = DESIGNS[design or kind.designs[0]], chosen or {}
-    named = classes_and_answers(kind, chosen["classes"]) if how.names_answers else labels
+    named = _named_labels(kind, how, chosen) or labels
     listed = languages if how.asks_each and languages else named
     made, rankings = [], []
     # The files are read before the transaction, during which nobody else may write.
@@ -113,6 +115,7 @@ def open_tasks(
                 chosen=chosen,
                 together=kind.together,
                 fields=kind.fields,
+                kept=kind.kept,
                 leave_out=frozenset(row.id for row in gold),
                 unread=_unread(chosen["of"], corpus) if how.of_uniform else {},
             )
@@ -142,6 +145,13 @@ def open_tasks(
                 store_suggestions(opened.task, suggested)
         then(made)
     return made
+
+
+def _named_labels(kind: Kind, how: Design, chosen: Mapping[str, Any]) -> list[str]:
+    """What may be answered, where the options of the draw name it."""
+    if how.compares:
+        return labels_of([*systems_of(chosen["systems"])])
+    return classes_and_answers(kind, chosen["classes"]) if how.names_answers else []
 
 
 @contextmanager
@@ -198,26 +208,49 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
     many.
     """
     task = opened.task
-    drawn, orders = [], {}
+    drawn, orders, replies = [], {}, {}
     for sample in opened.samples:
         orders[sample.language] = sample.parameters.pop(ORDER, {})
+        replies |= sample.parameters.pop(REPLIES, {})
         draw, items = record(sample)
         task.draws.add(draw)
         drawn += items
     predicted = store_orders(task, orders, {item.key for item in drawn})
     if "gold answers" in task.kind.protections:
         hidden = store(task, list(gold), items_of(corpus, [row.id for row in gold]))
+        if task.kind.form.SIDED:
+            _compare_known(task, replies)
         answers = {item.pk: label for item, label in hidden.items()}
-        add_units(task, list(hidden), known_answers=answers, honeypots=True)
+        add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=replies)
         check_pool(task)
         drawn = without_twins(task, shuffled(drawn, seed))
-    opened.stages = add_units(task, drawn, predicted=predicted)
+    opened.stages = add_units(task, drawn, predicted=predicted, suggested=replies)
     waits = opened.stages[stages.QUEUED] + opened.stages[stages.ADJUDICATION]
     if DESIGNS[task.draw.design].not_extended and not waits:
         # Nobody is asked anything, nor will be, so nobody finds it among their tasks.
         task.is_open = False
         task.save(update_fields=["is_open"])
     return len(drawn)
+
+
+def _compare_known(task: Task, replies: Replies) -> None:
+    """What the two systems suggest for the gold answers of a task. GoldAnswerError where that is not known of one."""
+    golds = list(task.gold_answers.select_related("item").order_by("pk"))
+    if golds and len(task.labels) > len(labels_of("ab")):
+        raise GoldAnswerError(
+            "A gold answer names the better of two systems, and the task has more than two; leave --gold out, or open "
+            "a task of two systems."
+        )
+    if lacking := [gold.item.key for gold in golds if gold.item.key not in replies]:
+        raise GoldAnswerError(
+            f"The gold answer of {lacking[0]}: not both systems suggest a reply to its message. Leave it out."
+        )
+    Comparison.objects.bulk_create(
+        Comparison(gold_answer=gold, **pair._asdict())
+        for gold in golds
+        if gold.purpose != GoldAnswer.QUEUE
+        for pair in compared(replies[gold.item.key])
+    )
 
 
 def _add_asked(opened: Opened, sample: Sample, known: dict[int, list[Unit]], reuse: bool) -> int:

@@ -15,6 +15,7 @@ from annotate.core import stages
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import honeypots
+from annotate.quality.sides import keep_side
 from annotate.work.permit import Permit, acting
 from annotate.work.tally import Tally, tally_of
 
@@ -258,6 +259,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
     place = free_place(unit, leases)
     if place is None:
         return None
+    keep_side(unit, permit.annotator)
     # Read after the earlier leases were closed, so that this one does not begin before they end.
     opened = timezone.now()
     return Lease.objects.create(

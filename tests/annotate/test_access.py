@@ -392,13 +392,13 @@ def keys(value):
 
 JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
-LEASE = {"id", "text", "language", "fields", "asked", "suggestions", "expires_at"}
+LEASE = {"id", "text", "language", "fields", "asked", "sets", "suggestions", "expires_at"}
 TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
 IN_FULL = TASK | {"answers", "vocabulary"}
 VOCABULARY = {"name", "version", "least", "most", "beside_broader"}
 OFFERED = {"label", "asked", "name", "names", "autonym"}
 STANDING = {"language", "state", "version", "guidelines", "tries_left"}
-QUESTION = {"id", "number", "of", "fields"}
+QUESTION = {"id", "number", "of", "fields", "sets"}
 ANSWERED = {"accepted", "right", "label", "explanation", "result"}
 RESULT = {"kind", "passed", "right", "asked", "needed", "missed"}
 NEXT = {"lease": LEASE, "why": None}
@@ -444,7 +444,7 @@ def test_the_schema_names_nothing_else_to_annotators(world):
         "Concept": {"id", "label", "path"},
         "Judgment": JUDGMENT,
         "Lease": LEASE,
-        "Missed": {"fields", "said", "label", "explanation"},
+        "Missed": {"fields", "sets", "said", "label", "explanation"},
         "Next": {"lease", "why"},
         "Offered": OFFERED,
         "Progress": PROGRESS,

@@ -16,7 +16,7 @@ from tests.annotate.test_api import Program, refusal
 
 KNOWN = {"reason": "I read the language"}
 DISPUTED_UNIT = {"unit", "item", "text", "language", "fields", "asked"}
-DOSSIER = {"url", "blind", "open", "own", "outcome", "votes", "judgments", "history", "posts", "searches"}
+DOSSIER = {"url", "sets", "blind", "open", "own", "outcome", "votes", "judgments", "history", "posts", "searches"}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import AnnotatorLanguage, Judgment, Lease, Unit
+from annotate.models import AnnotatorLanguage, Comparison, Judgment, Lease, Side, Unit
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.models import Draw, Item
@@ -230,3 +230,25 @@ def test_a_skip_leaves_no_place_behind(unit, ann):
     skip(ann, given.pk)
     given.refresh_from_db()
     assert (given.outcome, given.place) == ("skipped", None)
+
+
+def test_a_unit_compares_two_different_systems_and_a_comparison_is_of_a_unit_or_of_a_gold_answer(unit):
+    refuses("two_systems_compared", lambda: Comparison.objects.create(unit=unit, system_a="a", system_b="a"))
+    refuses("compared_for_a_unit_or_a_gold", lambda: Comparison.objects.create(system_a="a", system_b="b"))
+    Comparison.objects.create(unit=unit, system_a="a", system_b="b")
+    refuses("unit_id", lambda: Comparison.objects.create(unit=unit, system_a="a", system_b="c"))
+
+
+def test_which_system_stands_first_for_a_person_is_kept_once(unit, ann, bea):
+    Side.objects.create(unit=unit, annotator=ann, first="a")
+    Side.objects.create(unit=unit, annotator=bea, first="b")
+    refuses("sides_drawn_once", lambda: Side.objects.create(unit=unit, annotator=ann, first="b"))
+
+
+def test_a_message_is_asked_about_once_for_each_pair_of_systems(unit):
+    def another(pair):
+        position = 100 + pair
+        return Unit.objects.create(task=unit.task, item=unit.item, pair=pair, position=position, redundancy=1)
+
+    another(1), another(2)
+    refuses("item_asked_once", lambda: another(2))

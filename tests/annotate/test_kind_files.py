@@ -136,7 +136,7 @@ WRONG = [
     (mood("How content", "How " + 200 * "c"), "line 2: title has 221 characters; shorten it to 200 or fewer."),
     (
         mood('form = "grades"\n', ""),
-        'line 1: there is no form; write one, such as form = "choice"; there is choice, grades and labels.',
+        'line 1: there is no form; write one, such as form = "choice"; there is choice, grades, labels and pair.',
     ),
     (mood('"grades"', '"grade"'), "line 3: 'grade' is not a form of answers; the nearest is grades."),
     (mood('["product"]', '"product"'), "line 4: apart is 'product'; it must be a list in brackets."),

@@ -13,6 +13,7 @@ from annotate.work.queue import open_lease
 from corpora.core.languages import ARTICLE_LABELS
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import sent
+from tests.annotate.preferring.comparing import open_comparison
 
 HTMX = {"HX-Request": "true"}
 # Labels with a queue each.
@@ -135,3 +136,9 @@ def test_the_home_page_takes_11_statements_at_most_however_many_tasks_there_are(
         assert client.get("/").text.count('<article class="task">') == tasks
     # A test asks for its guidelines, who has passed, and the tries.
     assert len(found.captured_queries) == (9 if tasks == 1 else 11)
+
+
+def test_an_answer_of_two_systems_takes_19_which_one_stood_first_among_them(tmp_path, person, client):
+    task, ann = open_comparison(tmp_path, number=12), person("ann", "en")
+    at_work(client, task, ann)
+    assert [statements(client, task, ann, side) for side in ("first", "second", "tie") * 3] == [19] * 9

@@ -64,3 +64,10 @@ def test_labels_are_suggested_for_acts_and_those_of_another_system_taken_in(newc
     newcomer.follow(HOW_TO / "suggestions.md", {})
     listed = newcomer.shell("assay predictors acts").splitlines()[1:]
     assert [line.split()[0].partition("@")[0] for line in listed] == ["label-match", "nearest", "mine"]
+
+
+def test_three_systems_are_compared_by_what_they_suggest(newcomer):
+    newcomer.follow(HOW_TO / "preferences.md", {})
+    lines = (newcomer.folder / "gold/which/gold.unfinished.jsonl").read_text(encoding="utf-8").splitlines()
+    [row] = map(json.loads, lines)
+    assert (row["id"], row["systems"], row["label"], row["preferred"]) == ("c", ["mbert", "mt5"], "tie", [])

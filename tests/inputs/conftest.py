@@ -51,6 +51,8 @@ def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  #
         call_command("open_task", "ver", design="precision", predictor="majority", languages=["de"], size=5, **common)
         ads = sorted(map(str, (FIXTURES / "records").glob("ad_relevance.en.jsonl")))
         call_command("import_corpus", "ads", *ads, fields="query title description", licence="CC0-1.0")
+        pairs = {"fields": "message reply", "column": ["message=query", "reply=title"]}
+        call_command("import_corpus", "talk", *ads, **pairs, licence="CC0-1.0")
         call_command("open_task", "ads", corpus="ads", seed="1", kind="ad_relevance", gold_share=0, test_items=0)
         crowd = folder / "crowd.tsv"
         lines = (FIXTURES / "crowd" / "cf_amt.labels.tsv").read_text().splitlines(keepends=True)

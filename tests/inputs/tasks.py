@@ -4,6 +4,7 @@ import os
 
 JUDGED = "task\tworker\tlabel\n" + "".join(f"item{n}\tw{n % 3}\t{n % 2}\n" for n in range(30))
 OPEN = "open_task new --corpus demo --seed 1 --size 10 --audit-share 0 --audit-least 0"
+COMPARE = "open_task new --corpus talk --kind better_replies --seed 1"
 
 OPEN_TASK = [
     ("open_task", None, 2, "Something is missing: NAME"),
@@ -46,6 +47,15 @@ OPEN_TASK = [
     (OPEN.replace("new", "posts") + " --dry-run", None, 1, "already a task 'posts'"),
     (f"{OPEN} --nothing", None, 2, "does not know: --nothing"),
     ("open_task new --corpus ads --kind ad_relevance --seed 1 --gold FILE.jsonl", b"{", 1, "FILE.jsonl"),
+    (COMPARE, None, 1, "--systems is needed"),
+    (f"{COMPARE} --systems a=FILE.tsv", b"x", 1, "--systems has one system"),
+    (f"{COMPARE} --systems a=FILE.tsv b=none.tsv", b"m\tr\ta\n", 1, "no file or folder none.tsv"),
+    (f"{COMPARE} --systems tie=FILE.tsv b=FILE.tsv", b"", 1, "No system can be called tie"),
+    (f"{COMPARE} --systems a=FILE.tsv b=FILE.tsv", b"\xff\t\n", 1, "line 1: this is not UTF-8"),
+    (f"{COMPARE} --systems a=FILE.tsv b=FILE.tsv", b"m\tr\ta\x00\n", 1, "line 1 holds a NUL character"),
+    (f"{COMPARE} --systems a=FILE.tsv b=FILE.tsv", lambda path: os.mkfifo(path), 1, "no file or folder"),
+    (f"{COMPARE} --systems a=FILE.tsv b=FILE.tsv", lambda path: path.mkdir(), 1, "_model_responses.txt"),
+    (f"{OPEN} --systems FILE.tsv", b"", 1, "--systems: not an option of"),
 ]
 JUDGMENTS = [
     ("import_judgments new FILE.tsv", JUDGED.encode(), 0, "30 judgments of 3 annotators"),

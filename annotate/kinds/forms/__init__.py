@@ -5,6 +5,8 @@ Answers are stored, compared and exported as their canonical text. A form is a m
     SEVERAL                  whether an answer is a set of labels, out of more than can be listed. Then no true label is
                              modelled (core/latent.py) and no AC1 is told, since both take an answer for one of K
                              labels; of labels one by one the most frequent are told
+    SIDED                    whether an answer names one of two that stand side by side, in an order drawn for each
+                             person, who sends the side; such a form has from_side and to_side (pair.py)
     AGGREGATIONS             how several answers become one: name -> function of core/aggregation.py
     read(sent)               the canonical text of what a page or a program sent, a list of texts, empty if nothing
                              was; ValueError, a sentence, if it is not such an answer
@@ -20,6 +22,6 @@ Answers are stored, compared and exported as their canonical text. A form is a m
 
 from types import ModuleType
 
-from annotate.kinds.forms import choice, grades, labels
+from annotate.kinds.forms import choice, grades, labels, pair
 
-FORMS: dict[str, ModuleType] = {"choice": choice, "grades": grades, "labels": labels}
+FORMS: dict[str, ModuleType] = {"choice": choice, "grades": grades, "labels": labels, "pair": pair}

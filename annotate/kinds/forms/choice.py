@@ -7,6 +7,7 @@ from annotate.core.aggregation import Aggregation, majority
 from annotate.core.answers import Floats
 
 SEVERAL = False
+SIDED = False
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
 
 

@@ -4,9 +4,21 @@ from collections.abc import Mapping, Sequence
 
 from annotate.core import agreement, pairs
 from annotate.core.aggregation import Aggregation, majority, median
-from annotate.kinds.forms.choice import SEVERAL, agrees, check, facets, name, read, unlike, values
+from annotate.kinds.forms.choice import SEVERAL, SIDED, agrees, check, facets, name, read, unlike, values
 
-__all__ = ["AGGREGATIONS", "SEVERAL", "agrees", "check", "distances", "facets", "name", "read", "unlike", "values"]
+__all__ = [
+    "AGGREGATIONS",
+    "SEVERAL",
+    "SIDED",
+    "agrees",
+    "check",
+    "distances",
+    "facets",
+    "name",
+    "read",
+    "unlike",
+    "values",
+]
 
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority, "median": median}
 

@@ -54,6 +54,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
 
 
 SEVERAL = True
+SIDED = False
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
 
 

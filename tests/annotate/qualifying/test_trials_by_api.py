@@ -58,6 +58,7 @@ def test_a_program_qualifies(make_tested, program, ann):
     assert (result["passed"], result["right"], result["asked"], result["needed"]) == (False, 0, 4, 3)
     assert result["missed"][0] == {
         "fields": result["missed"][0]["fields"],
+        "sets": [],
         "said": "0",
         "label": "1",
         "explanation": "Because of 1.",

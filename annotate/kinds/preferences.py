@@ -1,0 +1,104 @@
+"""What kinds do that ask which of two systems people prefer, by what each of them suggests.
+
+What is stored is the name of a system, or tie; what people see and send are sides (quality/sides.py goes from the one
+to the other). A task has two systems or more, and a unit two of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from annotate.core import stages
+from annotate.kinds import declared
+from annotate.kinds.forms import pair
+from annotate.kinds.kind import Answer, Named
+from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
+
+FORM: ModuleType = pair
+# As MRS's authors had it: three people, of whom two must agree; otherwise nobody is preferred, and nobody is asked on.
+DEFAULTS: Mapping[str, Any] = {
+    "redundancy": 3,
+    "rounds": 1,
+    "skip_limit": 5,
+    "on_conflict": stages.DISCARDED,
+    "test_items": 0,
+    "gold_share": 0.0,
+}
+# What a row of an exported set has, in this order, as in declared.py. No model of annotators tells more than the
+# majority here: what is a label of one unit is none of another.
+COLUMNS = (
+    *("id", "language", "fields", "systems", "replies", "label", "preferred", "stage", "chance", "judged_as"),
+    *("posted_at", "author", "url", "judgments", "transitions"),
+)
+
+
+class Compared(NamedTuple):
+    """Two systems in the order of their names, and what each suggests, the best first."""
+
+    system_a: str
+    system_b: str
+    replies_a: list[str]
+    replies_b: list[str]
+
+
+def compared(suggested: Mapping[str, list[str]]) -> Iterator[Compared]:
+    """Each two of the systems. suggested: system -> replies."""
+    for a, b in combinations(sorted(suggested), 2):
+        yield Compared(a, b, suggested[a], suggested[b])
+
+
+def agreed(found: Compared) -> str:
+    """The label on which two systems agree: a tie where both suggest the same; else empty.
+
+    The order does not count, since people are asked which set has more replies that they would send; a reply that one
+    system suggests twice does.
+    """
+    return pair.TIE if sorted(found.replies_a) == sorted(found.replies_b) else ""
+
+
+def labels_of(systems: Sequence[str]) -> list[str]:
+    """What may be said in a task with these systems."""
+    return [*systems, pair.TIE]
+
+
+def check(answer: Answer, unit) -> None:
+    if not answer.label:
+        raise ValueError("No answer was chosen. Choose one, or skip.")
+    pair.check(answer.label, unit.task.labels)
+    if answer.reason:
+        raise ValueError("An answer here has no reason. Write what you want to say in the comment.")
+
+
+def list_row(unit, answers: Sequence[str]) -> list[str]:
+    """answers: sides, as they stand for whom the list is."""
+    kind = unit.task.kind
+    told = (f"{kind.name(side)} {answers.count(side)}" for side in pair.SIDES if side in answers)
+    return [unit.item.language, ", ".join(told)]
+
+
+def values(answers: Mapping[str, Named]) -> dict[str, Any]:
+    """The fields of a Kind, besides those of all kinds that are made of a file."""
+
+    def shown(unit) -> list[declared.Choice]:
+        return declared.in_order(answers, answers, unit.item.language)
+
+    return {
+        "noun": "comparison",
+        "designs": ("systems",),
+        "options": (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD),
+        "defaults": DEFAULTS,
+        "columns": COLUMNS,
+        "tallies": ("by_language",),
+        "sections": ("systems", "people", "gold_answers", "honeypots", "agreement", "published"),
+        "splits": False,
+        "card": "annotate/card_preferences.md",
+        # To a program too the answers are sides.
+        "offered": lambda unit: list(answers),
+        "check": check,
+        "ask": lambda unit, permit: {"options": shown(unit)},
+        "advise": lambda unit, blind: {**declared.advise(unit, blind), "options": shown(unit)},
+        "list_row": list_row,
+        "refuses_imports": "asks which of two sets people would rather send, and no file says which of them stood "
+        "first; let people answer it by the pages or the API.",
+    }

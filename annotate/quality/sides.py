@@ -1,0 +1,114 @@
+"""Which of two systems stands first for whom: drawn by a secret lot, kept when a unit is handed out, and nobody who
+answers is ever told more than sides.
+
+What people send and are shown are sides; what is stored and counted are systems. All that goes from the one to the
+other goes through here, for annotators and adjudicators alike. Tasks whose answers have no sides pass unchanged.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+from django.db.models import F, FilteredRelation, Q
+
+from annotate.core.lottery import secret_lot
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds import Answer
+from annotate.models import Annotator, Comparison, GoldAnswer, Side, Task, TrialAnswer, Unit
+
+PURPOSE = "sides"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The system that stands first for a person, the second, and what each has, in this order; form: of answers."""
+
+    form: ModuleType
+    first: str
+    second: str
+    sets: tuple[list[str], list[str]]
+
+    def stored(self, answer: Answer) -> Answer:
+        """What is stored of an answer that was sent. InvalidAnswer where that is no side."""
+        try:
+            return replace(answer, label=self.form.from_side(answer.label, self.first, self.second))
+        except ValueError as error:
+            raise InvalidAnswer(str(error)) from error
+
+    def seen(self, label: str) -> str:
+        """A label as it is told to the person."""
+        return self.form.to_side(label, self.first)
+
+
+def drawn(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
+    """The system that stands first for a person. item: the id of the record, so that whoever is told the secret, which
+    the manifest of a closed task has, can draw all of them again.
+    """
+    key = f"{item}:{comparison.system_a}:{comparison.system_b}:{annotator.pseudonym}"
+    is_a = int(secret_lot(task.secret, PURPOSE, key)[0], 16) < 8
+    return comparison.system_a if is_a else comparison.system_b
+
+
+def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
+    a, b = (comparison.system_a, comparison.replies_a), (comparison.system_b, comparison.replies_b)
+    one, other = (a, b) if first == comparison.system_a else (b, a)
+    return Sides(task.kind.form, one[0], other[0], (one[1], other[1]))
+
+
+# --- of units
+
+
+def keep_side(unit: Unit, annotator: Annotator) -> None:
+    """Keep which system stands first for the person to whom the unit is given; nothing if that has been kept before, or
+    nothing stands side by side.
+    """
+    if unit.task.kind.form.SIDED:
+        first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
+        Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
+
+
+def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
+    """Unit -> how its two sets stand for a person, of those units that have two; in one statement. A person to whom
+    the unit was not given, such as an adjudicator before they decide, sees what would be kept.
+    """
+    sided = {unit.pk: unit for unit in units if unit.task.kind.form.SIDED}
+    if not sided:
+        return {}
+    own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
+    found = {}
+    for comparison in Comparison.objects.filter(unit__in=sided).annotate(own=own, kept=F("own__first")):
+        unit = sided[comparison.unit_id]
+        first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
+        found[unit.pk] = _sides(unit.task, comparison, first)
+    return found
+
+
+def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
+    """The same of one unit; None if it has not two."""
+    return sides_in(annotator, [unit]).get(unit.pk)
+
+
+def stored(answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
+    """What is stored of an answer that a person sent. InvalidAnswer where they sent no side."""
+    found = sides_of(annotator, unit)
+    return found.stored(answer) if found else answer
+
+
+def seen(annotator: Annotator, said: Iterable[tuple[Unit, str]]) -> list[str]:
+    """The labels of units, as they are told to a person."""
+    listed = list(said)
+    found = sides_in(annotator, (unit for unit, _ in listed))
+    return [found[unit.pk].seen(label) if unit.pk in found else label for unit, label in listed]
+
+
+# --- of questions in practice and test
+
+
+def first_of(task: Task, gold: GoldAnswer, annotator: Annotator) -> str:
+    """The system that stands first for a person who is asked a question; empty where nothing stands side by side."""
+    return drawn(task, gold.item.key, gold.comparison, annotator) if task.kind.form.SIDED else ""
+
+
+def sides_of_question(question: TrialAnswer) -> Sides | None:
+    """How the two sets of a question stand; None if it has not two."""
+    return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None

@@ -1,0 +1,112 @@
+"""Files of replies that a system suggests, as MRS publishes them: a line an example, its cells parted by tabs, which
+are the message, the reference reply, and up to three suggested replies, the best first.
+
+No header, no quoting, UTF-8. A system is one file, or a folder with a file for each language, such as
+en_model_responses.txt.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from corpora.core.errors import CorpusError
+from corpora.core.languages import LANGUAGES
+from corpora.folders import digest_of
+
+MOST = 3  # replies of a message
+OF_LANGUAGE = "_model_responses.txt"
+Key = tuple[
+    str, str, str | None
+]  # language, or empty where no file says it; message; reference, None where there is none
+
+
+class Example(NamedTuple):
+    line: int
+    message: str
+    reference: str
+    replies: tuple[str, ...]
+
+
+@dataclass
+class Suggested:
+    """What one system suggests. files: their names, with the SHA-256 of each. replies: of each message, and reference
+    if the file has one. By what is to be told of them: how many lines are `repeated`, with other replies than a line
+    before, which counts; have `none`; or have `fewer` than MOST.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    replies: dict[Key, tuple[str, ...]] = field(default_factory=dict)
+    told: Counter[str] = field(default_factory=Counter)
+
+    def key_of(self, language: str, message: str, reference: str) -> Key | None:
+        """That of the line for a record with these texts, if there is one; the most exact counts."""
+        message, reference = plain(message), plain(reference)
+        tried = ((code, message, said) for said in (reference, None) for code in (language, ""))
+        return next((key for key in tried if key in self.replies), None)
+
+
+def plain(text: str) -> str:
+    """A text as it is compared: the files have a space for each tab and break, and nobody tells one space from two."""
+    return " ".join(text.split())
+
+
+def read_suggested(path: Path) -> Suggested:
+    """What a file, or a folder of files by language, suggests. CorpusError, a sentence, if it is not such a file."""
+    found = Suggested()
+    for file in _files(path):
+        language = _language(file)
+        found.files[file.name] = digest_of(file)
+        for example in examples(file):
+            replies = tuple(filter(None, map(plain, example.replies)))
+            if not replies:
+                found.told["none"] += 1
+                continue
+            key = (language, plain(example.message), plain(example.reference) or None)
+            if key in found.replies:
+                found.told["repeated"] += found.replies[key] != replies
+                continue
+            found.replies[key] = replies
+            found.told["fewer"] += len(replies) < MOST
+    return found
+
+
+def examples(path: Path) -> Iterator[Example]:
+    """The lines of a file, each as it stands. CorpusError for one that has not two to five cells, or is not UTF-8."""
+    try:
+        lines = path.open("rb")
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+    with lines:
+        for number, raw in enumerate(lines, 1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise CorpusError(f"{path}, line {number:,}: this is not UTF-8; save the file as UTF-8.") from error
+            if "\x00" in line:
+                raise CorpusError(f"{path}, line {number:,} holds a NUL character, which no database takes; delete it.")
+            cells = line.split("\t")
+            if not 2 <= len(cells) <= 2 + MOST or not cells[0].strip():
+                raise CorpusError(
+                    f"{path}, line {number:,} is no prediction: it must have a message, the reference reply and up to "
+                    f"{MOST} suggested replies, parted by tabs."
+                )
+            yield Example(number, cells[0], cells[1], tuple(cells[2:]))
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise CorpusError(f"There is no file or folder {path}; name one with what a system suggests.")
+    found = sorted(path.glob(f"*{OF_LANGUAGE}"))
+    if not found:
+        raise CorpusError(f"The folder {path} has no file such as en{OF_LANGUAGE}; name another, or the file itself.")
+    return found
+
+
+def _language(file: Path) -> str:
+    """The language that the name of a file says, empty if it says none."""
+    code = file.name.removesuffix(OF_LANGUAGE)
+    return code if code != file.name and code in LANGUAGES else ""

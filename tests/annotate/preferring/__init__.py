@@ -1,0 +1,1 @@
+"""Which of two systems people prefer: opening such tasks, answering, and what nobody learns."""

@@ -1,0 +1,135 @@
+"""The gold set of a task that compares two systems: rows, files, card, and sides that anybody can draw again."""
+
+import hmac
+import json
+from hashlib import sha256
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import call_command
+
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.quality.sides import sides_of
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.preferring.comparing import MARKS
+
+pytestmark = pytest.mark.django_db
+
+PREFER = {"ann": "mt5", "bea": "mt5", "cem": "bert"}
+
+
+@pytest.fixture
+def judged(compare, person):
+    """A task of six comparisons, one of which is of equal sets: two people prefer mt5 in all others, and one bert."""
+    same = lambda row: ["Yes"] if row["id"] == "en-5" else [f"{MARKS['bert']} {row['id']}"]  # noqa: E731
+    plum = lambda row: ["Yes"] if row["id"] == "en-5" else [f"{MARKS['mt5']} {row['id']}", "Hello"]  # noqa: E731
+    task = compare(number=6, replies={"bert": same, "mt5": plum})
+    for name, system in PREFER.items():
+        somebody = person(name, "en")
+        while lease := take(somebody, task):
+            judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).seen(system)))
+    return task
+
+
+def export(folder):
+    call_command("export_gold", "talk", out=folder / "gold", verbosity=0)
+    lines = (folder / "gold" / "gold.jsonl").read_text(encoding="utf-8").splitlines()
+    manifest = json.loads((folder / "gold" / "manifest.json").read_text(encoding="utf-8"))
+    return {row["id"]: row for row in map(json.loads, lines)}, manifest
+
+
+def test_a_row_has_the_message_both_sets_the_majority_and_who_stood_first_for_whom(judged, tmp_path):
+    rows, _ = export(tmp_path)
+    assert len(rows) == 6
+    row = rows["en-2"]
+    assert (row["message"], row["reply"], row["language"]) == ("Message 2 of the day", "reply 2", "en")
+    assert row["systems"] == ["bert", "mt5"]
+    assert row["replies"] == [
+        {"system": "bert", "replies": ["Pear en-2"]},
+        {"system": "mt5", "replies": ["Plum en-2", "Hello"]},
+    ]
+    assert (row["label"], row["stage"]) == ("mt5", "LABELLED")
+    assert row["preferred"] == [{"label": "bert", "votes": 1}, {"label": "mt5", "votes": 2}]
+    assert [each["label"] for each in row["judgments"]] == ["mt5", "mt5", "bert"]
+    assert {each["first"] for other in rows.values() for each in other["judgments"]} == {"bert", "mt5"}
+
+
+def test_equal_sets_are_in_the_set_as_ties_that_nobody_judged(judged, tmp_path):
+    row = export(tmp_path)[0]["en-5"]
+    assert (row["label"], row["stage"], row["preferred"], row["judgments"]) == ("tie", "AGREED", [], [])
+
+
+def test_parquet_has_the_same_rows(judged, tmp_path):
+    rows, _ = export(tmp_path)
+    table = pq.read_table(tmp_path / "gold" / "gold.parquet").to_pylist()
+    for row in table:
+        other = rows[row["id"]]
+        for name in ("message", "reply", "systems", "replies", "label", "preferred"):
+            assert row[name] == other[name]
+        assert [each["first"] for each in row["judgments"]] == [each["first"] for each in other["judgments"]]
+
+
+def test_comparisons_without_a_majority_are_left_out_with_their_judgments(compare, person, tmp_path):
+    task = compare(number=2)
+    for name, system in (("ann", "mt5"), ("bea", "bert"), ("cem", "tie")):
+        somebody = person(name, "en")
+        while lease := take(somebody, task):
+            judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).seen(system)))
+    rows, manifest = export(tmp_path)
+    left = [json.loads(line) for line in (tmp_path / "gold" / "left_out.jsonl").read_text().splitlines()]
+    assert not rows
+    assert [len(row["judgments"]) for row in left] == [3, 3]
+    assert manifest["counts"]["comparisons"] == 2
+
+
+def test_the_secret_is_told_once_the_task_is_closed_and_everybody_can_draw_the_sides_again(judged, tmp_path):
+    _, manifest = export(tmp_path)
+    told = manifest["systems"]
+    assert told["secret"] is None
+    assert judged.secret not in (tmp_path / "gold" / "README.md").read_text(encoding="utf-8")
+    call_command("close", "talk", verbosity=0)
+    rows, manifest = export(tmp_path)
+    secret = manifest["systems"]["secret"]
+    assert sha256(secret.encode()).hexdigest() == told["secret_sha256"] == manifest["systems"]["secret_sha256"]
+    drawn = 0
+    for row in rows.values():
+        for judgment in row["judgments"]:
+            # As the card says it.
+            said = f"sides:{row['id']}:{':'.join(row['systems'])}:{judgment['annotator']}"
+            digit = hmac.new(secret.encode(), said.encode(), "sha256").hexdigest()[0]
+            assert judgment["first"] == row["systems"][int(digit, 16) > 7]
+            drawn += 1
+    assert drawn == 15
+
+
+def test_the_card_names_the_systems_their_files_and_what_was_not_asked(judged, tmp_path):
+    _, manifest = export(tmp_path)
+    card = (tmp_path / "gold" / "README.md").read_text(encoding="utf-8")
+    assert "6 comparisons on 6 messages of the corpus `talk`" in card
+    assert "| bert | bert.tsv | 6 | 0 |" in card
+    assert "| mt5 | 5 |" in card
+    assert "1 comparison is a tie because both systems suggest the same replies" in card
+    assert manifest["systems"]["equal"] == 1
+    assert (manifest["systems"]["messages"], manifest["systems"]["comparisons"]) == (6, 6)
+
+
+def test_the_same_database_gives_the_same_bytes(judged, tmp_path):
+    texts = []
+    for name in ("one", "two"):
+        call_command("export_gold", "talk", out=tmp_path / name, verbosity=0)
+        texts.append([path.read_bytes() for path in sorted((tmp_path / name).iterdir())])
+    assert texts[0] == texts[1]
+
+
+def test_where_the_licence_keeps_the_text_the_replies_are_kept_too(judged, tmp_path, data_dir):
+    path = data_dir / "corpora" / "talk" / "manifest.json"
+    text = path.read_text(encoding="utf-8")
+    assert '"text_may_leave": true' in text
+    path.write_text(text.replace('"text_may_leave": true', '"text_may_leave": false'), encoding="utf-8")
+    rows, _ = export(tmp_path)
+    row = rows["en-2"]
+    assert not {"message", "reply", "replies"} & row.keys()
+    assert (row["systems"], row["label"]) == (["bert", "mt5"], "mt5")
+    assert Task.objects.get().secret

@@ -1,0 +1,108 @@
+"""Twenty preferences by keys alone, in a real browser: at a desk, on a phone, and with an Arabic message."""
+
+from collections import Counter
+
+import pytest
+
+from annotate.models import Judgment, Side
+from tests.annotate.hands import ARABIC, FRENCH, RUSSIAN, let_guard_pass, worst_contrast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DESK = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+SIZES = pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+# Replies as long as systems suggest them.
+LONGER = {
+    "mt5": lambda row: [
+        "Yes, that would be lovely, thank you.",
+        "I am afraid I cannot make it.",
+        f"When? ({row['id']})",
+    ],
+    "bert": lambda row: ["Thanks!", "What do you mean by that, exactly?", "I have been there last year, it was great."],
+}
+RTL = {
+    "mt5": lambda row: ["شكرا جزيلا لك", "لا أستطيع الحضور اليوم", f"متى؟ {row['id']}"],
+    "bert": lambda row: ["نعم", "ماذا تقصد بذلك؟", "كنت هناك في العام الماضي وكان رائعا"],
+}
+
+
+@pytest.fixture
+def reader(person):
+    return person("ann", "en ar")
+
+
+@SIZES
+@pytest.mark.parametrize(
+    ("language", "replies", "layout"),
+    [("en", LONGER, FRENCH), ("ar", RTL, ARABIC)],
+    ids=["english", "arabic"],
+)
+def test_twenty_preferences_by_keys_alone(at_work, compare, reader, size, language, replies, layout):
+    task = compare(number=21, languages=(language,), replies=replies)
+    hands = at_work(task, reader, layout, **size)
+    pressed = ["Digit1", "Digit2", "Digit3", "Digit1"] * 5
+    seen = []
+    for key in pressed:
+        seen.append(hands.page.inner_text(".set:first-child li:first-child"))
+        hands.press_and_wait(key)
+    assert "20 answered" in " ".join(hands.page.inner_text(".progress").split())
+    said = Judgment.objects.order_by("pk").values_list("unit", "label")
+    first = dict(Side.objects.values_list("unit", "first"))
+    sides = ["tie" if label == "tie" else "first" if label == first[unit] else "second" for unit, label in said]
+    assert sides == [{"Digit1": "first", "Digit2": "second", "Digit3": "tie"}[key] for key in pressed]
+    shown = {name: said({"id": ""})[0] for name, said in replies.items()}
+    assert seen == [shown[first[unit]] for unit, _ in said]
+    # Undo brings the last one back as it stood, and skipping passes it over.
+    hands.press_and_wait("KeyZ")
+    assert hands.page.inner_text(".set:first-child li:first-child") == seen[-1]
+    hands.press_and_wait("Space")
+    assert Counter(Judgment.objects.live().values_list("kind", flat=True)) == {"answer": 19, "skip": 1}
+
+
+@SIZES
+@pytest.mark.parametrize(("language", "replies"), [("en", LONGER), ("ar", RTL)], ids=["english", "arabic"])
+def test_message_sets_and_answers_are_all_in_view(at_work, compare, reader, size, language, replies):
+    task = compare(number=2, languages=(language,), replies=replies)
+    page = at_work(task, reader, RUSSIAN, **size).page
+    boxes = [page.locator(each).bounding_box() for each in ("#post .message", ".set >> nth=0", ".set >> nth=1")]
+    answers = page.locator(".options button")
+    bar = [answers.nth(number).bounding_box() for number in range(3)]
+    message, first, second = boxes
+    assert message["y"] >= 0
+    assert message["y"] + message["height"] <= first["y"]
+    if size is PHONE:
+        assert first["y"] + first["height"] <= second["y"]
+        assert second["x"] == first["x"]
+    else:
+        # The first is on the left whatever the language, as key 1 is left of key 2.
+        assert first["x"] + first["width"] <= second["x"]
+        assert first["y"] == second["y"]
+    assert max(each["y"] + each["height"] for each in boxes) <= min(each["y"] for each in bar)
+    assert max(each["y"] + each["height"] for each in bar) <= size["viewport"]["height"]
+    assert [answers.nth(number).inner_text().split("\n")[-1] for number in range(3)] == [
+        "This one",
+        "That one",
+        "No difference",
+    ]
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["viewport"]["width"]
+    assert page.locator(".set li").first.evaluate("each => getComputedStyle(each).direction") == (
+        "rtl" if language == "ar" else "ltr"
+    )
+
+
+@SIZES
+def test_what_a_thumb_presses_is_what_a_key_says(at_work, compare, reader, size):
+    hands = at_work(compare(number=2), reader, RUSSIAN, **size)
+    let_guard_pass(hands.page)
+    hands.page.click("button:has-text('That one')")
+    hands.page.wait_for_selector(".progress :text('1')")
+    judgment = Judgment.objects.get()
+    assert judgment.label != Side.objects.get(unit=judgment.unit).first
+    assert "Last: That one" in hands.page.inner_text(".progress")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_that_is_read_has_enough_contrast(at_work, compare, reader, scheme):
+    page = at_work(compare(number=1), reader, RUSSIAN, color_scheme=scheme).page
+    assert worst_contrast(page) >= 4.5
