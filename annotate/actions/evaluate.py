@@ -28,7 +28,7 @@ PREDICTOR, OTHER, SETS, MEASURED, RANKED = (
 AGAINST = Option(
     "against",
     shown="PREDICTOR",
-    help="compare with this one, post by post; with --predictions another folder or run, document by document",
+    help="compare with this one, post by post; with --predictions another folder, run or file, document by document",
     group=OTHER,
 )
 # What says how posts are measured.
@@ -82,7 +82,8 @@ PREDICTIONS = Option(
     help="for sets of records a folder: files with a line for each test row, TASK/LANGUAGE.prediction of XGLUE's "
     "tasks, such as QADSM/en.prediction, and TRAIN-TEST.prediction of balanced sets of documents, such as "
     "de-en.prediction; for documents with several labels a file: a TREC run, with a line for each label of each "
-    "document",
+    "document; for message-reply pairs LANGUAGE_model_responses.txt, or a folder of such files: message, reference "
+    "reply, and up to three suggested replies",
     group=PREDICTOR,
 )
 OF_RANKED = (
@@ -174,7 +175,8 @@ ACTION = Action(
     "given, each with its 95% interval. What the sets cannot tell is refused, or said in the report. Of records: what "
     "a folder of prediction files is worth, XGLUE's by language, those for balanced sets of documents by the languages "
     "of training and of the test; and what ranked labels of documents are worth, for all labels and for frequent, "
-    "few-shot and zero-shot ones.",
+    "few-shot and zero-shot ones. Of message-reply pairs: what suggested replies are worth, by ROUGE, Dist, precision "
+    "at one and mean reciprocal rank.",
     (*OF_POSTS, PREDICTIONS, *OF_ALL, *OF_RANKED),
     run,
     (EvaluationError, GoldSetError, RecordError),

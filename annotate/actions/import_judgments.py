@@ -21,16 +21,18 @@ from annotate.actions.judgment_files import (
     list_rejects,
     nothing_accepted,
     of_labels,
+    of_pairs,
     read_judgments,
 )
 from annotate.actions.options import FILE, FORMAT, LANGUAGES, MAX_REJECTS, column, size_of
 from annotate.core import stages
 from annotate.core.option import Option, flag, words
+from annotate.kinds.forms.pair import TIE
 from annotate.models import Task
 from annotate.quality.agreement import values_of
 from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.tables import are, many
-from annotate.work.imported_task import imported_task
+from annotate.work.imported_task import imported_task, systems_of
 from annotate.work.importing import Imported, Rejects, Row, add_judgments
 from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
@@ -48,6 +50,14 @@ OPTIONS = (
         words,
         default=(),
         help='the labels of a new task, grades best first, such as "0 1"; by default those in the file',
+        group=JUDGMENTS,
+    ),
+    Option(
+        "pairs",
+        flag,
+        False,
+        help="people said which of two systems they prefer: a task is MESSAGE|SYSTEM|SYSTEM, and a label A for the "
+        "first of the two, B for the second, or tie",
         group=JUDGMENTS,
     ),
     column(COLUMNS, "task=item"),
@@ -69,6 +79,7 @@ def import_judgments(
     path: Path,
     *,
     labels: Sequence[str] = (),
+    pairs: bool = False,
     columns: Mapping[str, str] | None = None,
     keep_repeats: bool = False,
     format: str | None = None,
@@ -77,7 +88,8 @@ def import_judgments(
 ) -> Imported:
     """Attach the judgments of a file to the units of a task; if there is none, make a closed task of them.
 
-    labels: of a new task, grades best first; those in the file where none are given. keep_repeats: keep a worker's
+    labels: of a new task, grades best first; those in the file where none are given. pairs: whether each item compares
+    two systems, as judgment_files.of_pairs reads it; a task that exists says so itself. keep_repeats: keep a worker's
     further answers on an item, for analysis only; otherwise they are rejected. max_rejects: the share of the rows that
     may be rejected, not counting such further answers. progress is told of bytes read. JudgmentFileError or TaskError,
     or CorpusError if a file cannot be read, or too many of its rows are rejected.
@@ -85,16 +97,19 @@ def import_judgments(
     check_file(path, format)
     learn_languages()
     task = Task.objects.filter(name=name).first()
-    _check(name, task, labels)
+    pairs = pairs or bool(task and task.kind.form.SIDED)
+    _check(name, task, labels, pairs)
     rejects: Rejects = {}
     written = format or format_of(path) or ""
     rows = list(read_judgments(path, columns or {}, written, rejects, progress))
     total = len(rows) + len(rejects)
-    known = list(labels) or (values_of(task) if task else in_order({row.label for row in rows}))
+    if pairs:
+        rows = of_pairs(rows, rejects)
+    known = list(labels) or (values_of(task) if task else _labels(rows, pairs))
     rows = of_labels(rows, known, rejects)
     listed = settings.DATA_DIR / "judgments" / name / f"{digest_of(path)[:16]}.rejects.jsonl"
     with transaction.atomic():
-        made = task or (rows and _new_task(name, path, rows, known, rejects, in_order=bool(labels)))
+        made = task or (rows and _new_task(name, path, rows, known, rejects, in_order=bool(labels), pairs=pairs))
         imported = Imported(made or None, is_new=task is None, rejects=rejects)
         if rows:
             left = [row for row in rows if row.line not in rejects]
@@ -109,11 +124,24 @@ def import_judgments(
     return imported
 
 
-def _check(name: str, task: Task | None, labels: Sequence[str]) -> None:
+def _labels(rows: list[Row], pairs: bool) -> list[str]:
+    """Of a new task: those in the file, or the systems that it compares, and tie."""
+    if not pairs:
+        return in_order({row.label for row in rows})
+    return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
+
+
+def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> None:
     if not slug_re.fullmatch(name):
         raise JudgmentFileError(f"{name!r} cannot be a task's name; use letters, digits, hyphens and underscores.")
     if task and task.kind.refuses_imports:
         raise JudgmentFileError(f"{task.name} {task.kind.refuses_imports}")
+    if pairs and task and not task.kind.form.SIDED:
+        raise JudgmentFileError(
+            f"Nobody compares systems in the task {task.name}; leave --pairs out, or choose another name."
+        )
+    if pairs and labels:
+        raise JudgmentFileError("With --pairs the labels are A, B and tie; leave --labels out.")
     if task and labels and list(labels) != values_of(task):
         raise JudgmentFileError(
             f"{task.name} has the labels {' '.join(values_of(task))}; leave --labels out, or choose another name."
@@ -124,13 +152,16 @@ def _check(name: str, task: Task | None, labels: Sequence[str]) -> None:
         raise JudgmentFileError(f"The label {long[0][:20]}… has more than {LONGEST['label']} characters; shorten it.")
 
 
-def _new_task(name: str, path: Path, rows: list[Row], labels: list[str], rejects: Rejects, *, in_order: bool) -> Task:
+def _new_task(
+    name: str, path: Path, rows: list[Row], labels: list[str], rejects: Rejects, *, in_order: bool, pairs: bool
+) -> Task:
     """Of the items in the file; rows that say another language of one than the first did are put with the rejects."""
     items: dict[str, str] = {}
     for row in rows:
         if items.setdefault(row.task, row.language) != row.language:
             rejects[row.line] = f"{row.task} was in {items[row.task] or 'no language'} in an earlier row."
-    return imported_task(name, items, labels, in_order=in_order, source=path.name, digest=digest_of(path))
+    said = {"source": path.name, "digest": digest_of(path), "pairs": pairs}
+    return imported_task(name, items, labels, in_order=in_order, **said)
 
 
 def run(values, progress) -> Outcome:
@@ -141,6 +172,7 @@ def run(values, progress) -> Outcome:
         values["task"],
         values["file"],
         labels=values["labels"],
+        pairs=values["pairs"],
         columns=named_columns(values["column"], COLUMNS),
         keep_repeats=values["keep_repeats"],
         max_rejects=values["max_rejects"],

@@ -5,9 +5,12 @@ import_judgments.py and quality/agreement.py decide what becomes of the rows.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from annotate.kinds.forms.pair import TIE
 from annotate.quality.gold_answers import text_of
+from annotate.work.imported_task import systems_of
 from annotate.work.importing import Rejects, Row
 from corpora.core.languages import LANGUAGES
 from corpora.core.records import MAX_ID, odd_id
@@ -19,6 +22,8 @@ COLUMNS = ("task", "worker", "label", "language")
 NEEDED = COLUMNS[:3]
 GOLD_COLUMNS = ("task", "label")
 LONGEST = {"task": MAX_ID, "worker": 70, "label": 64, "language": 16}
+# What labels say of an item MESSAGE|SYSTEM|SYSTEM: the first of the two is preferred, or the second; or TIE.
+FIRST, SECOND = "A", "B"
 LONGEST_SET = 10_000  # characters of several true labels
 
 Progress = Callable[[int], object]
@@ -87,6 +92,22 @@ def _value(raw: Mapping[str, object], column: str, most: int = 0) -> str:
     if column == "task" and (fault := odd_id(text)):
         raise ValueError(f"The {column} {fault}.")
     return text
+
+
+def of_pairs(rows: Iterable[Row], rejects: Rejects) -> list[Row]:
+    """The rows of MESSAGE|SYSTEM|SYSTEM with the label A, B or tie, labelled by the name of the system instead; the
+    others are added to the rejects."""
+    found = []
+    for row in rows:
+        try:
+            a, b = systems_of(row.task)
+            if row.label not in (FIRST, SECOND, TIE):
+                raise ValueError(f"The label {row.label!r} is not {FIRST}, {SECOND} or {TIE}.")
+        except ValueError as error:
+            rejects[row.line] = str(error)
+        else:
+            found.append(replace(row, label={FIRST: a, SECOND: b}.get(row.label, TIE)))
+    return found
 
 
 def in_order(labels: Iterable[str]) -> list[str]:

@@ -11,16 +11,18 @@ from typing import Any
 from annotate.evaluation.given import EvaluationError
 from annotate.goldsets.edits import differing
 from annotate.goldsets.manifest import GoldSetError, manifest_of
+from annotate.goldsets.pairs import MADE_BY
 from annotate.kinds.designs import DESIGNS
 
 SUFFIX = ".prediction"
+OF_PAIRS = "MRS"  # the format that message-reply pairs are published in
 RESTORE = "Restore it, or export the set again."
 
 
 @dataclass(frozen=True)
 class PublishedSet:
-    """A set of records, exported in a published format. format: its name; files: those of the format, with their rows;
-    rows: of the whole set.
+    """A set of records or of message-reply pairs, exported in a published format. format: its name; files: those of
+    the format, with their rows; rows: of the whole set.
     """
 
     folder: Path
@@ -67,10 +69,17 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
     return sets
 
 
+def is_published(manifest: Mapping[str, Any]) -> bool:
+    """Whether it is of a set that predictions in files of a published format are for; not of posts."""
+    design = DESIGNS.get(str(manifest.get("design")))
+    return manifest.get("made_by") == MADE_BY or bool(design and not design.by_row)
+
+
 def _read(folder: Path) -> PublishedSet:
     manifest = manifest_of(folder)
-    design = DESIGNS.get(str(manifest.get("design")))
-    if design is None or design.by_row:
+    if manifest.get("made_by") == MADE_BY:
+        return _of_pairs(folder, manifest)
+    if not is_published(manifest):
         raise GoldSetError(
             f"{folder} is a set of posts, and --predictions is for sets of records; name a predictor, "
             "or give a file of its labels with --file."
@@ -81,11 +90,7 @@ def _read(folder: Path) -> PublishedSet:
             f"The set {task['name']} in {folder} is of the kind {task['type']}, which has no published format; there "
             "is no place to predict anything for it."
         )
-    changed, missing = differing(folder, manifest["files"])
-    missing += [name for name in published["files"] if name not in manifest["files"]]
-    for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
-        if names:
-            raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
+    _check_files(folder, manifest, published["files"])
     return PublishedSet(
         folder=folder,
         name=task["name"],
@@ -97,6 +102,31 @@ def _read(folder: Path) -> PublishedSet:
         rows=manifest["counts"]["labelled"],
         digest=manifest["digest"],
     )
+
+
+def _of_pairs(folder: Path, manifest: Mapping[str, Any]) -> PublishedSet:
+    """How many rows its files have is known when they are read."""
+    _check_files(folder, manifest)
+    return PublishedSet(
+        folder=folder,
+        name=manifest["corpus"]["name"],
+        finished=True,
+        labels=[],
+        format=OF_PAIRS,
+        files={},
+        manifest=manifest,
+        rows=0,
+        digest=manifest["digest"],
+    )
+
+
+def _check_files(folder: Path, manifest: Mapping[str, Any], needed: Iterable[str] = ()) -> None:
+    """GoldSetError for a file that is not as it was written, or that the manifest lacks."""
+    changed, missing = differing(folder, manifest["files"])
+    missing += [name for name in needed if name not in manifest["files"]]
+    for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
+        if names:
+            raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
 
 
 def unfinished_ones(sets: Iterable[PublishedSet]) -> list[str]:

@@ -15,6 +15,7 @@ from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
 from annotate.reports import audits_and_decoys, checks, declared_audits, markdown, several_labels
+from annotate.reports import preferences as told
 from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
 from annotate.reports.balanced_sets import remarks, standing_table
@@ -237,6 +238,13 @@ def _asked_first(task: dict) -> int | None:
     return at_first(task["redundancy"], stop_early=stop_early) if stop_early or task.get("extra_answers") else None
 
 
+def _preferences(kind: Kind, manifest: dict) -> Context:
+    found = manifest["preferences"]
+    if found is None:
+        return {"preferred": None}
+    return {"preferred": [_table(made) for made in told.tables(found)], "preferred_words": told.words(found)}
+
+
 SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "audit": _audit,
     "declared_audit": _declared_audit,
@@ -250,6 +258,7 @@ SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "people": lambda kind, manifest: {"crowd": manifest["people"]},
     "honeypots": _honeypots,
     "agreement": _agreement,
+    "preferences": _preferences,
 }
 
 

@@ -12,10 +12,21 @@ from annotate.core.estimation import proportion
 from annotate.goldsets import compared, concepts
 from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
-from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots, with_suggestions
+from annotate.quality import (
+    agreement,
+    audits,
+    checks,
+    declared_audits,
+    decoys,
+    honeypots,
+    preferences,
+    with_suggestions,
+)
 from annotate.quality.classes import standing
 from annotate.quality.qualification import qualified
 
+# What the report of quality/preferences.py has of one person, and of all has nothing to say.
+OF_ONE = ("annotator", "pseudonym", "p")
 # What is published of the report of quality/agreement.py: nothing about single people.
 AGREEMENT = (
     "units",
@@ -146,6 +157,16 @@ def _agreement(export: Export, published: Published) -> dict | None:
     }
 
 
+def _preferences(export: Export, published: Published) -> dict | None:
+    """Which system people prefer, with nothing about single people; None if nobody has answered."""
+    found = preferences.report(export.task, without=export.left_out.known)
+    if not found["all"]["judgments"]:
+        return None
+    sides = {key: value for key, value in found["all"]["sides"].items() if key not in ("people", *OF_ONE)}
+    out_of_line = sum(each["out_of_line"] for each in found["all"]["sides"]["people"])
+    return found | {"all": found["all"] | {"sides": sides | {"out_of_line": out_of_line}}}
+
+
 SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "audit": _audit,
     "declared_audit": lambda export, published: declared_audits.report(export.task),
@@ -160,6 +181,7 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "gold_answers": _gold_answers,
     "honeypots": _honeypots,
     "agreement": _agreement,
+    "preferences": _preferences,
     # The files that predictions are made for and measured on; None if the kind has none.
     "published": lambda export, published: next(iter(published.values()), None),
 }

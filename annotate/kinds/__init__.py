@@ -6,11 +6,11 @@ from annotate.kinds import language, verify
 from annotate.kinds.files import kind_of, read_kind
 from annotate.kinds.kind import Answer, Kind
 
-__all__ = ["IMPORTED", "KINDS", "Answer", "Kind", "kind_of"]
+__all__ = ["IMPORTED", "IMPORTED_PAIRS", "KINDS", "Answer", "Kind", "kind_of"]
 
 _FILES = sorted(Path(__file__).parent.glob("*.toml"))
 KINDS: dict[str, Kind] = {
     kind.slug: kind for kind in (language.KIND, verify.KIND, *(read_kind(path) for path in _FILES))
 }
 # The kind of questions that were asked elsewhere, when only the judgments are imported.
-IMPORTED = KINDS["imported"]
+IMPORTED, IMPORTED_PAIRS = KINDS["imported"], KINDS["imported_pairs"]

@@ -198,7 +198,9 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         raise top.fault(own, f"the concepts of the vocabulary are the answers; leave {own} out.")
     from_draw = _from_draw(top)
     answers = parts.answers(top, known, least=1 if from_draw else 2)
-    if FORMS[form] is preferences.FORM:
+    is_sided = FORMS[form].SIDED
+    # Without anything to show, people compare the systems elsewhere.
+    if is_sided and (layout or answers or from_draw):
         _check_sides(top, answers, layout, from_draw)
     if layout and not (answers or from_draw or thesaurus):
         raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
@@ -219,7 +221,7 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         formats=_formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=thesaurus is not None),
         **({} if layout else {"options": ELSEWHERE}),
         **(concepts.values(thesaurus) if thesaurus else {}),
-        **(preferences.values(answers) if FORMS[form] is preferences.FORM else {}),
+        **((preferences.values(answers) if layout else preferences.ELSEWHERE) if is_sided else {}),
         **(declared.FROM_DRAW if from_draw else {}),
     )
 

@@ -33,6 +33,17 @@ COLUMNS = (
 )
 
 
+# Where people have compared the systems elsewhere, and only what they said is imported.
+ELSEWHERE: Mapping[str, Any] = {
+    "columns": tuple(
+        name
+        for column in declared.COLUMNS
+        for name in (("systems", column, "preferred") if column == "label" else (column,))
+    ),
+    "sections": (*declared.SECTIONS, "preferences"),
+}
+
+
 class Compared(NamedTuple):
     """Two systems in the order of their names, and what each suggests, the best first."""
 
@@ -90,7 +101,7 @@ def values(answers: Mapping[str, Named]) -> dict[str, Any]:
         "defaults": DEFAULTS,
         "columns": COLUMNS,
         "tallies": ("by_language",),
-        "sections": ("systems", "people", "gold_answers", "honeypots", "agreement", "published"),
+        "sections": ("systems", "people", "gold_answers", "honeypots", "agreement", "preferences", "published"),
         "splits": False,
         "card": "annotate/card_preferences.md",
         # To a program too the answers are sides.

@@ -22,8 +22,8 @@ from annotate.evaluation.given import (
     read_sets,
 )
 from annotate.evaluation.grading import check_of_posts, check_of_records, grade
+from annotate.evaluation.prediction_files import is_published
 from annotate.goldsets.manifest import manifest_of
-from annotate.kinds.designs import DESIGNS
 from annotate.notebook.asking import SAID, told
 from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import Rows, check_pandas, of_dicts
@@ -64,13 +64,14 @@ def evaluate(
 
     predictions: the path of a file (id, label); id -> label; a DataFrame with the columns id and label; or the name
     of a predictor of the corpus, such as "fasttext" or "ours@2". Of sets of records: the folder of prediction
-    files, or the file of ranked labels, a TREC run. gold: a folder, or several. against: other predictions,
-    compared post by post. measures: of accuracy, recall, precision; all that the sets allow if none is named.
-    mapping: what labels mean here: {"nb": "no", "zh": ["zh-CN", "zh-TW"]}. corpus: whose predictor is meant, where
-    the sets were imported. vanished: ids of posts that are gone. unfinished, allow_erased: measure on a set that is
-    not done, or of which rows were erased. balanced_precision: also on recall-oriented sets, as if all languages
-    were equally common. split, first, threshold, frequent_over: of ranked labels, as the command has them. name:
-    what the report calls predictions that come neither from a file nor from the corpus.
+    files, or the file of ranked labels, a TREC run; of message-reply pairs the file of suggested replies, or a folder
+    of such files. gold: a folder, or several. against: other predictions, compared post by post. measures: of
+    accuracy, recall, precision; all that the sets allow if none is named. mapping: what labels mean here:
+    {"nb": "no", "zh": ["zh-CN", "zh-TW"]}. corpus: whose predictor is meant, where the sets were imported. vanished:
+    ids of posts that are gone. unfinished, allow_erased: measure on a set that is not done, or of which rows were
+    erased. balanced_precision: also on recall-oriented sets, as if all languages were equally common. split, first,
+    threshold, frequent_over: of ranked labels, as the command has them. name: what the report calls predictions that
+    come neither from a file nor from the corpus.
 
     AssayError for what cannot, or must not, be computed of them.
     """
@@ -136,8 +137,7 @@ def _as_here(option: re.Match[str]) -> str:
 
 
 def _is_of_records(folder: Path) -> bool:
-    design = manifest_of(folder).get("design")
-    return design in DESIGNS and not DESIGNS[design].by_row
+    return is_published(manifest_of(folder))
 
 
 def _path(predictions: Given) -> Path:
@@ -210,6 +210,9 @@ class Evaluation:
 
         Of ranked labels: measure (P, R, RP, nDCG; precision, recall, f1 of the answers), of (all, frequent, few, zero;
         of the answers plain, with_ancestors), k (0 for answers), value, low and high, documents.
+
+        Of suggested replies: measure (replies), of (weighted, rouge1 …, dist1, dist2, p1, mrr), language ("" for all
+        together) and its name, value, low and high, posts: the examples.
         """
         if self._report["kind"] == ranked_report.KIND:
             return of_dicts(list(_figures_of_rankings(self._report)), OF_RANKINGS, "figures")

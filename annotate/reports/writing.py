@@ -1,7 +1,7 @@
 """A report of `evaluate` written down: for a terminal, in Markdown, and as one HTML file that fetches nothing.
 
-predictor_report.py decides what it says, or xglue_report.py, mldoc_report.py and ranked_report.py for predictions in
-files of these formats; this module decides how it looks.
+predictor_report.py decides what it says, or xglue_report.py, mldoc_report.py, ranked_report.py and reply_report.py for
+predictions in files of these formats; this module decides how it looks.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from types import ModuleType
 
 from django.template.loader import render_to_string
 
-from annotate.reports import mldoc_report, predictor_report, ranked_report, xglue_report
+from annotate.reports import mldoc_report, predictor_report, ranked_report, reply_report, xglue_report
 from annotate.reports.evaluated import title
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.sections import Section
@@ -19,7 +19,7 @@ from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrap
 FOLDED = 12  # a table of more rows is folded in the HTML
 # The kind of a report -> the module that has its words, tables and plots.
 WORDS: Mapping[str, ModuleType] = {
-    module.KIND: module for module in (predictor_report, xglue_report, mldoc_report, ranked_report)
+    module.KIND: module for module in (predictor_report, xglue_report, mldoc_report, ranked_report, reply_report)
 }
 
 

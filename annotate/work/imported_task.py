@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotate.kinds import IMPORTED
-from annotate.models import Task
+from annotate.kinds import IMPORTED, IMPORTED_PAIRS
+from annotate.kinds.forms.pair import check_system
+from annotate.models import Comparison, Task
 from annotate.work.entering import add_units
 from annotate.work.moving import BATCH
 from annotate.work.new_task import TaskError, check_task, made_once, with_defaults
@@ -12,18 +13,42 @@ from corpora.core.languages import UND
 from corpora.manifest import read_manifest
 from corpora.models import Corpus, Draw, Item
 
+BETWEEN = "|"  # in the id of an item of which two systems are compared
+
+
+def systems_of(key: str) -> tuple[str, str]:
+    """The two systems that an item MESSAGE|SYSTEM|SYSTEM compares, as they stand there. ValueError, a sentence, for
+    another."""
+    _, *systems = key.rsplit(BETWEEN, 2)
+    if len(systems) < 2:
+        raise ValueError(f"The task {key[:40]!r} does not name two systems; write it as MESSAGE|SYSTEM|SYSTEM.")
+    first, second = systems
+    for system in systems:
+        check_system(system)
+    if first == second:
+        raise ValueError(f"The task {key[:40]!r} compares {first} with itself.")
+    return first, second
+
 
 def imported_task(
-    name: str, items: Mapping[str, str], labels: Sequence[str], *, in_order: bool, source: str, digest: str
+    name: str,
+    items: Mapping[str, str],
+    labels: Sequence[str],
+    *,
+    in_order: bool,
+    source: str,
+    digest: str,
+    pairs: bool = False,
 ) -> Task:
     """items: id -> language, empty if it is not known. in_order: whether the labels stand as somebody has ordered them.
-    source, digest: the file's. The caller has opened a transaction.
+    source, digest: the file's. pairs: whether each item compares two systems. The caller has opened a transaction.
 
     TaskError if the name is taken or invalid.
     """
-    task = Task(name=name, kind_slug=IMPORTED.slug, kind_file=IMPORTED.source, title=IMPORTED.title, is_open=False)
+    kind = IMPORTED_PAIRS if pairs else IMPORTED
+    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, title=kind.title, is_open=False)
     task.labels, task.languages = list(labels), sorted(set(items.values()) - {""})
-    task.options = with_defaults(IMPORTED, {})
+    task.options = with_defaults(kind, {})
     check_task(task)
     if Corpus.objects.filter(name=name).exists() or read_manifest(name):
         raise TaskError(
@@ -39,7 +64,21 @@ def imported_task(
         Item(corpus=corpus, key=key, text=key, language=code or UND, votes={}, letters=0) for key, code in items.items()
     ]
     add_units(task, Item.objects.bulk_create(made, batch_size=BATCH))
+    if pairs:
+        _compare(task)
     return task
+
+
+def _compare(task: Task) -> None:
+    """What the systems suggested is not in the file."""
+    Comparison.objects.bulk_create(
+        (
+            Comparison(unit=unit, system_a=a, system_b=b)
+            for unit in task.units.select_related("item").order_by("pk")
+            for a, b in [sorted(systems_of(unit.item.key))]
+        ),
+        batch_size=BATCH,
+    )
 
 
 def _draw(corpus: Corpus, size: int, parameters: Mapping[str, Any], digest: str) -> Draw:

@@ -17,6 +17,7 @@ from tests.benchmarks import (
     measuring,
     planning,
     population,
+    preferences,
     prelabel_speed,
     stream,
     suggestions,
@@ -44,6 +45,7 @@ BENCHMARKS = {
     "database": database,
     "vocabulary": vocabulary,
     "suggestions": suggestions,
+    "preferences": preferences,
 }
 
 

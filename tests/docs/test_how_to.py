@@ -54,6 +54,21 @@ def test_a_set_of_several_labels_is_made_of_documents_with_the_concepts_that_cam
     ]
 
 
+def test_pairs_are_made_of_threads_filtered_and_published(newcomer):
+    newcomer.follow(HOW_TO / "pairs.md", {})
+    files = (newcomer.folder / "pairs").glob("t*/en/pairs.tsv")
+    replies = [line.split("\t")[1] for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    assert sorted(replies) == [
+        "1 2 3",
+        "Take baking soda and some buttermilk.",
+        "Thank you very much for the answer!",
+        "Thank you very much for the answer!",
+        "The Pacific Ocean is the largest of all.",
+    ]
+    struck = (newcomer.folder / "pairs/struck.tsv").read_text(encoding="utf-8")
+    assert struck == "en\tThank you very much for the answer!\t2\tempty politeness\n"
+
+
 def test_a_vocabulary_is_taken_in_and_its_next_version_told(newcomer):
     newcomer.follow(HOW_TO / "vocabularies.md", {})
     listed = newcomer.shell("assay vocabularies")
@@ -64,6 +79,17 @@ def test_labels_are_suggested_for_acts_and_those_of_another_system_taken_in(newc
     newcomer.follow(HOW_TO / "suggestions.md", {})
     listed = newcomer.shell("assay predictors acts").splitlines()[1:]
     assert [line.split()[0].partition("@")[0] for line in listed] == ["label-match", "nearest", "mine"]
+
+
+def test_judgments_made_elsewhere_tell_what_people_prefer(newcomer):
+    newcomer.follow(HOW_TO / "preference-numbers.md", {})
+    assert json.loads(newcomer.shell("assay preferences elsewhere --json"))["systems"] == ["mbert", "mt5"]
+
+
+def test_suggested_replies_are_measured_on_the_test_pairs_of_a_set(newcomer):
+    newcomer.follow(HOW_TO / "measuring-replies.md", {})
+    found = json.loads((newcomer.folder / "report/report.json").read_text(encoding="utf-8"))
+    assert (found["kind"], found["replies"]["rows"], found["comparison"]["tested"][0]["p"]) == ("replies", 56, 0.0001)
 
 
 def test_three_systems_are_compared_by_what_they_suggest(newcomer):

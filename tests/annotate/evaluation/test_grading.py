@@ -244,7 +244,7 @@ def test_sets_of_two_formats_or_of_one_without_measures_are_told(exported, predi
     other = exported("qam", {"en": 1}, published={"format": "Other", "files": {}})
     assert refusal("--gold", other, "--predictions", mine) == (
         f"{other} is a set in the format Other, for which no predictions can be measured; there are measures for "
-        "XGLUE, MLDoc and EURLEX57K."
+        "XGLUE, MLDoc, EURLEX57K and MRS."
     )
     assert refusal("--gold", gold, "--gold", other, "--predictions", mine) == (
         f"{gold} is a set in the format XGLUE and {other} in Other, whose predictions are not in one folder; measure "

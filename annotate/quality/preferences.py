@@ -1,0 +1,181 @@
+"""Which of two systems the people of a task prefer, by what counts of their answers. Reads only.
+
+The figures are made in core/preferences.py; which answers count is decided in agreement.py. Where both systems suggest
+the same, nobody is asked, and the unit counts as that many ties as people would have been asked.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from annotate.core import preferences
+from annotate.core.agreement import alpha
+from annotate.core.answers import tabulate
+from annotate.core.comparing import holm
+from annotate.core.lottery import lot
+from annotate.core.preferences import TIE, Judgment, Order, Pair, Sides, Standing
+from annotate.models import Annotator, Comparison, Side, Task
+from annotate.quality.agreement import answers
+
+BETWEEN = "|"  # what parts a message from its systems in the ids of imported pairs (work/imported_task.py)
+# How many systems have an order, beyond which of two is preferred.
+LEAST_ORDERED = 3
+
+
+class NoPreferences(ValueError):
+    """A task in which nobody compares systems; the sentence says so."""
+
+
+def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
+    """Everything of the preferences of a task that can be written as JSON; NoPreferences if it has none. without: units
+    that do not count.
+
+        {"task", "kind", "systems": [name, ...],
+         "all": SECTION and
+            "equal": units of which both systems suggest the same,
+            "people": who answered, how many,
+            "agreement": MEASURE, the nominal alpha of: the first of two systems by the alphabet, the second, or a tie,
+            "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...] the one who wins most first, and
+            "order": {"left_out": ORDER, "half": ORDER}    ties left out, or as half a win for both; both of these are
+                                                           empty and None of fewer than three systems
+            "sides": SIDES without a person, with the number of people "out_of_line", and "people": [SIDES, ...], who is
+                     farthest from a half first
+         "languages": {code: SECTION}}                     no languages where it is not known which the units are in
+
+    SECTION: {"units", "judgments": counts, "pairs": [PAIR, ...]}
+    PAIR: {"systems": [a, b], "units", "judgments": counts, "counts": {answer: n}, "shares": {answer: ESTIMATE} of
+           judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of units, "win": ESTIMATE of a,
+           ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the section}; an answer is the name
+           of a system, tie, and of majorities none.
+    ORDER: {"strengths": [{"system", "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}, as
+           core/preferences.py has it.
+    SIDES: {"annotator": pk or None, "pseudonym", "judgments": counts, those with known sides, "ties", "first", "share":
+           ESTIMATE, "p", "out_of_line": bool}
+    ESTIMATE, MEASURE: as quality/agreement.py has them.
+    """
+    if not task.kind.form.SIDED:
+        raise NoPreferences(
+            f"Nobody compares systems in the task {task.name}: its kind is {task.kind_slug}. Name a task whose people "
+            "say which of two systems they prefer."
+        )
+    judgments = [each for each in judgments_of(task) if each.unit not in without]
+    asked = [each for each in judgments if each.person is not None]
+    seed = lot(task.draw.seed, "preferences", task.name)
+    of_language = attrgetter("language")
+    by_language = {code: list(group) for code, group in groupby(sorted(judgments, key=of_language), of_language)}
+    by_language.pop("", None)
+    systems = preferences.systems_of(judgments)
+    is_ordered = len(systems) >= LEAST_ORDERED
+    return {
+        "task": task.name,
+        "kind": task.kind_slug,
+        "systems": systems,
+        "all": _section(judgments)
+        | {
+            "equal": len({each.unit for each in judgments if each.person is None}),
+            "people": len({each.person for each in asked}),
+            "agreement": _agreement(asked, int(seed[:12], 16)),
+            "standings": [_standing(each) for each in preferences.standings(judgments)] if is_ordered else [],
+            "order": {
+                "left_out": _order(preferences.order(judgments, ties=False, seed=seed)),
+                "half": _order(preferences.order(judgments, ties=True, seed=seed)),
+            }
+            if is_ordered
+            else None,
+            "sides": _sides(asked),
+        },
+        "languages": {code: _section(group) for code, group in by_language.items()},
+    }
+
+
+def judgments_of(task: Task) -> list[Judgment]:
+    """The answers that count, and the ties on which both systems agree."""
+    pairs = {each.unit_id: each for each in Comparison.objects.filter(unit__task=task).exclude(unit=None)}
+    sides = {
+        (unit, annotator): first
+        for unit, annotator, first in Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
+    }
+    found = [
+        _judgment(pairs[said.unit], said.key, said.language, said.annotator, said.label, sides)
+        for said in answers(task)
+        if said.unit in pairs
+    ]
+    for unit in task.units.exported().filter(stage="AGREED", pk__in=pairs).select_related("item").order_by("pk"):
+        code = unit.item.language if task.languages else ""
+        equal = _judgment(pairs[unit.pk], unit.item.key, code, None, unit.label, sides)
+        found += [equal] * task.redundancy
+    return found
+
+
+def _judgment(
+    pair: Comparison,
+    key: str,
+    language: str,
+    annotator: int | None,
+    label: str,
+    sides: Mapping[tuple[int, int], str],
+) -> Judgment:
+    a, b = sorted((pair.system_a, pair.system_b))
+    message = key.removesuffix(BETWEEN.join(("", a, b))).removesuffix(BETWEEN.join(("", b, a)))
+    first = "" if annotator is None else sides.get((pair.unit_id, annotator), "")
+    return Judgment(pair.unit_id, annotator, (a, b), label, first, language, message)
+
+
+# --- what is made of them
+
+
+def _section(judgments: Sequence[Judgment]) -> dict[str, Any]:
+    pairs = [_pair(each) for each in preferences.compared(judgments)]
+    for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
+        pair["p_holm"] = p_holm
+    return {"units": len({each.unit for each in judgments}), "judgments": len(judgments), "pairs": pairs}
+
+
+def _pair(found: Pair) -> dict[str, Any]:
+    told = found._asdict()
+    for key in ("shares", "majority_shares"):
+        told[key] = {answer: each.as_dict() for answer, each in told[key].items()}
+    return told | {"systems": list(found.systems), "win": found.win.as_dict()}
+
+
+def _agreement(judgments: Sequence[Judgment], seed: int) -> dict[str, Any]:
+    """Each two systems are told apart by their places, as nobody can prefer a system that they are not shown."""
+    places = ("first", "second", TIE)
+    rows = (
+        (each.unit, each.person, dict(zip((*each.systems, TIE), places, strict=True))[each.answer])
+        for each in judgments
+    )
+    return alpha(tabulate(rows, places).counts(), seed=seed).as_dict()
+
+
+def _standing(found: Standing) -> dict[str, Any]:
+    return found._asdict() | {"win": found.win.as_dict()}
+
+
+def _order(found: Order) -> dict[str, Any]:
+    return {
+        "strengths": [{"system": name, **each._asdict()} for name, each in found.strengths.items()],
+        "groups": [list(group) for group in found.groups],
+        "lost": found.lost,
+    }
+
+
+def _sides(judgments: Sequence[Judgment]) -> dict[str, Any]:
+    whole, people = preferences.sides(judgments)
+    names = dict(Annotator.objects.filter(pk__in=[each.person for each in people]).values_list("pk", "pseudonym"))
+
+    def told(each: Sides) -> dict[str, Any]:
+        return {
+            "annotator": each.person,
+            "pseudonym": names.get(each.person, ""),
+            "judgments": each.judgments,
+            "ties": each.ties,
+            "first": each.first,
+            "share": each.share.as_dict(),
+            "p": each.p,
+            "out_of_line": each.is_out_of_line,
+        }
+
+    listed = [told(each) for each in people]
+    return told(whole) | {"out_of_line": sum(each["out_of_line"] for each in listed), "people": listed}

@@ -1,0 +1,234 @@
+"""What people prefer, as quality/preferences.py reports it, in tables and words: for page, command and card.
+
+Nothing is counted here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from annotate.core.resampling import LEAST_LEFT_OUT
+from annotate.reports.numbers import coefficient, estimate, p_value, percent
+from annotate.reports.tables import (
+    NUMBER,
+    Cell,
+    Column,
+    Table,
+    are,
+    estimated,
+    language,
+    many,
+    numbered,
+    share,
+    table,
+)
+
+TIE, NONE = "tie", "none"
+Section = Mapping[str, Any]
+Address = Callable[[int], str]  # of the page of a person, by their key
+
+
+def nowhere(key: int) -> str:
+    """The address if there are no pages, as on a terminal."""
+    return ""
+
+
+# --- tables
+
+
+def _answers(pair: Section, shares: str, counts: str) -> list[dict[str, Any]]:
+    a, b = pair["systems"]
+    named = {a: a, b: b, TIE: "no difference", NONE: "no majority"}
+    return [
+        {"answer": named[answer], "number": pair[counts][answer], "share": made}
+        for answer, made in pair[shares].items()
+    ]
+
+
+def two_tables(pair: Section) -> list[Table]:
+    """Of two systems: what was said, and what most said of a message."""
+    return [
+        table(
+            f"{many(pair['judgments'], 'judgment')} of {many(pair['units'], 'comparison')}",
+            (Column("answer", "preferred"), numbered("number", "judgments"), estimated("share", "share, 95% interval")),
+            _answers(pair, "shares", "counts"),
+        ),
+        table(
+            f"majorities of {many(pair['units'], 'comparison')}",
+            (
+                Column("answer", "majority"),
+                numbered("number", "comparisons"),
+                estimated("share", "share, 95% interval"),
+            ),
+            _answers(pair, "majority_shares", "majority"),
+        ),
+    ]
+
+
+def pair_table(section: Section, *, shown: int | None = None) -> Table:
+    """A row for each two systems; if only some are `shown`, those that are least likely to be liked alike."""
+    pairs = section["pairs"]
+    if shown is not None and len(pairs) > shown:
+        pairs = sorted(pairs, key=lambda pair: pair["p"])[:shown]
+
+    def of_judgments(place: int) -> Callable[[dict], Cell]:
+        return lambda pair: share(pair["shares"][(*pair["systems"], TIE)[place]])
+
+    columns = (
+        Column("a", "A", says=lambda pair: pair["systems"][0]),
+        Column("b", "B", says=lambda pair: pair["systems"][1]),
+        numbered("units", "units"),
+        Column("of_a", "A", NUMBER, of_judgments(0)),
+        Column("of_b", "B", NUMBER, of_judgments(1)),
+        Column("ties", "ties", NUMBER, of_judgments(2)),
+        Column("p_holm", "Holm p", NUMBER, lambda pair: Cell(p_value(pair["p_holm"]), pair["p_holm"])),
+    )
+    return table(f"{many(len(section['pairs']), 'pair')} of systems", columns, pairs)
+
+
+def language_table(report: Section) -> Table | None:
+    """Two systems by language; None where there is only one, or where there are more systems."""
+    if len(report["languages"]) < 2 or len(report["systems"]) != 2:
+        return None
+    a, b = report["systems"]
+    rows = [{"language": code, **section["pairs"][0]} for code, section in report["languages"].items()]
+    columns = (
+        Column("language", "language", says=lambda row: language(row["language"])),
+        numbered("units", "units"),
+        *(
+            Column(answer, heading, NUMBER, lambda row, answer=answer: share(row["shares"][answer]))
+            for answer, heading in ((a, a), (b, b), (TIE, "ties"))
+        ),
+    )
+    return table("preferences by language", columns, rows)
+
+
+def order_table(report: Section) -> Table:
+    """Three systems or more: how often each wins, and the strengths where they are finite."""
+    whole = report["all"]
+    strengths = {
+        ties: {each["system"]: each for each in whole["order"][ties]["strengths"]} for ties in ("left_out", "half")
+    }
+    columns = [
+        Column("system", "system"),
+        numbered("judgments", "judgments"),
+        estimated("win", "preferred, ties as half"),
+    ]
+    for ties, heading in (("left_out", "strength without ties"), ("half", "ties as half")):
+        if strengths[ties]:
+            columns.append(
+                Column(ties, heading, NUMBER, lambda row, ties=ties: _strength(strengths[ties][row["system"]]))
+            )
+    return table(many(len(whole["standings"]), "system"), columns, whole["standings"])
+
+
+def _strength(made: Section) -> Cell:
+    return Cell(coefficient(made), made["value"])
+
+
+def side_table(
+    people: Sequence[dict], names: Mapping[int, str], *, address: Address = nowhere, asked: str = ""
+) -> Table:
+    """Who chose the first side how often, who is farthest from a half first. names: annotator -> what to call them."""
+    columns = (
+        Column(
+            "person",
+            "annotator",
+            says=lambda row: Cell(
+                names.get(row["annotator"], row["pseudonym"]), row["pseudonym"], address(row["annotator"])
+            ),
+        ),
+        numbered("judgments", "judgments"),
+        numbered("ties", "ties"),
+        numbered("first", "first side"),
+        estimated("share", "share, 95% interval"),
+        Column("p", "Holm p", NUMBER, lambda row: Cell(p_value(row["p"]), row["p"])),
+        Column("out", "out of line", says=lambda row: "yes" if row["out_of_line"] else ""),
+    )
+    return table("Who chooses the first side", columns, people, slug="sides", asked=asked)
+
+
+# --- words
+
+
+def words(report: Section) -> list[str]:
+    """What the tables do not say of themselves."""
+    whole = report["all"]
+    said = [
+        "A share is of judgments, ties apart; its interval says what other messages like these would give, with the "
+        "same people. The judgments of one message count together, as all see the same replies; of fewer than "
+        f"{LEAST_LEFT_OUT} messages no interval is given. A majority is more than half of the judgments of a "
+        "comparison.",
+    ]
+    if len(report["systems"]) == 2:
+        [pair] = whole["pairs"]
+        a, b = pair["systems"]
+        said.append(
+            f"Without ties, {a} has the majority of {pair['majority'][a]:,} messages and {b} of "
+            f"{pair['majority'][b]:,}: by the sign test p = {p_value(pair['p'])} that neither is preferred. Counting "
+            f"ties as half, {a} is preferred in {estimate(pair['win'])}."
+        )
+    elif whole["order"]:
+        said += [*order_words(whole["order"]["left_out"], "left out"), *order_words(whole["order"]["half"], "halves")]
+    if whole["equal"]:
+        said.append(
+            f"Of {are(whole['equal'], 'comparison', 'comparisons')} both systems suggest the same; nobody was asked, "
+            "and each counts as so many ties as people would have been asked."
+        )
+    if whole["agreement"]["value"] is not None:
+        said.append(
+            f"Krippendorff’s nominal alpha is {coefficient(whole['agreement'])}, of the first of two systems, the "
+            "second, or a tie."
+        )
+    return [*said, side_words(whole["sides"])]
+
+
+def order_words(order: Section, ties: str) -> list[str]:
+    """ties: what becomes of ties, as in "left out"."""
+    counted = "With ties left out" if ties == "left out" else "With ties as half a win for both"
+    if not order["strengths"]:
+        parts = "; ".join(", ".join(group) for group in order["groups"])
+        return [
+            f"{counted}, there are no finite Bradley-Terry strengths: the systems fall into groups between which "
+            "nobody preferred the one, or nobody preferred the other, or that nobody compared: "
+            f"{parts}. Ask about more messages, or leave out who always wins or loses."
+        ]
+    found = [
+        f"{counted}, strengths are those of Bradley and Terry’s model, in natural logarithms, with mean 0: a system is "
+        "preferred to another with the odds of e to the difference."
+    ]
+    if order["strengths"][0]["low"] is None:
+        found.append(
+            f"They have no intervals: in {percent(order['lost'])} of the drawings some system always wins or loses, so "
+            "that no strength is finite."
+        )
+    return found
+
+
+def side_words(sides: Section) -> str:
+    if not sides["judgments"]:
+        return "Which system stood first is not known, so nothing can be said of sides."
+    out = sides["out_of_line"]
+    told = (
+        f"{are(out, 'person is', 'people are')} out of line: they choose one side so much more often that chance makes "
+        "it less than once in a hundred such tasks"
+        if out
+        else "nobody is out of line"
+    )
+    return (
+        f"The first side was chosen in {estimate(sides['share'])} of the {sides['judgments'] - sides['ties']:,} "
+        f"judgments that were no tie; {told}. Which system stands first is drawn by lot for each person and message, "
+        "so that whoever prefers a side prefers neither system, but makes their difference look smaller."
+    )
+
+
+def tables(report: Section, *, shown: int | None = None) -> list[Table]:
+    """All that a card and a terminal have, but for people. shown: how many pairs of systems, all if it is not said."""
+    whole = report["all"]
+    if not whole["judgments"]:
+        return []
+    found = (
+        two_tables(whole["pairs"][0])
+        if len(report["systems"]) == 2
+        else [order_table(report), pair_table(whole, shown=shown)]
+    )
+    return [*found, *([by_language] if (by_language := language_table(report)) else [])]

@@ -1,0 +1,264 @@
+"""Suggested replies measured on a set of message-reply pairs, from files to a report."""
+
+import json
+import shutil
+
+import pytest
+from django.core.management import call_command
+
+import assay
+from annotate.core.comparing import holm
+from tests.annotate.evaluation.figures import refusal
+from tests.annotate.reply_sets import reply_set, responses_file
+
+ENGLISH = [
+    ("Are you coming?", "Yes, I am."),
+    ("Did it cost much?", "3.5 euros."),
+    ("Here is your coat.", "Thank you!"),
+    ("Here is your coat.", "Thank you!"),
+    ("Hm", "..."),
+    ("Tell me all.", " ".join(["word"] * 101)),
+]
+GERMAN = [("Wie geht es?", "Gut, danke.")]
+SUGGESTED = {
+    "Are you coming?": ["No.", "Yes, I am.", "Maybe."],
+    "Did it cost much?": ["5.3 euros.", "Yes.", "No."],
+    "Here is your coat.": ["Thank you!", "Thanks.", "No."],
+    "Hm": ["...", "Yes.", "No."],
+    "Tell me all.": ["word word", "Yes.", "No."],
+    "Wie geht es?": ["Gut, danke.", "Schlecht."],
+}
+
+
+@pytest.fixture
+def gold(tmp_path):
+    return reply_set(tmp_path / "gold", {"de": GERMAN, "en": ENGLISH}, {"en": ["Thank you!", "Yes, I am."]})
+
+
+def rows_of(pairs, suggested=SUGGESTED):
+    return [(message, reply, *suggested[message]) for message, reply in pairs]
+
+
+@pytest.fixture
+def english(tmp_path):
+    return responses_file(tmp_path / "mine", "en", rows_of(ENGLISH))
+
+
+def of_language(report, language):
+    return next(row for row in report["replies"]["languages"] if row["language"] == language)
+
+
+# --- what is measured
+
+
+def test_a_folder_of_predictions_is_measured_by_language_and_in_all(gold, english, tmp_path, run):
+    responses_file(tmp_path / "mine", "de", rows_of(GERMAN))
+    report = run("--gold", gold, "--predictions", english.parent)
+    found = of_language(report, "en")
+    assert (report["kind"], report["predictor"]["spelled"], report["gold"][0]["rows"]) == ("replies", "mine", 7)
+    # The references of full stops alone and of 101 words are left out.
+    assert (found["rows"], found["messages"], found["unmeasured"], found["retrievable"]) == (4, 3, 2, 3)
+    # "5 3 euros" has all words of "3 5 euros" and none of its pairs.
+    assert found["rouge1"]["value"] == pytest.approx(1, abs=1e-7)
+    assert found["rouge2"]["value"] == pytest.approx(3 / 4, abs=1e-7)
+    assert found["weighted"]["value"] == pytest.approx((3 + 1 / 6) / 4, abs=1e-7)
+    # The replies that count: "yes , i am .", "5.3 euros .", and "thank you !" twice.
+    assert (found["dist1"]["value"], found["dist2"]["value"]) == (5 / 14 + 5 / 14, (4 + 2 + 2) / 14)
+    # "Yes, I am." comes second, "Thank you!" first, both times.
+    assert (found["p1"]["value"], found["mrr"]["value"]) == (2 / 3, pytest.approx((1 / 2 + 1 + 1) / 3))
+    whole, german = report["replies"], of_language(report, "de")
+    assert (whole["rows"], german["rows"], german["p1"]["value"]) == (5, 1, None)
+    assert whole["rouge2"]["value"] == pytest.approx(4 / 5, abs=1e-7)
+    # Of three messages no interval is given.
+    assert {found[name]["low"] for name in ("weighted", "rouge2", "p1", "mrr", "dist1")} == {None}
+
+
+def test_lines_in_another_order_are_joined_by_message_and_reference(gold, english, tmp_path, run):
+    turned = responses_file(tmp_path / "turned", "en", rows_of(ENGLISH)[::-1])
+    assert (
+        run("--gold", gold, "--predictions", turned)["replies"]
+        == (run("--gold", gold, "--predictions", english)["replies"])
+    )
+
+
+def test_white_space_and_breaks_do_not_part_a_line_from_its_pair(gold, tmp_path, run):
+    file = responses_file(tmp_path / "spaced", "en", [(f" {row[0]} ", *row[1:]) for row in rows_of(ENGLISH)])
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert of_language(run("--gold", gold, "--predictions", file), "en")["p1"]["value"] == 2 / 3
+
+
+def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold, tmp_path, run):
+    fewer = {**SUGGESTED, "Are you coming?": ["Yes, I am.", ""], "Did it cost much?": []}
+    report = run("--gold", gold, "--predictions", responses_file(tmp_path / "few", "en", rows_of(ENGLISH, fewer)))
+    assert (
+        "en_model_responses.txt: en: 2 examples have fewer than 3 suggested replies; the best of "
+        "those that there are counts, and where there is none, nothing is right." in report["told"]
+    )
+    found = of_language(report, "en")
+    assert (found["rouge1"]["value"], found["p1"]["value"]) == (pytest.approx(3 / 4, abs=1e-7), 1)
+
+
+def test_lines_for_other_messages_are_told_and_change_nothing(gold, english, tmp_path, run):
+    more = [("Who?", "Me.", "You."), *rows_of(ENGLISH), rows_of(ENGLISH)[0]]
+    report = run("--gold", gold, "--predictions", responses_file(tmp_path / "more", "en", more))
+    assert report["replies"] == run("--gold", gold, "--predictions", english)["replies"]
+    assert any("2 lines are of no test pair, or of one that has its line" in words for words in report["told"])
+
+
+def test_a_language_without_predictions_is_told(gold, english, run):
+    report = run("--gold", gold, "--predictions", english)
+    assert report["told"] == [
+        "en_model_responses.txt: There are no predictions for de, whose test pairs are not measured."
+    ]
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda rows: rows[1:],
+            "lacks a line for 1 of the 6 test pairs of en, the first of them 'Are you",
+        ),
+        (lambda rows: rows[:3] + rows[4:], "lacks a line for 1 of the 6 test pairs of en, the first of them 'Here is"),
+        (
+            lambda rows: [(*row[:2], "a", "b", "c", "d") for row in rows],
+            "line 1 has 6 cells; there must be a message",
+        ),
+        (
+            lambda rows: [(row[0],) for row in rows],
+            "line 1 has 1 cells; there must be a message, a reference reply and",
+        ),
+        (
+            lambda rows: [("x", *row[1:]) for row in rows],
+            "has no line of any of the 6 test pairs of en: message",
+        ),
+        (lambda rows: [], "lacks a line for 6 of the 6 test pairs of en"),
+    ],
+)
+def test_predictions_that_do_not_fit_are_refused_in_a_sentence(gold, tmp_path, change, said):
+    file = responses_file(tmp_path / "bad", "en", change(rows_of(ENGLISH)))
+    assert f"{file}" in refusal("--gold", gold, "--predictions", file)
+    assert said in refusal("--gold", gold, "--predictions", file)
+
+
+def test_a_file_of_another_name_or_language_is_refused_with_how_to_name_it(gold, english, tmp_path):
+    odd = english.with_name("replies.tsv")
+    shutil.copy(english, odd)
+    assert refusal("--gold", gold, "--predictions", odd) == (
+        f"{odd} does not say its language; name it by that, such as de_model_responses.txt."
+    )
+    french = responses_file(tmp_path / "french", "fr", [])
+    assert refusal("--gold", gold, "--predictions", french) == (
+        f"{french} is for fr, of which the set has no test pairs; it has them in de, en."
+    )
+    (tmp_path / "empty").mkdir()
+    assert "has no file of predictions" in refusal("--gold", gold, "--predictions", tmp_path / "empty")
+    assert f"There is no {tmp_path}/none" in refusal("--gold", gold, "--predictions", tmp_path / "none")
+
+
+def test_a_file_that_is_not_utf_8_is_refused(gold, english):
+    english.write_bytes("café\tnoir\n".encode("latin-1"))
+    assert refusal("--gold", gold, "--predictions", english) == f"{english} is not UTF-8; save it as UTF-8."
+
+
+def test_a_set_without_test_pairs_or_with_a_changed_file_is_refused(gold, english, tmp_path):
+    bare = reply_set(tmp_path / "bare", {}, {"en": ["Yes."]})
+    assert "The set bare in" in refusal("--gold", bare, "--predictions", english)
+    (gold / "test/en/pairs.tsv").write_text("a\tb\tc\td\n")
+    assert "pairs.tsv is not as it was written" in refusal("--gold", gold, "--predictions", english)
+
+
+def test_options_of_ranked_labels_and_posts_are_refused(gold, english):
+    assert "--split is for ranked labels of documents" in refusal(
+        "--gold", gold, "--predictions", english, "--split", "dev"
+    )
+    assert "--vanished is for sets of posts" in refusal("--gold", gold, "--predictions", english, "--vanished", "x")
+    assert "is a set of posts" not in refusal("--gold", gold, "--predictions", english, "--against", english)
+
+
+# --- two systems
+
+
+@pytest.fixture
+def many(tmp_path):
+    """A set of forty messages, and a system that is right in so many of them."""
+    pairs = [(f"Is it {number}?", "Yes, it is.") for number in range(40)]
+    gold = reply_set(tmp_path / "many", {"en": pairs}, {"en": ["Yes, it is."]})
+
+    def right_in(number, name):
+        rows = [
+            (*pair, "Yes, it is." if place < number else "Nothing like that", "Who knows")
+            for place, pair in enumerate(pairs)
+        ]
+        return responses_file(tmp_path / name, "en", rows)
+
+    return gold, right_in
+
+
+def test_two_systems_are_compared_by_example_and_the_better_one_is_named(many, run):
+    gold, right_in = many
+    good, poor = right_in(36, "good"), right_in(12, "poor")
+    report = run("--gold", gold, "--predictions", good.parent, "--against", poor.parent)
+    for name in ("weighted", "rouge1", "p1", "mrr", "dist1"):
+        whole = report["replies"][name]
+        assert whole["low"] < whole["value"] < whole["high"]
+    found = report["comparison"]
+    [row] = found["languages"]
+    assert (row["weighted"]["value"], row["p1"]["value"]) == (
+        pytest.approx(24 / 40, abs=1e-7),
+        pytest.approx(24 / 40),
+    )
+    assert [(each["measure"], each["difference"]["better"]) for each in found["tested"]] == [
+        ("weighted", "first"),
+        ("p1", "first"),
+        ("mrr", "first"),
+    ]
+    assert [each["p_holm"] for each in found["tested"]] == holm([each["p"] for each in found["tested"]])
+    back = run("--gold", gold, "--predictions", poor.parent, "--against", good.parent)["comparison"]
+    assert back["tested"][0]["difference"]["better"] == "second"
+    assert back["tested"][0]["p"] == found["tested"][0]["p"]
+
+
+def test_predictions_are_not_compared_with_themselves(gold, english):
+    assert refusal("--gold", gold, "--predictions", english, "--against", english) == (
+        f"{english} cannot be compared with itself; name other predictions with --against."
+    )
+
+
+def test_systems_without_a_language_in_common_are_not_compared(gold, english, tmp_path):
+    german = responses_file(tmp_path / "german", "de", rows_of(GERMAN))
+    assert "There is no language of which both systems have predictions: the one has en, the other de" in refusal(
+        "--gold", gold, "--predictions", english, "--against", german
+    )
+
+
+# --- the report
+
+
+def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tmp_path, capsys):
+    gold, right_in = many
+    good, poor, out = right_in(36, "good"), right_in(12, "poor"), tmp_path / "report"
+    capsys.readouterr()
+    call_command("evaluate", gold=[str(gold)], predictions=good.parent, against=str(poor.parent), out=out)
+    text = capsys.readouterr().out
+    report = json.loads((out / "report.json").read_text())
+    whole = report["replies"]["weighted"]
+    shown = f"{100 * whole['value']:.1f}% [{100 * whole['low']:.1f}, {100 * whole['high']:.1f}]"
+    for written in (text, *((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))):
+        said = " ".join(written.split())
+        assert "good against poor, measured on 1 gold set" in said
+        assert shown in said
+        assert "good is better: good less poor, in points of weighted ROUGE" in said
+        assert "Examples of one message count together" in said
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, english, run):
+    found = assay.evaluate(english, gold)
+    assert found.to_dict() == run("--gold", gold, "--predictions", english)
+    rows = {(row["of"], row["language"]): row["value"] for row in found.figures}
+    assert rows["p1", "en"] == 2 / 3
+    assert "How diverse they are" in found._repr_html_()

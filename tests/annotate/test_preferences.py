@@ -1,0 +1,176 @@
+"""What people prefer, from judgments of two systems each, and how far the figures can be trusted."""
+
+import numpy as np
+import pytest
+import scipy
+
+from annotate.core.preferences import (
+    NONE,
+    TIE,
+    Judgment,
+    compared,
+    majority,
+    order,
+    sides,
+    sign_test,
+    standings,
+)
+from tests.annotate.simulated_preferences import POPULATIONS, SYSTEMS, Population, judgments
+
+AB = ("a", "b")
+
+
+def said(*answers, systems=AB):
+    """A unit for each text of answers, such as "aab" or "at", t being a tie."""
+    names = {"a": systems[0], "b": systems[1], "t": TIE}
+    return [
+        Judgment((systems, unit), place, systems, names[answer])
+        for unit, text in enumerate(answers)
+        for place, answer in enumerate(text)
+    ]
+
+
+# --- by hand
+
+
+def test_shares_are_of_judgments_and_of_majorities_with_ties_apart():
+    [found] = compared(said("aaa", "aab", "btt", "abt", "bba"))
+    assert (found.units, found.judgments, found.counts) == (5, 15, {"a": 7, "b": 5, TIE: 3})
+    assert {answer: share.value for answer, share in found.shares.items()} == {"a": 7 / 15, "b": 5 / 15, TIE: 3 / 15}
+    assert found.majority == {"a": 2, "b": 1, TIE: 1, NONE: 1}
+    assert found.majority_shares["a"].value == 2 / 5
+    assert found.win.value == (7 + 3 / 2) / 15
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"), [("aab", "a"), ("att", TIE), ("abt", NONE), ("ab", NONE), ("a", "a"), ("aabb", NONE)]
+)
+def test_a_majority_is_more_than_half(answers, expected):
+    assert majority([{"t": TIE}.get(answer, answer) for answer in answers]) == expected
+
+
+def test_the_sign_test_is_the_exact_binomial_test_of_majorities_without_ties():
+    for first, second in ((9, 1), (5, 5), (0, 7), (685, 880)):
+        by_scipy = scipy.stats.binomtest(first, first + second, 0.5).pvalue
+        assert sign_test(first, second) == pytest.approx(by_scipy)
+    assert sign_test(0, 0) == 1
+
+
+def test_three_people_who_see_the_same_replies_are_not_three_throws_of_a_coin():
+    [found] = compared(said("aaa", "aaa", "aaa", "aaa", "bbb"))
+    assert found.p == pytest.approx(2 * (1 + 5) / 2**5)
+    assert found.p > scipy.stats.binomtest(12, 15, 0.5).pvalue
+
+
+def test_the_interval_of_a_share_is_over_units_and_no_shorter_for_judges_who_repeat_each_other():
+    once = compared(said(*"aaaaaaabbbtt"))[0]
+    thrice = compared(said(*(answer * 3 for answer in "aaaaaaabbbtt")))[0]
+    for answer in ("a", "b", TIE):
+        one, other = once.shares[answer], thrice.shares[answer]
+        assert (one.low, one.high) == pytest.approx((other.low, other.high))
+
+
+def test_a_system_that_everybody_prefers_has_an_interval_below_1():
+    [found] = compared(said(*["aaa"] * 12))
+    assert (found.shares["a"].value, found.shares["a"].high) == (1, 1)
+    assert 0.7 < found.shares["a"].low < 0.9
+    assert not compared(said(*["aaa"] * 9))[0].shares["a"].has_interval
+
+
+def test_each_two_systems_are_told_apart_and_a_system_stands_against_all_others():
+    found = [*said("aaa", "bbt"), *said("aab", systems=("a", "c")), *said("ttt", systems=("b", "c"))]
+    assert [pair.systems for pair in compared(found)] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [(each.system, each.won, each.tied, each.judgments) for each in standings(found)] == [
+        ("a", 5, 1, 9),
+        ("b", 2, 4, 9),
+        ("c", 1, 3, 6),
+    ]
+    assert standings(found)[0].win.value == 5.5 / 9
+
+
+# --- the order of three systems or more
+
+CYCLE = [
+    *said(*["aab"] * 12, *["abb"] * 8, "att"),
+    *said(*["aab"] * 14, *["bba"] * 6, systems=("a", "c")),
+    *said(*["aab"] * 14, *["tbb"] * 6, systems=("b", "c")),
+]
+
+
+def test_strengths_have_intervals_and_stand_in_their_order():
+    found = order(CYCLE, ties=False, seed="s", replicates=200)
+    assert list(found.strengths) == ["a", "b", "c"]
+    assert sum(each.value for each in found.strengths.values()) == pytest.approx(0, abs=1e-9)
+    assert all(each.low < each.value < each.high for each in found.strengths.values())
+    assert found == order(CYCLE, ties=False, seed="s", replicates=200)
+
+
+def test_ties_as_half_draw_the_strengths_together():
+    tied = [*CYCLE, *said(*["ttt"] * 30), *said(*["ttt"] * 30, systems=("a", "c"))]
+    apart, together = (order(tied, ties=ties, seed="s", replicates=20).strengths for ties in (False, True))
+    assert apart["a"].value - apart["c"].value > 2 * (together["a"].value - together["c"].value)
+    assert {name: each.value for name, each in apart.items()} == pytest.approx(
+        {name: each.value for name, each in order(CYCLE, ties=False, seed="s", replicates=20).strengths.items()}
+    )
+
+
+def test_a_system_that_was_never_preferred_is_told_and_no_strength_is_infinite():
+    found = order([*said("aab", "bba"), *said("aaa", systems=("a", "c"))], ties=False, seed="s")
+    assert (found.strengths, found.groups, found.lost) == ({}, [["a", "b"], ["c"]], 1.0)
+
+
+def test_where_too_many_drawings_have_no_finite_strengths_there_is_no_interval():
+    found = order([*said(*["aaa"] * 20, "bbb"), *said("aab", "abb", systems=("a", "c"))], ties=False, seed="s")
+    assert found.lost > 0.05
+    assert {(each.low, each.high) for each in found.strengths.values()} == {(None, None)}
+
+
+def test_of_no_judgments_there_is_no_order():
+    assert order([], ties=True, seed="s").strengths == {}
+    assert (compared([]), standings([]), sides([])[1]) == ([], [], [])
+
+
+# --- sides
+
+
+def test_the_first_side_is_counted_where_it_is_known_and_no_tie():
+    rows = [("p", "a", "a"), ("p", "a", "b"), ("p", "a", TIE), ("p", "", "a"), ("q", "b", "b"), (None, "a", TIE)]
+    whole, people = sides(
+        [Judgment(unit, person, AB, answer, first) for unit, (person, first, answer) in enumerate(rows)]
+    )
+    assert (whole.judgments, whole.ties, whole.first, whole.share.value) == (4, 1, 2, 2 / 3)
+    assert {each.person: (each.judgments, each.ties, each.first) for each in people} == {"p": (3, 1, 1), "q": (1, 0, 1)}
+
+
+def test_the_judge_who_always_takes_the_left_is_the_first_in_the_table_and_the_only_one_out_of_line():
+    chance = np.random.default_rng(7)
+    _, people = sides(judgments(Population((0.4, 0.4, 0.2), alike=1, judges=10, left=1), 60, chance))
+    assert [each.person for each in people if each.is_out_of_line] == ["judge 0"] == [people[0].person]
+    assert (people[0].share.value, people[0].first) == (1, 60)
+
+
+def test_in_200_tasks_that_judge_is_seen_every_time_nobody_else_is_and_no_share_is_moved():
+    chance = np.random.default_rng(11)
+    population = Population((0.45, 0.35, 0.2), alike=1, left=1)
+    tasks = [judgments(population, 60, chance) for _ in range(200)]
+    seen = [[each.person for each in sides(task)[1] if each.is_out_of_line] for task in tasks]
+    assert all("judge 0" in people for people in seen)
+    assert sum(len(people) - 1 for people in seen) <= 6
+    # By the two who look, 0.45 to 0.35; he adds as much to each, so that their difference shrinks and does not turn.
+    shares = np.array([[compared(task)[0].shares[answer].value for answer in (*SYSTEMS, TIE)] for task in tasks])
+    error = shares.std(axis=0) / len(tasks) ** 0.5
+    assert np.abs(shares.mean(axis=0) - list(population.truth().values())) == pytest.approx(0, abs=4 * error.max())
+    by_himself = np.mean([sum(j.answer == SYSTEMS[0] for j in task if j.person == "judge 0") / 60 for task in tasks])
+    assert by_himself == pytest.approx(0.5, abs=4 * 0.5 / (200 * 60) ** 0.5)
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+def test_in_hard_populations_the_intervals_of_shares_hold_the_truth(name):
+    chance, population = np.random.default_rng(3), POPULATIONS[name]
+    held = dict.fromkeys(population.truth(), 0)
+    for _ in range(300):
+        [found] = compared(judgments(population, 100, chance))
+        for answer, true in population.truth().items():
+            held[answer] += found.shares[answer].low <= true <= found.shares[answer].high
+    # Of 300 draws at 95%, fewer than 276 hold the truth in 1 of 80 runs.
+    assert all(number >= 272 for number in held.values()), held

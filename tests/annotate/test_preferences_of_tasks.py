@@ -1,0 +1,229 @@
+"""Which of two systems the people of a task prefer, from a file of judgments to what the command tells."""
+
+import json
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotate.actions.import_judgments import import_judgments
+from annotate.actions.judgment_files import JudgmentFileError
+from annotate.core import stages
+from annotate.models import Comparison, Judgment, Side, Task
+from annotate.quality.preferences import NoPreferences, report
+from annotate.quality.sides import keep_side
+from tests.annotate.preferring.comparing import open_comparison
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def file_of(tmp_path):
+    """file_of("1|a|b ann A", …) writes a TSV of task, worker and label."""
+
+    def make(*rows, name="judgments.tsv", header="task\tworker\tlabel"):
+        path = tmp_path / name
+        path.write_text("\n".join([header, *("\t".join(row.split(" ")) for row in rows)]) + "\n", encoding="utf-8")
+        return path
+
+    return make
+
+
+def judged(said, systems="a|b"):
+    """A row for each letter of the text of each message: what the people p0, p1 … say of it."""
+    names = {"t": "tie"}
+    return [
+        f"{message}|{systems} p{person} {names.get(letter, letter)}"
+        for message, text in enumerate(said)
+        for person, letter in enumerate(text)
+    ]
+
+
+TWO = ["AAA"] * 7 + ["AAB"] * 5 + ["Btt", "ABt", "BBA", "BBt"]
+
+
+def told(capsys, *arguments):
+    capsys.readouterr()
+    call_command("preferences", *arguments)
+    return capsys.readouterr().out
+
+
+# --- taken in
+
+
+def test_judgments_of_pairs_are_of_the_systems_that_the_items_name(file_of):
+    imported = import_judgments("pairs", file_of(*judged(["AAt", "BBB", "ABt"], "mt5|bert")), pairs=True)
+    task = imported.task
+    assert (task.kind_slug, task.labels, task.is_open) == ("imported_pairs", ["bert", "mt5", "tie"], False)
+    assert list(task.units.values_list("item__key", "stage", "label")) == [
+        ("0|mt5|bert", stages.LABELLED, "mt5"),
+        ("1|mt5|bert", stages.LABELLED, "bert"),
+        ("2|mt5|bert", stages.DISCARDED, ""),
+    ]
+    assert set(Comparison.objects.values_list("system_a", "system_b")) == {("bert", "mt5")}
+    assert not Side.objects.exists()
+
+
+def test_run_again_judgments_of_pairs_add_nothing_whether_that_is_said_or_not(file_of):
+    file = file_of(*judged(["AAt", "BBB"]))
+    import_judgments("pairs", file, pairs=True)
+    for again in (True, False):
+        imported = import_judgments("pairs", file, pairs=again)
+        assert (imported.judgments, imported.already, imported.rejects) == (0, 6, {})
+    assert Judgment.objects.count() == 6
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("1 ann A", "The task '1' does not name two systems; write it as MESSAGE|SYSTEM|SYSTEM."),
+        ("1|a|a ann A", "The task '1|a|a' compares a with itself."),
+        ("1|a|tie ann A", "No system can be called tie, which says something else here. Give it another name."),
+        ("1|a|b ann C", "The label 'C' is not A, B or tie."),
+        ("1|a|b ann a", "The label 'a' is not A, B or tie."),
+    ],
+)
+def test_a_row_that_names_no_pair_or_another_label_is_rejected_with_its_reason(file_of, row, reason):
+    imported = import_judgments("pairs", file_of("9|x|a|b ann tie", row), pairs=True)
+    assert (imported.judgments, imported.rejects) == (1, {3: reason})
+    assert imported.task.labels == ["a", "b", "tie"]
+
+
+def test_a_task_that_compares_nothing_takes_no_pairs_and_labels_are_not_named(file_of):
+    import_judgments("crowd", file_of("a ann 1"))
+    with pytest.raises(JudgmentFileError, match="Nobody compares systems in the task crowd; leave --pairs out"):
+        import_judgments("crowd", file_of("1|a|b ann A"), pairs=True)
+    with pytest.raises(JudgmentFileError, match="With --pairs the labels are A, B and tie; leave --labels out"):
+        import_judgments("pairs", file_of("1|a|b ann A"), pairs=True, labels=["A", "B"])
+
+
+# --- told
+
+
+def test_the_shares_of_two_systems_are_told_of_judgments_and_of_majorities(file_of, capsys):
+    import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
+    found = report(Task.objects.get())
+    whole = found["all"]
+    [pair] = whole["pairs"]
+    assert (found["systems"], whole["units"], whole["judgments"], whole["people"]) == (["a", "b"], 16, 48, 3)
+    assert pair["counts"] == {"a": 33, "b": 11, "tie": 4}
+    assert pair["majority"] == {"a": 12, "b": 2, "tie": 1, "none": 1}
+    assert pair["shares"]["a"]["value"] == 33 / 48
+    assert pair["shares"]["a"]["low"] < 33 / 48 < pair["shares"]["a"]["high"]
+    assert pair["win"]["value"] == (33 + 2) / 48
+    assert whole["order"] is None
+    text = " ".join(told(capsys, "pairs").split())
+    assert "no difference 4 8.3%" in text
+    assert "a has the majority of 12 messages and b of 2: by the sign test p = 0.013" in text
+    assert "Which system stood first is not known" in text
+    assert json.loads(told(capsys, "pairs", "--json")) == json.loads(json.dumps(found))
+
+
+def test_alpha_tells_two_systems_apart_by_their_places_whatever_they_are_called(file_of):
+    as_pairs = [f"|a{number % 3}|b{number % 3} " for number in range(len(TWO))]
+    one = judged(TWO)
+    several = [row.replace("|a|b ", as_pairs[int(row.partition("|")[0])]) for row in one]
+    found = []
+    for name, rows in (("one", one), ("several", several)):
+        import_judgments(name, file_of(*rows, name=f"{name}.tsv"), pairs=True)
+        found.append(report(Task.objects.get(name=name))["all"]["agreement"]["value"])
+    assert found[0] == pytest.approx(found[1])
+    assert 0 < found[0] < 1
+
+
+def test_languages_are_told_apart_where_the_file_has_them(file_of, capsys):
+    rows = [f"{row} {'de' if n % 2 else 'en'}" for n, row in enumerate(judged(list("ABAt" * 6)))]
+    import_judgments("pairs", file_of(*rows, header="task\tworker\tlabel\tlanguage"), pairs=True)
+    found = report(Task.objects.get())["languages"]
+    assert {code: section["pairs"][0]["counts"] for code, section in found.items()} == {
+        "en": {"a": 12, "b": 0, "tie": 0},
+        "de": {"a": 0, "b": 6, "tie": 6},
+    }
+    assert "German" in told(capsys, "pairs")
+
+
+def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
+    rows = [*judged(TWO, "a|b"), *judged(TWO, "b|c"), *judged(TWO, "a|c")]
+    import_judgments("pairs", file_of(*rows), pairs=True)
+    whole = report(Task.objects.get())["all"]
+    assert [pair["systems"] for pair in whole["pairs"]] == [["a", "b"], ["a", "c"], ["b", "c"]]
+    assert [each["system"] for each in whole["standings"]] == ["a", "b", "c"]
+    for ties in ("left_out", "half"):
+        strengths = whole["order"][ties]["strengths"]
+        assert [each["system"] for each in strengths] == ["a", "b", "c"]
+        assert sum(each["value"] for each in strengths) == pytest.approx(0)
+        assert all(each["low"] < each["value"] < each["high"] for each in strengths)
+    text = told(capsys, "pairs")
+    assert "strength without ties" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_system_that_always_loses_is_told_in_a_sentence_and_has_no_strength(file_of, capsys):
+    import_judgments("pairs", file_of(*judged(TWO, "a|b"), *judged(["AAA"] * 10, "b|c")), pairs=True)
+    assert report(Task.objects.get())["all"]["order"]["left_out"]["groups"] == [["a", "b"], ["c"]]
+    text = " ".join(told(capsys, "pairs").split())
+    assert "there are no finite Bradley-Terry strengths" in text
+    assert "a, b; c." in text
+
+
+def test_who_always_takes_the_left_is_named_out_of_line(file_of, capsys):
+    chance = np.random.default_rng(4)
+    import_judgments(
+        "pairs", file_of(*judged(["".join(chance.choice(list("ABt"), size=3)) for _ in range(60)])), pairs=True
+    )
+    task = Task.objects.get()
+    for judgment in Judgment.objects.select_related("unit__item", "unit__task", "annotator__user"):
+        keep_side(judgment.unit, judgment.annotator)
+        if judgment.annotator.user.username.endswith("p1"):
+            # What somebody says who looks at the side alone.
+            judgment.label = Side.objects.get(unit=judgment.unit, annotator=judgment.annotator).first
+            judgment.save()
+    sides = report(task)["all"]["sides"]
+    assert sides["judgments"] == 180
+    lefty, *others = sides["people"]
+    assert (lefty["first"], lefty["share"]["value"], lefty["out_of_line"]) == (60, 1.0, True)
+    assert [each["out_of_line"] for each in others] == [False, False]
+    text = " ".join(told(capsys, "pairs").split())
+    assert "1 person is out of line" in text
+    assert text.index("p1") < text.index("p0")
+
+
+def test_a_task_without_answers_or_without_pairs_is_told(file_of, capsys):
+    import_judgments("crowd", file_of("a ann 1"))
+    with pytest.raises(NoPreferences, match="Nobody compares systems in the task crowd"):
+        report(Task.objects.get())
+    with pytest.raises(CommandError, match="its kind is imported"):
+        call_command("preferences", "crowd")
+    import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
+    Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())
+    assert told(capsys, "pairs") == "Task pairs: no answer counts yet.\n"
+
+
+# --- published
+
+
+def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(file_of, tmp_path):
+    import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
+    call_command("export_gold", "pairs", out=tmp_path / "gold")
+    manifest = json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
+    told, whole = manifest["preferences"], report(Task.objects.get())["all"]
+    assert told["all"]["pairs"] == json.loads(json.dumps(whole["pairs"]))
+    assert told["all"]["sides"]["out_of_line"] == 0
+    assert "people" not in told["all"]["sides"]
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert "## Which system people prefer" in card
+    assert "a has the majority of 12 messages and b of 2" in " ".join(card.split())
+    rows = [json.loads(line) for line in (tmp_path / "gold/gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["label"] for row in rows} == {"a", "b", "tie"}
+
+
+def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person):
+    def same(row):
+        return [f"the same for {row['id']}"]
+
+    task = open_comparison(tmp_path, replies={"mt5": same, "bert": same}, number=3)
+    found = report(task)["all"]
+    assert (found["equal"], found["people"], found["judgments"]) == (3, 0, 9)
+    assert found["pairs"][0]["counts"] == {"bert": 0, "mt5": 0, "tie": 9}
+    assert found["agreement"]["value"] is None
