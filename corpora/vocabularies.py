@@ -1,12 +1,12 @@
 """Which vocabularies there are, and what is known of their concepts: labels, paths, what stands beside them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Count, QuerySet
+from django.db.models import Count, F, QuerySet
 
 from corpora.core.thesaurus import VocabularyError, label_in
 from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary
@@ -95,31 +95,39 @@ def label_of_scheme(scheme: Scheme, language: str) -> str:
     return label_in(scheme.labels, language)[0] or scheme.key
 
 
-def paths_to(concepts: Collection[Concept]) -> dict[int, list[Concept]]:
-    """By the concept's primary key: the way to it from a concept that has no broader one, itself left out.
+class Tree(NamedTuple):
+    """Where the concepts of a version stand, by their ids.
 
-    Of several broader concepts the way leads over the one whose id comes first. One statement a level.
+    above: the broader one over which the way to it leads: of several the one whose id comes first. narrower: how many
+    are. scheme: the one by which it is told from others of its name, one within a domain before others: EuroVoc is a
+    scheme of its own, of all its concepts.
     """
-    known = {each.pk: each for each in concepts}
-    above: dict[int, Concept] = {}
-    asked = set(known)
-    while asked:
-        rows = Broader.objects.filter(concept__in=asked).select_related("broader").order_by("broader__key")
-        level: set[int] = set()
-        for row in rows:
-            if row.concept_id not in above:
-                above[row.concept_id] = row.broader
-                level.add(row.broader_id)
-        asked = level - above.keys()
-    return {key: _way(key, above) for key in known}
+
+    above: Mapping[str, str]
+    narrower: Mapping[str, int]
+    scheme: Mapping[str, Scheme]
+
+    def way_to(self, key: str) -> list[str]:
+        """The ids from a concept that has no broader one down to this one, itself left out."""
+        way: list[str] = []
+        while key := self.above.get(key, ""):
+            way.insert(0, key)
+        return way
 
 
-def _way(key: int, above: dict[int, Concept]) -> list[Concept]:
-    way: list[Concept] = []
-    while key in above:
-        way.insert(0, above[key])
-        key = above[key].pk
-    return way
+@lru_cache(maxsize=8)
+def tree_of(vocabulary: Vocabulary) -> Tree:
+    """Read once in a process, as names are: a list of ten concepts would need a statement for each level above them."""
+    rows = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("-broader__key")
+    links = list(rows.values_list("concept__key", "broader__key"))
+    schemes = {each.pk: each for each in vocabulary.schemes.all()}
+    within = Concept.schemes.through.objects.filter(scheme__vocabulary=vocabulary)
+    last_first = within.order_by(F("scheme__domain").desc(nulls_first=True), "-scheme__key")
+    return Tree(
+        above=dict(links),
+        narrower=Counter(broader for _, broader in links),
+        scheme={key: schemes[scheme] for key, scheme in last_first.values_list("concept__key", "scheme")},
+    )
 
 
 def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:

@@ -37,12 +37,12 @@ ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresq
 ON_BOTH = """
     test_audit_races test_auditing test_balanced_sets test_constraints test_declared_audits test_deleting
     test_deleting_races test_documents_by_people test_export test_exported_concepts test_exported_set
-    test_exporting test_file_formats test_http_load
-    test_import_corpus test_judging test_judgment_import test_late_answers test_listing test_opening test_pausing
-    test_pausing_at_once test_posts_of_a_corpus test_predictors test_preferences_of_tasks test_queue test_races
-    test_record_manifest test_record_routing test_record_rows test_record_splits test_routing test_several_concepts
-    test_sheet test_sheet_races test_sides test_statements test_trials test_trials_at_once test_trials_by_api
-    test_versions_of_guidelines test_vocabularies test_vocabulary_search test_voiding test_who_is_tested test_whole_run
+    test_exporting test_file_formats test_http_load test_import_corpus test_judging test_judgment_import
+    test_late_answers test_listing test_opening test_pausing test_pausing_at_once test_posts_of_a_corpus
+    test_predictors test_preferences_of_tasks test_queue test_races test_record_manifest test_record_routing
+    test_record_rows test_record_splits test_routing test_several_concepts test_sheet test_sheet_races test_sides
+    test_statements test_trials test_trials_at_once test_trials_by_api test_versions_of_guidelines
+    test_vocabularies test_vocabulary_search test_voiding test_who_is_tested test_whole_run
 """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
 # Files of corpora, and the program as it is called, shown and installed, which is on SQLite: there the database itself
 # is not the matter, as with the browser.
@@ -189,6 +189,7 @@ def _no_vocabulary_known():
     """What a process keeps of vocabularies: with what a test rolls back, primary keys are used again."""
     vocabularies.vocabulary_of.cache_clear()
     vocabularies.names_in.cache_clear()
+    vocabularies.tree_of.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from django.db.models import Count, F
+from django.db.models import F
 
 from annotate.kinds.kind import BROWSED, SEARCHED
-from corpora.models import Broader, Concept, Scheme, Vocabulary
-from corpora.vocabularies import concepts_of, label_of_scheme, names_in, paths_to, tops_of
+from corpora.models import Concept, Scheme, Vocabulary
+from corpora.vocabularies import concepts_of, label_of_scheme, names_in, tops_of, tree_of
 from corpora.vocabulary_search import find
 
 FOUND = 10  # concepts that a search shows
@@ -68,36 +68,25 @@ class Listing:
         found: Mapping[str, str] = MappingProxyType({}),
         votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[Row]:
-        """A row each, in their order, by a few statements for all of them."""
-        paths, names = paths_to(concepts), names_in(self.vocabulary, self.language)
-        schemes, narrower = self._schemes(concepts), self._narrower(concepts)
+        """A row each, in their order."""
+        tree, names = tree_of(self.vocabulary), names_in(self.vocabulary, self.language)
         return [
             Row(
                 key=each.key,
                 name=names[each.key].text,
                 language=names[each.key].language,
-                path=[*schemes.get(each.pk, []), *(names[one.key].text for one in paths[each.pk])],
+                path=[*self._scheme(tree.scheme.get(each.key)), *(names[one].text for one in tree.way_to(each.key))],
                 is_chosen=each.key in self.chosen,
                 way=way or self.chosen.get(each.key, ""),
                 found="" if found.get(each.key) == names[each.key].text else found.get(each.key, ""),
-                narrower=narrower.get(each.pk, 0),
+                narrower=tree.narrower.get(each.key, 0),
                 votes=votes.get(each.key, ()),
             )
             for each in concepts
         ]
 
-    def _schemes(self, concepts: Collection[Concept]) -> dict[int, list[str]]:
-        """By primary key: the scheme by which the concept is told from others of its name, those within a domain first:
-        EuroVoc is a scheme of its own, of all its concepts."""
-        rows = Scheme.objects.filter(concepts__in=concepts).annotate(concept=F("concepts__pk"))
-        found: dict[int, list[str]] = {}
-        for scheme in rows.order_by(F("domain").asc(nulls_last=True), "key"):
-            found.setdefault(scheme.concept, [label_of_scheme(scheme, self.language)])
-        return found
-
-    def _narrower(self, concepts: Collection[Concept]) -> dict[int, int]:
-        rows = Broader.objects.filter(broader__in=concepts).order_by().values_list("broader").annotate(Count("pk"))
-        return dict(rows)
+    def _scheme(self, scheme: Scheme | None) -> list[str]:
+        return [label_of_scheme(scheme, self.language)] if scheme else []
 
     def found(self, typed: str, also: Sequence[str] = ()) -> list[Row]:
         """also: further languages in which concepts are found. VocabularyError as vocabulary_search.find has it."""

@@ -225,8 +225,9 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
         check_pool(task)
         drawn = without_twins(task, shuffled(drawn, seed))
     opened.stages = add_units(task, drawn, predicted=predicted, suggested=replies)
-    if DESIGNS[task.draw.design].names_answers and not opened.stages[stages.QUEUED]:
-        # Nobody is asked anything, so nobody finds it among their tasks.
+    waits = opened.stages[stages.QUEUED] + opened.stages[stages.ADJUDICATION]
+    if DESIGNS[task.draw.design].not_extended and not waits:
+        # Nobody is asked anything, nor will be, so nobody finds it among their tasks.
         task.is_open = False
         task.save(update_fields=["is_open"])
     return len(drawn)

@@ -1,13 +1,30 @@
 """The acts, the vocabulary of their concepts, and people who read them."""
 
 import pytest
+from django.apps import apps
+from django.db import connection
 
+from corpora import models
 from tests.annotate.labelling import acts
+
+# What a vocabulary is stored in.
+PARTS = ("Vocabulary", "Scheme", "Concept", "Concept_schemes", "Broader", "Related", "Label", "LabelWord")
+TABLES = [apps.get_model("corpora", part)._meta.db_table for part in PARTS]
+_rows: dict[str, list[tuple]] = {}
 
 
 @pytest.fixture
 def eurovoc(db):
-    acts.import_eurovoc()
+    """Imported once in a process; then its rows, which never change, are put back, since a hundred tests need them."""
+    if not _rows:
+        acts.import_eurovoc()
+    with connection.cursor() as cursor:
+        if not _rows:
+            _rows.update({table: cursor.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES})
+            assert len(_rows[models.Vocabulary._meta.db_table]) == 1, "another vocabulary is there"
+            return
+        for table, rows in _rows.items():
+            cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)
 
 
 @pytest.fixture

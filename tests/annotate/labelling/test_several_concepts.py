@@ -134,6 +134,7 @@ def test_a_task_keeps_its_version_of_the_vocabulary(task, readers, tmp_path):
 def test_declared_concepts_stand_where_they_are_kept_and_nobody_is_asked():
     task = task_of("kept", keep_declared="yes")
     assert set(task.units.values_list("stage", flat=True)) == {stages.AGREED}
+    assert not task.is_open, "nobody should find it among their tasks"
     for unit in task.units.select_related("item"):
         assert unit.label == " ".join(sorted(unit.item.declared))
 

@@ -77,6 +77,7 @@ def test_a_label_that_the_vocabulary_of_the_task_has_not_is_refused_and_no_task_
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ({"blind_share": "0.2"}, "--blind-share hides suggestions, and there are none; name ranked predictors with"),
         ({"suggest_from": ["mine"]}, "There is no predictor 'mine' for corpus acts"),
         (
             {"suggest_from": ["mine"], "kind": "topic", "classes": "a b", "test": 2},
