@@ -189,9 +189,9 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
     found = []
     if any(each["strengths"] for each in order.values()):
         found.append(
-            "Strengths are those of Bradley and Terry’s model, in natural logarithms, with mean 0: a system is preferred "
-            "to another with the odds of e to the difference. They are told with ties left out, and with a tie as half "
-            "a win for both."
+            "Strengths are those of Bradley and Terry’s model, in natural logarithms, with mean 0: a system is "
+            "preferred to another with the odds of e to the difference. They are told with ties left out, and with a "
+            "tie as half a win for both."
         )
     for ties, each in order.items():
         if not each["strengths"]:
