@@ -51,7 +51,7 @@ def test_a_document_whose_concepts_nobody_shares_goes_to_an_adjudicator_who_sett
     unit.refresh_from_db()
     assert unit.stage == stages.ADJUDICATION
     judge_of_all = person("ada", "en", adjudicates=True)
-    [(_, told)] = adjudication.told(adjudication.to_adjudicate(task, judge_of_all))
+    [(_, told)] = adjudication.told(adjudication.to_adjudicate(task, judge_of_all), judge_of_all)
     assert all(task.kind.name(key) + " (1)" in told[1] for key in concepts[:3])
     decided = adjudication.settle(judge_of_all, unit.pk, Answer(" ".join(sorted(concepts[:2])), reason="as titled"))
     unit.refresh_from_db()
