@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES
+from corpora.core.pairs import cell
 from corpora.folders import digest_of
 
 MOST = 3  # replies of a message
 OF_LANGUAGE = "_model_responses.txt"
-Key = tuple[
-    str, str, str | None
-]  # language, or empty where no file says it; message; reference, None where there is none
+# Language, or empty where no file says it; message; reference, None where there is none. Texts are as files have them.
+Key = tuple[str, str, str | None]
 
 
 class Example(NamedTuple):
@@ -42,14 +42,9 @@ class Suggested:
 
     def key_of(self, language: str, message: str, reference: str) -> Key | None:
         """That of the line for a record with these texts, if there is one; the most exact counts."""
-        message, reference = plain(message), plain(reference)
+        message, reference = cell(message), cell(reference)
         tried = ((code, message, said) for said in (reference, None) for code in (language, ""))
         return next((key for key in tried if key in self.replies), None)
-
-
-def plain(text: str) -> str:
-    """A text as it is compared: the files have a space for each tab and break, and nobody tells one space from two."""
-    return " ".join(text.split())
 
 
 def read_suggested(path: Path) -> Suggested:
@@ -59,11 +54,11 @@ def read_suggested(path: Path) -> Suggested:
         language = _language(file)
         found.files[file.name] = digest_of(file)
         for example in examples(file):
-            replies = tuple(filter(None, map(plain, example.replies)))
+            replies = tuple(filter(None, map(cell, example.replies)))
             if not replies:
                 found.told["none"] += 1
                 continue
-            key = (language, plain(example.message), plain(example.reference) or None)
+            key = (language, cell(example.message), cell(example.reference) or None)
             if key in found.replies:
                 found.told["repeated"] += found.replies[key] != replies
                 continue
@@ -73,7 +68,8 @@ def read_suggested(path: Path) -> Suggested:
 
 
 def examples(path: Path) -> Iterator[Example]:
-    """The lines of a file, each as it stands. CorpusError for one that has not two to five cells, or is not UTF-8."""
+    """The lines of a file that are not empty, each as it stands. CorpusError for one that has not two to five cells, or
+    is not UTF-8."""
     try:
         lines = path.open("rb")
     except OSError as error:
@@ -87,6 +83,8 @@ def examples(path: Path) -> Iterator[Example]:
             if "\x00" in line:
                 raise CorpusError(f"{path}, line {number:,} holds a NUL character, which no database takes; delete it.")
             cells = line.split("\t")
+            if not any(map(str.strip, cells)):
+                continue
             if not 2 <= len(cells) <= 2 + MOST or not cells[0].strip():
                 raise CorpusError(
                     f"{path}, line {number:,} is no prediction: it must have a message, the reference reply and up to "

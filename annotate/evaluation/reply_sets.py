@@ -15,9 +15,8 @@ from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.pairs import RESPONSES
-
-ENDING = "_model_responses.txt"
-SUGGESTED = 3
+from corpora.core.pairs import cell
+from corpora.suggested import MOST, OF_LANGUAGE, examples
 
 Pair = tuple[str, str]  # message, reference reply
 
@@ -68,7 +67,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     with path.open(encoding="utf-8-sig", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
             cells = line.rstrip("\r\n").split("\t")
-            yield number, [" ".join(cell.split()) for cell in cells]
+            yield number, list(map(cell, cells))
 
 
 # --- predictions
@@ -86,17 +85,17 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
 
 
 def _files(path: Path, tests: Mapping[str, Tested]) -> dict[str, Path]:
-    example = f"{next(iter(tests))}{ENDING}"
+    example = f"{next(iter(tests))}{OF_LANGUAGE}"
     if not path.exists():
         raise EvaluationError(f"There is no {path}; name a file such as {example}, or a folder of such files.")
     if not (path.is_dir() or path.is_file()):
         raise EvaluationError(f"{path} is not an ordinary file; save the predictions in one.")
-    files = sorted(path.glob(f"*{ENDING}")) if path.is_dir() else [path]
+    files = sorted(path.glob(f"*{OF_LANGUAGE}")) if path.is_dir() else [path]
     if not files:
         raise EvaluationError(f"{path} has no file of predictions; put one there for each language, such as {example}.")
     found = {}
     for file in files:
-        language = file.name.removesuffix(ENDING)
+        language = file.name.removesuffix(OF_LANGUAGE)
         if language == file.name:
             raise EvaluationError(f"{file} does not say its language; name it by that, such as {example}.")
         if language not in tests:
@@ -139,32 +138,21 @@ def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[li
             f"line, without effect on any figure; the last is line {told_first:,}."
         )
     replies = [said[pair].popleft() for pair in tested.pairs]
-    if fewer := sum(len(each) < SUGGESTED for each in replies):
+    if fewer := sum(len(each) < MOST for each in replies):
         told.append(
-            f"{language}: {_number(fewer, 'example has', 'examples have')} fewer than {SUGGESTED} suggested replies; "
+            f"{language}: {_number(fewer, 'example has', 'examples have')} fewer than {MOST} suggested replies; "
             "the best of those that there are counts, and where there is none, nothing is right."
         )
     return replies
 
 
 def _checked(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines that are not empty. An empty cell at the end of a line is no suggestion."""
-    try:
-        for number, cells in _lines(path):
-            if not any(cells):
-                continue
-            if not 2 <= len(cells) <= 2 + SUGGESTED:
-                raise EvaluationError(
-                    f"{path}, line {number:,} has {len(cells)} cells; there must be a message, a reference reply and "
-                    f"up to {SUGGESTED} suggested replies, parted by tabs."
-                )
-            while len(cells) > 2 and not cells[-1]:
-                cells.pop()
-            yield number, cells
-    except OSError as error:
-        raise EvaluationError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError:
-        raise EvaluationError(f"{path} is not UTF-8; save it as UTF-8.") from None
+    """Number and cells of each line. An empty cell at its end is no suggestion; before others it keeps its rank."""
+    for example in examples(path):
+        cells = list(map(cell, (example.message, example.reference, *example.replies)))
+        while len(cells) > 2 and not cells[-1]:
+            cells.pop()
+        yield example.line, cells
 
 
 def _short(text: str) -> str:

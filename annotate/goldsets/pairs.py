@@ -1,12 +1,15 @@
 """The files of a set of message-reply pairs, as MRS has them (Zhang et al. 2021; github.com/microsoft/MRS).
 
-    {train,valid,test}/<language>/pairs.tsv         message, reply, language, certainty: four cells, no header, no
-    quoting gmr_valid/<language>/pairs.tsv                  the lines of valid again, where the retrieval reader looks
-    for them rsp_set/<language>/response_lm_cluster.txt      logarithm of the reply's share of the pairs, reply, rank
-    rsp_map/<language>/response.mapping.txt         reply, reply
-    pairs.jsonl, pairs.{train,valid,test}.parquet   every pair with its texts as the corpus has them
-    left_out.jsonl                                  every reply that is no pair of the set, with the reason
-    struck.tsv                                      replies that were struck out of the response set, with the reason
+    {train,valid,test}/<language>/pairs.tsv
+                                            message, reply, language, certainty: four cells, no header, no quoting
+    gmr_valid/<language>/pairs.tsv          the lines of valid again, where the retrieval reader looks for them
+    rsp_set/<language>/response_lm_cluster.txt
+                                            logarithm of the reply's share of the pairs, reply, rank
+    rsp_map/<language>/response.mapping.txt reply, reply
+    pairs.jsonl, pairs.{train,valid,test}.parquet
+                                            every pair with its texts as the corpus has them
+    left_out.jsonl                          every reply that is no pair of the set, with the reason
+    struck.tsv                              replies that were struck out of the response set, with the reason
 
 They are written into a folder beside the wanted one, which takes its place when everything is there. pair_card.py says
 what the set is.

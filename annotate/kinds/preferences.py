@@ -16,6 +16,7 @@ from annotate.kinds.kind import Answer, Named
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
 
 FORM: ModuleType = pair
+BETWEEN = "|"  # in the ids of imported comparisons, MESSAGE|SYSTEM|SYSTEM
 # As MRS's authors had it: three people, of whom two must agree; otherwise nobody is preferred, and nobody is asked on.
 DEFAULTS: Mapping[str, Any] = {
     "redundancy": 3,

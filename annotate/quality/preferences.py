@@ -9,16 +9,16 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from annotate.core import preferences
+from annotate.core import preferences, stages
 from annotate.core.agreement import alpha
 from annotate.core.answers import tabulate
 from annotate.core.comparing import holm
 from annotate.core.lottery import lot
 from annotate.core.preferences import TIE, Judgment, Order, Pair, Sides, Standing
+from annotate.kinds.preferences import BETWEEN
 from annotate.models import Annotator, Comparison, Side, Task
 from annotate.quality.agreement import answers
 
-BETWEEN = "|"  # what parts a message from its systems in the ids of imported pairs (work/imported_task.py)
 # How many systems have an order, beyond which of two is preferred.
 LEAST_ORDERED = 3
 
@@ -101,7 +101,7 @@ def judgments_of(task: Task) -> list[Judgment]:
         for said in answers(task)
         if said.unit in pairs
     ]
-    for unit in task.units.exported().filter(stage="AGREED", pk__in=pairs).select_related("item").order_by("pk"):
+    for unit in task.units.exported().filter(stage=stages.AGREED, pk__in=pairs).select_related("item").order_by("pk"):
         code = unit.item.language if task.languages else ""
         equal = _judgment(pairs[unit.pk], unit.item.key, code, None, unit.label, sides)
         found += [equal] * task.redundancy

@@ -5,6 +5,7 @@ from typing import Any
 
 from annotate.kinds import IMPORTED, IMPORTED_PAIRS
 from annotate.kinds.forms.pair import check_system
+from annotate.kinds.preferences import BETWEEN
 from annotate.models import Comparison, Task
 from annotate.work.entering import add_units
 from annotate.work.moving import BATCH
@@ -12,8 +13,6 @@ from annotate.work.new_task import TaskError, check_task, made_once, with_defaul
 from corpora.core.languages import UND
 from corpora.manifest import read_manifest
 from corpora.models import Corpus, Draw, Item
-
-BETWEEN = "|"  # in the id of an item of which two systems are compared
 
 
 def systems_of(key: str) -> tuple[str, str]:

@@ -125,11 +125,11 @@ def test_a_language_without_predictions_is_told(gold, english, run):
         (lambda rows: rows[:3] + rows[4:], "lacks a line for 1 of the 6 test pairs of en, the first of them 'Here is"),
         (
             lambda rows: [(*row[:2], "a", "b", "c", "d") for row in rows],
-            "line 1 has 6 cells; there must be a message",
+            "line 1 is no prediction: it must have a message",
         ),
         (
             lambda rows: [(row[0],) for row in rows],
-            "line 1 has 1 cells; there must be a message, a reference reply and",
+            "line 1 is no prediction: it must have a message, the reference reply and",
         ),
         (
             lambda rows: [("x", *row[1:]) for row in rows],
@@ -161,7 +161,9 @@ def test_a_file_of_another_name_or_language_is_refused_with_how_to_name_it(gold,
 
 def test_a_file_that_is_not_utf_8_is_refused(gold, english):
     english.write_bytes("café\tnoir\n".encode("latin-1"))
-    assert refusal("--gold", gold, "--predictions", english) == f"{english} is not UTF-8; save it as UTF-8."
+    assert refusal("--gold", gold, "--predictions", english) == (
+        f"{english}, line 1: this is not UTF-8; save the file as UTF-8."
+    )
 
 
 def test_a_set_without_test_pairs_or_with_a_changed_file_is_refused(gold, english, tmp_path):
