@@ -2,7 +2,7 @@
 
 from annotate.models.concepts import ChosenConcept, Suggestion
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
-from annotate.models.quality import GoldAnswer, Pause, Qualification, Trial, TrialAnswer
+from annotate.models.quality import Consent, GoldAnswer, Pause, Qualification, Trial, TrialAnswer
 from annotate.models.tasks import Guidelines, LanguageRoute, Task
 from annotate.models.work import Judgment, Lease, Reserve, Transition, Unit
 
@@ -10,6 +10,7 @@ __all__ = [
     "Annotator",
     "AnnotatorLanguage",
     "ChosenConcept",
+    "Consent",
     "GoldAnswer",
     "Guidelines",
     "Invite",

@@ -13,6 +13,7 @@ from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import choosing
 from annotate.pages.showing import record
 from annotate.work import adjudication
+from annotate.work.permit import check_willing
 
 
 def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -> dict[str, Any]:
@@ -25,6 +26,8 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     blind, kind = adjudication.is_blind(unit), unit.task.kind
     judgments = unit.judgments.select_related("annotator__user", "lease")
     own = judgments.live().filter(annotator=annotator).first()
+    if unit.stage == stages.ADJUDICATION and not own:
+        check_willing(annotator, unit.task, to_read_more=True)
     moves = unit.transitions.select_related("by", "judgment")
     known = {
         "judgments": [(judgment, kind.short(judgment.label)) for judgment in judgments],

@@ -138,6 +138,7 @@ def people(request, _, task):
         paused_table=people_report.paused_table(pauses, sort, address),
         times_plot=progress_report.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
         decides=may(request.user, "decide"),
+        agreed=people_report.agreed_table(statistics.consents(task), sort, address),
     )
 
 
