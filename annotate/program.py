@@ -28,6 +28,8 @@ COMMANDS = {
     },
     "Corpora": {
         "import_corpus": "Take files of posts or records into a corpus.",
+        "import_threads": "Make a corpus of pairs of message and reply.",
+        "import_scores": "Take in what a scorer says of a corpus's pairs.",
         "prelabel": "Have three detectors name the language of every post.",
         "import_predictions": "Take in what a classifier says of a corpus's posts.",
         "import_vocabulary": "Take in a thesaurus whose concepts can be labels.",
@@ -56,6 +58,7 @@ COMMANDS = {
     },
     "Results": {
         "export_gold": "Write a task's gold set.",
+        "export_pairs": "Write pairs of message and reply in splits, with a set of frequent replies.",
         "import_gold": "Take in a gold set that was published elsewhere.",
         "evaluate": "Measure a classifier on gold sets.",
     },

@@ -5,10 +5,12 @@
                             votes/000001.parquet    the detectors' votes on that part
                             voting/                 votes on a part that is not done yet (voting_pieces.py)
                             predictions/000001.parquet    what an imported classifier says of all posts
+                            scores/000001.parquet    what an imported scorer says of all pairs
+                            left_out/000001.parquet    the replies of threads that are no pairs of the corpus, and why
                             rejects/000001.jsonl    what was refused of the first source: file, line, reason
 
-Parts never change. import_corpus.py, prelabel.py and import_predictions.py write them; manifest.py writes the
-manifest.
+Parts never change. import_corpus.py, import_threads.py, prelabel.py and import_predictions.py write them; manifest.py
+writes the manifest.
 """
 
 import hashlib

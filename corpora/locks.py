@@ -12,7 +12,7 @@ from corpora.core.errors import CorpusError
 from corpora.folders import corpus_dir, reject_name
 from corpora.manifest import Manifest, read_manifest
 
-_FOLDERS = ("parts", "votes", "predictions", "rejects")
+_FOLDERS = ("parts", "votes", "predictions", "scores", "left_out", "rejects")
 
 
 @contextmanager
@@ -86,6 +86,8 @@ def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = Fal
         named |= {f"parts/{part.name}" for part in manifest.parts}
         named |= {f"votes/{votes.name}" for votes in manifest.votes}
         named |= {f"predictions/{predictions.file}" for predictions in manifest.predictions}
+        named |= {f"scores/{scores.file}" for scores in manifest.scores}
+        named |= {f"left_out/{manifest.threads.file}"} if manifest.threads else set()
         named |= {f"rejects/{reject_name(n)}" for n in range(1, len(manifest.sources) + 1)}
     for folder in _FOLDERS:
         for path in (directory / folder).iterdir():

@@ -68,6 +68,45 @@ class Predictions:
 
 
 @dataclass(frozen=True)
+class Threads:
+    """What became of the messages of the files that a corpus of pairs was made of (import_threads.py).
+
+    messages: each once; replies: those with a parent; left_out: reason of core/pairs.py -> replies. declared: (language
+    that the files name, language that was found, pairs of the corpus), the files' in order. file: where each reply that
+    was left out is listed.
+    """
+
+    messages: int
+    replies: int
+    left_out: dict[str, int]
+    least_certainty: float
+    detector: str
+    declared: tuple[tuple[str, str, int], ...]
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a scorer from elsewhere says of the pairs of a corpus (scores.py). A pair is dropped where its score is
+    above the threshold.
+
+    of: whether the file scored messages or pairs; rows: those of the file that count; lacking, dropped: pairs of which
+    a score is missing, and that the scorer drops; sha256: of `file`; source: the name of the file that was imported.
+    """
+
+    name: str
+    of: str
+    threshold: float
+    file: str
+    rows: int
+    lacking: int
+    dropped: int
+    sha256: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Manifest:
     licence: str
     text_may_leave: bool
@@ -78,6 +117,8 @@ class Manifest:
     predictions: tuple[Predictions, ...] = ()
     fields: tuple[str, ...] = ()  # of records, in the order in which people see them; empty for posts
     declared: bool = False  # whether labels came with the records
+    threads: Threads | None = None  # of a corpus of pairs of message and reply
+    scores: tuple[Scores, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -114,6 +155,9 @@ def _manifest(raw: dict[str, Any]) -> Manifest:
     # An older manifest, from before there were any, does not name them.
     raw["predictions"] = tuple(_predictions(predictions) for predictions in raw.get("predictions", ()))
     raw["fields"] = tuple(raw.get("fields", ()))
+    if threads := raw.get("threads"):
+        raw["threads"] = Threads(**threads | {"declared": tuple(tuple(row) for row in threads["declared"])})
+    raw["scores"] = tuple(Scores(**scores) for scores in raw.get("scores", ()))
     return Manifest(**raw)
 
 
@@ -145,10 +189,10 @@ def write_manifest(name: str, manifest: Manifest) -> None:
 
 
 def _written(manifest: Manifest) -> dict[str, Any]:
-    """It names the version that wrote it. A manifest of posts leaves out what only records have."""
+    """It names the version that wrote it. A manifest leaves out what only other corpora have."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
     for of in (raw, *raw["sources"], *raw["predictions"]):
-        for name in ("fields", "language", "declared", "ranked"):
+        for name in ("fields", "language", "declared", "ranked", "threads", "scores"):
             if name in of and not of[name]:
                 del of[name]
     return raw
@@ -165,6 +209,16 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
             f"Corpus {corpus_name} holds posts, not records of several fields; import records into a corpus of their "
             "own, with import_corpus --fields."
         )
+
+
+def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
+    """What the corpus was made of. CorpusError if it holds no pairs of message and reply."""
+    if manifest.threads is None:
+        raise CorpusError(
+            f"Corpus {corpus_name} was not made of threads; this needs pairs of message and reply. Make a corpus of "
+            "them with import_threads."
+        )
+    return manifest.threads
 
 
 def check_posts(corpus_name: str, manifest: Manifest) -> None:

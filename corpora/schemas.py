@@ -1,4 +1,4 @@
-"""The columns of a corpus's Parquet parts: posts or records, votes, predictions.
+"""The columns of a corpus's Parquet parts: posts or records, votes, predictions, and of pairs also scores.
 
 This module imports no engine: a prelabel.py worker that has loaded DuckDB ends with pages of complaints.
 """
@@ -53,5 +53,38 @@ RANKED_SCHEMA = pa.schema(
         pa.field("id", pa.string(), nullable=False),
         pa.field("labels", pa.list_(pa.string()), nullable=False),
         pa.field("scores", pa.list_(pa.float64()), nullable=False),
+    ]
+)
+
+# Messages on their way into pairs. file, line, turn: where a message stands; a turn only where a row is a whole thread.
+MESSAGES_SCHEMA = pa.schema(
+    [
+        pa.field("file", pa.int32(), nullable=False),
+        pa.field("line", pa.int64(), nullable=False),
+        pa.field("turn", pa.int32(), nullable=False),
+        *(pa.field(name, pa.string(), nullable=False) for name in ("id", "parent", "text", "thread")),
+        *(pa.field(name, pa.bool_(), nullable=False) for name in ("low", "deleted", "empty")),
+        *(pa.field(name, pa.string(), nullable=False) for name in ("language", "author")),
+    ]
+)
+
+# Replies that are no pairs of the corpus; language and certainty only where they were looked for.
+LEFT_OUT_SCHEMA = pa.schema(
+    [
+        *(pa.field(name, pa.string(), nullable=False) for name in ("id", "message_id", "thread", "reason")),
+        pa.field("language", pa.string()),
+        pa.field("certainty", pa.float64()),
+    ]
+)
+
+# One row for each pair of a corpus and scorer. score: the greater of those that its sides have, if any; lacking:
+# whether one that it should have is missing; dropped: whether the score is above the scorer's threshold.
+SCORES_SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("score", pa.float64()),
+        pa.field("lacking", pa.bool_(), nullable=False),
+        pa.field("dropped", pa.bool_(), nullable=False),
     ]
 )

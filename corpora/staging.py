@@ -112,7 +112,7 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
     with asking(name, manifest=manifest) as store, pq.ParquetFile(directory / _STAGING) as staged:
         store.view("staged", [directory / _STAGING], _staged_schema(fields, manifest.declared), fields)
         repeats = (row for batch in store.query(query) for row in zip(*batch.to_pydict().values(), strict=True))
-        writer = _PartWriter(directory / "parts", len(manifest.parts), schema)
+        writer = PartWriter(directory / "parts", len(manifest.parts), schema)
         next_line, same = next(repeats, (None, False))
         for batch in staged.iter_batches(_BATCH_ROWS):
             keep = []
@@ -131,7 +131,7 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
 _OTHER = {False: "other fields or another language", True: "other fields, another language or other labels"}
 
 
-class _PartWriter:
+class PartWriter:
     """Cuts a stream of rows into parts of PART_ROWS."""
 
     def __init__(self, directory: Path, number: int, schema: pa.Schema) -> None:

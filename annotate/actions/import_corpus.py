@@ -6,21 +6,31 @@ from pathlib import Path
 from typing import Any
 
 from annotate.actions.action import Action, Outcome
-from annotate.actions.options import CORPUS, FORMAT, LANGUAGES, MAX_REJECTS, THE_FILE, column, size_of
-from annotate.core.option import Option, flag, whole_number, words
+from annotate.actions.options import (
+    CORPUS,
+    FORMAT,
+    LANGUAGES,
+    LICENCE,
+    LONGEST_LINE,
+    MAX_REJECTS,
+    SOURCE,
+    TEXT_MAY_LEAVE,
+    column,
+    size_of,
+)
+from annotate.core.option import Option, words
 from annotate.reports.tables import many
 from corpora.added_languages import add_languages
-from corpora.core.licences import FREE_LICENCES
 from corpora.core.records import columns_of
 from corpora.declared import Declared, declared_counts
 from corpora.documents import DOCUMENTS, terms_of
 from corpora.import_corpus import Outcome as Imported
 from corpora.import_corpus import import_files
 from corpora.manifest import manifest_of, read_manifest
-from corpora.readers import FORMATS, MAX_LINE, named_columns
+from corpora.readers import FORMATS, named_columns
 
 SHOWN = 12  # labels that are named with their numbers
-RECORDS, LEAVING = "Records of several fields", "Where the texts come from, and whether they may leave"
+RECORDS = "Records of several fields"
 
 OPTIONS = (
     CORPUS,
@@ -33,15 +43,9 @@ OPTIONS = (
         shown="FILE",
         help="the files to read; of --format eurlex also folders",
     ),
-    Option("licence", required=True, help="the licence of the texts, for example CC-BY-4.0"),
-    Option(
-        "text_may_leave",
-        flag,
-        help=f"exports may hold the text (the default under {', '.join(FREE_LICENCES)} of any version)",
-        opposite=("text-stays", "exports hold ids only; any other licence needs one of these two at the first import"),
-        group=LEAVING,
-    ),
-    Option("source", default="", help="where the posts come from, for the data card", group=LEAVING),
+    LICENCE,
+    TEXT_MAY_LEAVE,
+    SOURCE,
     Option(
         "fields",
         words,
@@ -72,15 +76,7 @@ OPTIONS = (
         choices=(*FORMATS, *DOCUMENTS),
         help="; ".join([FORMAT.help, *(f"{name}: {documents.help}" for name, documents in DOCUMENTS.items())]),
     ),
-    Option(
-        "longest_line",
-        whole_number,
-        MAX_LINE,
-        least=1,
-        shown="BYTES",
-        help="longer lines are rejected",
-        group=THE_FILE,
-    ),
+    LONGEST_LINE,
     MAX_REJECTS,
 )
 

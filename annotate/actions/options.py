@@ -5,12 +5,14 @@ from pathlib import Path
 
 from django.conf import settings
 
-from annotate.core.option import Option, OptionError, share
+from annotate.core.option import Option, OptionError, flag, share, whole_number
 from corpora import folders
-from corpora.readers import FORMATS
+from corpora.core.licences import FREE_LICENCES
+from corpora.readers import FORMATS, MAX_LINE
 from corpora.rejecting import MOST
 
 THE_FILE = "How the file is read"
+LEAVING = "Where the texts come from, and whether they may leave"
 
 TASK = Option("task", required=True, argument=True, help="the task's name")
 CORPUS = Option("corpus", required=True, argument=True, help="the corpus's name")
@@ -24,6 +26,24 @@ LANGUAGES = Option(
     shown="FILE",
     help="a TOML file with a table [languages.CODE] for each language that is not known here: its name and, if you "
     "like, autonym, script and under; a kind's file does",
+    group=THE_FILE,
+)
+LICENCE = Option("licence", required=True, help="the licence of the texts, for example CC-BY-4.0")
+TEXT_MAY_LEAVE = Option(
+    "text_may_leave",
+    flag,
+    help=f"exports may hold the text (the default under {', '.join(FREE_LICENCES)} of any version)",
+    opposite=("text-stays", "exports hold ids only; any other licence needs one of these two at the first import"),
+    group=LEAVING,
+)
+SOURCE = Option("source", default="", help="where the posts come from, for the data card", group=LEAVING)
+LONGEST_LINE = Option(
+    "longest_line",
+    whole_number,
+    MAX_LINE,
+    least=1,
+    shown="BYTES",
+    help="longer lines are rejected",
     group=THE_FILE,
 )
 MAX_REJECTS = Option(

@@ -15,7 +15,7 @@ from annotate.goldsets.manifest import summed
 from corpora.folders import sync
 
 # Kind of folder -> the section of its manifest.json that says whose it is.
-SECTIONS = {"export": "task", "import": "imported", "evaluation": "evaluated"}
+SECTIONS = {"export": "task", "export of pairs": "pairs", "import": "imported", "evaluation": "evaluated"}
 
 
 class FolderError(Exception):

@@ -90,7 +90,7 @@ def read_record(
         id=key,
         # Mentions in an ad or a passage are part of what was published, and of what is asked about.
         text="\n".join(values) if fields else mask_mentions(values[0]),
-        author=_author(raw.get("author"), author_key),
+        author=read_author(raw.get("author"), author_key),
         posted_at=read_time(raw.get("posted_at")),
         url=_url(raw.get("url")),
         language=_language(raw.get("language"), language) if fields else "",
@@ -197,7 +197,7 @@ def _language(value: object, declared: str) -> str:
     return code
 
 
-def _author(value: object, key: bytes) -> str:
+def read_author(value: object, key: bytes) -> str:
     """HMAC-SHA256 under the installation's key, 32 hex digits, so that nobody finds an account by guessing."""
     if value is None or value == "":
         return ""

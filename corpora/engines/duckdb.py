@@ -100,6 +100,16 @@ class Store:
         """A table of what a query of sql/ finds now."""
         self._relation(query).create(name)
 
+    def keep_anew(self, name: str, query: str) -> None:
+        """The table that `keep` made, replaced by what a query finds, which may read it."""
+        self._relation(query).create(f"{name}_anew")
+        self.connection.execute(f"DROP TABLE {name}")
+        self.connection.execute(f"ALTER TABLE {name}_anew RENAME TO {name}")
+
+    def size(self, name: str) -> int:
+        """How many rows a view or table has."""
+        return len(self.connection.table(name))
+
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
         """The rows of sql/<name>.sql, with the parameters for its `?` in order; in batches, for large results."""
         return self._relation(name, *parameters).to_arrow_reader(_BATCH_ROWS)

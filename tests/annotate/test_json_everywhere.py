@@ -16,6 +16,7 @@ from annotate.models import Annotator, Task, Unit
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.corpus import NAME
+from tests.inputs.conftest import TALK
 
 COMMANDS = {
     name
@@ -140,6 +141,14 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     run = written(tmp_path / "mine.run", "1 Q0 2 1 0.5 mine\n")
     told = asked("import_predictions", "acts", run, name="mine", version="1", ranked=True)
     assert (told["predictor"], told["posts"], told["without"], told["left_out"]) == ("mine@1", 1, 0, 0)
+
+    talk = written(tmp_path / "talk.jsonl", TALK)
+    told = asked("import_threads", "talk", talk, licence="CC0-1.0")
+    assert (told["pairs"], told["messages"], told["left_out"], told["already"]) == (1, 2, {}, False)
+    told = asked("import_scores", "talk", written(tmp_path / "s.tsv", "a\t0.1\nb\t0.2\n"), name="s", threshold="0.5")
+    assert (told["name"], told["kept"], told["dropped"], told["lacking"]) == ("s", 1, 0, 0)
+    told = asked("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
+    assert told == json.loads((tmp_path / "pairs/manifest.json").read_text(encoding="utf-8"))
 
     kind = settings.BASE_DIR / "annotate/kinds/qa_match.toml"
     told = asked("check_kind", kind, out=tmp_path / "page.html")

@@ -27,6 +27,10 @@ from tests.annotate.corpus import NAME, prelabelled  # noqa: F401 - fixture
 from tests.annotate.labelled_sets import labelled_set
 
 FIXTURES = django_settings.BASE_DIR / "fixtures"
+TALK = """\
+{"id": "a", "parent_id": null, "text": "What is the largest ocean in the world?", "thread": "t"}
+{"id": "b", "parent_id": "a", "text": "The Pacific Ocean is the largest ocean in the world.", "thread": "t"}
+"""
 # What a command that was refused may leave: a list of why, and empty or locked files.
 MAY_BE_LEFT = re.compile(r"rejects|(^|/)(lock|[^/]*\.writers|tmp/.*)$")
 
@@ -70,6 +74,9 @@ def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  #
         labelled_set(folder / "acts", acts, concepts)
         labelled_set(folder / "waiting", acts, concepts, finished=False)
         labelled_set(folder / "testless", {"train": acts["train"]}, concepts)
+        talk = folder / "talk.jsonl"
+        talk.write_text(TALK, encoding="utf-8")
+        call_command("import_threads", "talk", talk, licence="CC0-1.0")
         published = FIXTURES / "twitter_langid" / "uniformly_sampled.tsv"
         call_command("import_gold", published, out=folder / "published", design="uniform", name="published")
         yield folder

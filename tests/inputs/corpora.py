@@ -1,4 +1,5 @@
-"""import_corpus, prelabel, import_predictions, import_vocabulary, vocabularies, suggest, plan."""
+"""import_corpus, import_threads, import_scores, prelabel, import_predictions, import_vocabulary, vocabularies,
+suggest, plan."""
 
 import gzip
 import json
@@ -243,6 +244,79 @@ def ranking(*options):
     return " ".join(["import_predictions ads FILE.run --name mine --version 1 --ranked", *options])
 
 
+def threads(file, *options):
+    return " ".join([f"import_threads new FILE.{file} --licence CC0-1.0", *options])
+
+
+ASKED = b'{"id": 1, "parent_id": null, "text": "What is the largest ocean in the world?"}\n'
+ANSWERED = b'{"id": 2, "parent_id": 1, "text": "The Pacific Ocean is the largest ocean in the world."}\n'
+TWO = ASKED + ANSWERED
+
+
+def replying(**fields):
+    """The reply with other fields, beside its message."""
+    return ASKED + json.dumps(json.loads(ANSWERED) | fields).encode() + b"\n"
+
+
+def long_thread(path):
+    """A hundred thousand messages that answer one another, the last first."""
+    rows = [{"id": n, "parent_id": n - 1 if n else None, "text": "7"} for n in range(100_000)]
+    rows[:2] = [json.loads(ASKED) | {"id": 0}, json.loads(ANSWERED) | {"id": 1, "parent_id": 0}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in reversed(rows)))
+
+
+IMPORT_THREADS = [
+    (threads("jsonl"), TWO, 0, "1 pair from 1 file"),
+    (threads("jsonl.gz"), gzip.compress(TWO), 0, "1 pair from 1 file"),
+    (threads("jsonl"), ANSWERED + ASKED, 0, "1 pair from 1 file"),
+    (threads("jsonl"), long_thread, 0, r"2 pairs from 1 file(.|\n)*messages +100,000"),
+    (threads("jsonl"), TWO + replying(id=9, parent_id=8)[len(ASKED) :], 0, r"not in the files, and so is no pair +1"),
+    (threads("jsonl"), TWO + replying(id=9, parent_id=9)[len(ASKED) :], 0, r"answers it in turn, and so is no pair +1"),
+    (threads("jsonl"), TWO * 2, 0, "2 messages came twice"),
+    (threads("jsonl"), TWO + replying(text="Other")[len(ASKED) :], 3, "id 2 came before with another message"),
+    (threads("jsonl"), ASKED, 1, "None of the 1 messages answers another; say which column"),
+    (threads("jsonl"), replying(deleted=True), 1, "No pair is left of 1 messages .* was deleted or removed: 1"),
+    (threads("jsonl"), replying(score=0), 1, "a side has a score under 1: 1"),
+    (threads("jsonl"), replying(text=" "), 1, "a side is empty: 1"),
+    (threads("jsonl"), replying(score="many"), 3, "The score 'many' is not a number"),
+    (threads("jsonl", "--max-rejects 1"), replying(score=float("nan")), 1, "None of the 1 messages answers another"),
+    (threads("jsonl"), replying(parent_id=1.5), 3, "The parent_id is a number; it must be a string or an integer"),
+    (threads("jsonl"), replying(id="4.8E+17"), 3, "rewritten; save ids as text"),
+    (threads("jsonl"), replying(deleted="perhaps"), 3, "it must be true or false"),
+    (threads("jsonl"), b'{"thread": 1, "turns": ["Where is the station?", "It is over there."]}\n', 0, "1 pair from"),
+    (threads("jsonl"), b'{"thread": 1, "turns": "Hello"}\n', 3, "The turns are a string; they must be a list"),
+    (threads("csv"), b"id,text\n1,Hello\n", 1, "has no column parent_id; its columns are: id, text"),
+    (threads("csv"), TWO.decode().encode("utf-16"), 1, "looks like UTF-16"),
+    (threads("jsonl"), b"", 1, "is empty"),
+    (threads("jsonl", "FILE.jsonl"), TWO, 1, "is given twice"),
+    (threads("jsonl", "--least-certainty 2"), TWO, 1, "--least-certainty is 2; it must be 0 to 1"),
+    (threads("jsonl", "--column reply=x"), TWO, 1, "write FIELD=COLUMN"),
+    (threads("jsonl").replace("new", "demo"), TWO, 1, "demo holds posts.*, not records of message reply"),
+    (threads("jsonl").replace("new", "talk"), TWO, 1, "talk is made of talk.jsonl already.* all files in one call"),
+    ("import_threads new FILE.jsonl", TWO, 2, "Something is missing: --licence"),
+]
+
+
+def scores(*options):
+    return " ".join(["import_scores talk FILE.tsv --name mine", *(options or ("--threshold 0.5",))])
+
+
+IMPORT_SCORES = [
+    (scores(), b"a\t0.1\nb\t0.9\n", 0, "so dropped: 1 pair. All scorers together keep 0 of 1 pair"),
+    (scores(), b"b\t0.2\n", 0, "1 pair lacks a score of mine, which is not taken for 0"),
+    (scores(), b"a\t0.1\nb\t0.2\nz\t0.9\n", 0, "no pair of corpus talk has such a message: 1 id: z"),
+    (scores(), b"z\t0.9\n", 1, "has a score of none of the messages of corpus talk"),
+    (scores(), b"a\tNaN\nb\t1.5\n", 1, "2 rows are no scores, the first, line 1: The score is NaN"),
+    (scores(), b"a\t0.1\na\t0.2\n", 1, "repeats 1 id: a"),
+    (scores(), "ä\t0.1\n".encode("latin-1"), 1, "1 row is no score, line 1: The row is not UTF-8"),
+    (scores("--threshold 1.5"), b"a\t0.1\n", 1, "--threshold is 1.5; it must be 0 to 1"),
+    (scores("--threshold nan"), b"a\t0.1\n", 1, "--threshold"),
+    (scores("--threshold 0.5 --of thread"), b"a\t0.1\n", 1, "--of is 'thread'; it is one of message, pair"),
+    (scores("--threshold 0.5").replace("mine", "../x"), b"a\t0.1\n", 1, "cannot be a scorer's name"),
+    (scores("--threshold 0.5").replace("talk", "ads"), b"a\t0.1\n", 1, "ads was not made of threads"),
+    (scores("--threshold 0.5").replace("talk", "none"), b"a\t0.1\n", 1, "no corpus 'none'"),
+    ("import_scores talk FILE.tsv --name mine", b"a\t0.1\n", 2, "Something is missing: --threshold"),
+]
 IMPORT_PREDICTIONS = [
     (predictions(), predicted("__label__en"), 0, "understood without --map: __label__en as en"),
     (predictions(), predicted("en-US"), 0, "understood without --map: en-US as en"),
@@ -395,4 +469,14 @@ PLAN = [
     ("plan demo --measure nothing", None, 1, "--measure is 'nothing'; it is one of recall"),
     ("plan", None, 2, "Something is missing: CORPUS"),
 ]
-TABLE = [*IMPORT_CORPUS, *PRELABEL, *IMPORT_PREDICTIONS, *IMPORT_VOCABULARY, *VOCABULARIES, *SUGGEST, *PLAN]
+TABLE = [
+    *IMPORT_CORPUS,
+    *IMPORT_THREADS,
+    *IMPORT_SCORES,
+    *PRELABEL,
+    *IMPORT_PREDICTIONS,
+    *IMPORT_VOCABULARY,
+    *VOCABULARIES,
+    *SUGGEST,
+    *PLAN,
+]

@@ -210,5 +210,16 @@ EXPORT = [
     ("export_gold ads --out gold --splits all", None, 1, "all|split"),
     ("export_gold ads --out gold --splits train=2,dev=0,test=nan", None, 1, "split|train"),
     ("export_gold posts --out gold --seed", None, 2, "--seed needs a value"),
+    ("export_pairs talk --out new --seed 1", None, 0, "1 pair in 1 language written to new: train 1, valid 0, test 0"),
+    ("export_pairs talk --out new", None, 2, "Something is missing: --seed"),
+    ("export_pairs ads --out new --seed 1", None, 1, "ads was not made of threads"),
+    ("export_pairs talk --out published --seed 1", None, 1, "holds something other than an export of pairs of talk"),
+    ("export_pairs talk --out FILE.txt --seed 1", b"mine", 1, "is a file; --out must name a folder"),
+    ("export_pairs talk --out new --seed 1 --least-pairs 2", None, 1, "No language of corpus talk has 2 pairs"),
+    ("export_pairs talk --out new --seed 1 --splits '80 20'", None, 1, "write three whole numbers"),
+    ("export_pairs talk --out new --seed 1 --splits half", None, 1, "'half' is not a whole number"),
+    ("export_pairs talk --out new --seed 1 --strike FILE.tsv", b"Thanks\n", 1, "line 1: write the reply, a tab and"),
+    ("export_pairs talk --out new --seed 1 --strike FILE.tsv", b"\xff\t1\n", 1, "cannot be read"),
+    ("export_pairs talk --out new --seed 1 --strike nowhere.tsv", None, 1, "nowhere.tsv cannot be read: No such file"),
 ]
 TABLE = [*SET_UP, *LISTS, *OPEN_TASK, *CHANGES, *JUDGMENTS, *PEOPLE, *ADJUDICATE, *REPORTS, *KINDS, *EXPORT]

@@ -1,0 +1,110 @@
+"""export_pairs: the pairs of a corpus that are kept, their splits and their response set, into a folder."""
+
+from pathlib import Path
+
+from annotate.actions.action import Action, ActionError, Outcome
+from annotate.actions.options import CORPUS
+from annotate.core.option import Option, sizes, whole_number
+from annotate.goldsets.pairs import PairsError, Responses, Struck, export_pairs, read_struck
+from annotate.reports.tables import many
+from corpora.pair_sets import SHARES, SPLITS, Plan
+
+RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
+OPTIONS = (
+    CORPUS,
+    Option(
+        "out", Path, required=True, shown="FOLDER", help="the folder to write; an earlier export of pairs is replaced"
+    ),
+    Option("seed", required=True, help="the seed of the splits and of the order within them"),
+    Option(
+        "least_pairs",
+        whole_number,
+        1,
+        least=1,
+        shown="NUMBER",
+        help="languages with fewer pairs that are kept are left out",
+    ),
+    Option(
+        "splits",
+        sizes,
+        default=(),
+        shown="SHARES",
+        help="the shares of train, valid and test in every language, as whole numbers; without it "
+        f"{' '.join(map(str, SHARES))}",
+        group=THE_SPLITS,
+    ),
+    Option(
+        "apart",
+        default="message",
+        choices=("message", "thread"),
+        help="what is never in two splits: equal messages, or whole threads as well",
+        group=THE_SPLITS,
+    ),
+    Option(
+        "least",
+        whole_number,
+        20,
+        least=1,
+        shown="NUMBER",
+        help="a reply is in the response set if so many pairs have it",
+        group=RESPONSE_SET,
+    ),
+    Option("of", default="all", choices=("all", "train"), help="the pairs that are counted for it", group=RESPONSE_SET),
+    Option(
+        "most",
+        whole_number,
+        50_000,
+        least=1,
+        shown="NUMBER",
+        help="the most replies that it has in a language, the most frequent ones",
+        group=RESPONSE_SET,
+    ),
+    Option(
+        "strike",
+        Path,
+        shown="FILE",
+        help="replies that it shall not have: lines of reply and reason, or of language, reply and reason, with tabs "
+        "between them",
+        group=RESPONSE_SET,
+    ),
+)
+
+
+def run(values, progress) -> Outcome:
+    corpus, out, shares = values["corpus"], values["out"], tuple(values["splits"]) or SHARES
+    if len(shares) != len(SPLITS) or min(shares) < 0 or not sum(shares):
+        raise ActionError(
+            f"--splits is {' '.join(map(str, shares))!r}; write three whole numbers for train, valid and test, such as "
+            '"80 10 10".'
+        )
+    struck = read_struck(values["strike"]) if values["strike"] else Struck()
+    plan = Plan(values["seed"], shares, values["least_pairs"], values["apart"])
+    manifest = export_pairs(corpus, out, plan, Responses(values["least"], values["most"], values["of"], struck))
+    languages = manifest["languages"]
+    counts = {split: sum(row[split] for row in languages) for split in SPLITS}
+    replies = sum(row["responses"] for row in languages)
+    told = (
+        f"{many(sum(counts.values()), 'pair')} in {many(len(languages), 'language')} written to {out}: "
+        f"{', '.join(f'{split} {count:,}' for split, count in counts.items())}; "
+        f"{'1 reply' if replies == 1 else f'{replies:,} replies'} in the response set."
+    )
+    warned = []
+    if not manifest["corpus"]["text_may_leave"]:
+        warned.append("The licence keeps the text here: there are ids, languages and scores only, and no response set.")
+    if unseen := manifest["response_set"]["unseen"]:
+        replies_told = "1 reply" if unseen == 1 else f"{unseen:,} replies"
+        warned.append(f"Note: {replies_told} of {values['strike']} would not have been in the response set.")
+    if not manifest["filter"]["scorers"]:
+        warned.append("Note: no scores were imported, so no pair was dropped; see import_scores.")
+    return Outcome([told], warned, manifest)
+
+
+ACTION = Action(
+    "export_pairs",
+    "Write the pairs of a corpus that no scorer drops: the published folders of MRS, in splits by lot, the set of "
+    "frequent replies, JSONL, Parquet, what was left out and why, and a card with the count of every step. The folder "
+    "is written as a whole or not at all.",
+    OPTIONS,
+    run,
+    (PairsError,),
+)

@@ -1,0 +1,82 @@
+"""import_scores: what a scorer, such as a detector of toxicity, says of a corpus's pairs."""
+
+from dataclasses import asdict
+
+from annotate.actions.action import Action, Outcome
+from annotate.actions.options import CORPUS, FILE, FORMAT, column, size_of
+from annotate.core.option import Option, share
+from annotate.reports.tables import are, many
+from corpora.core.errors import listed
+from corpora.import_scores import FIELDS, MESSAGE, SIDES, import_scores
+from corpora.readers import named_columns
+
+OPTIONS = (
+    CORPUS,
+    FILE,
+    Option("name", required=True, help="the scorer's name, for example detoxify"),
+    Option("threshold", share, required=True, most=1, help="a pair with a score above this is dropped"),
+    Option(
+        "of",
+        default=MESSAGE,
+        choices=SIDES,
+        help="what the ids name: messages, of which the greater score of a pair's two counts, or pairs, each by the id "
+        "of its reply",
+    ),
+    column(FIELDS, "score=toxicity"),
+    FORMAT,
+)
+
+
+def run(values, progress) -> Outcome:
+    corpus, file = values["corpus"], values["file"]
+    progress.begin(size_of([file]), "B")
+    imported = import_scores(
+        corpus,
+        file,
+        **{option: values[option] for option in ("name", "threshold", "of", "format")},
+        columns=named_columns(values["column"], FIELDS),
+        progress=progress.advance,
+    )
+    scores, warned = imported.scores, []
+    if imported.replaced:
+        warned.append(
+            f"Note: these replace the scores of {scores.name} from {imported.replaced.source}, with the threshold "
+            f"{imported.replaced.threshold:g}."
+        )
+    if imported.outside:
+        left = listed(imported.first_outside, imported.outside, "id")
+        warned.append(f"Note: left out, since no pair of corpus {corpus} has such a {scores.of}: {left}.")
+    if scores.lacking:
+        warned.append(
+            f"Note: {are(scores.lacking, 'pair lacks', 'pairs lack')} a score of {scores.name}, which is not taken for "
+            "0: without another reason they are kept."
+        )
+    kept = imported.pairs - imported.dropped
+    data = asdict(scores) | {
+        "corpus": corpus,
+        "pairs": imported.pairs,
+        "kept": kept,
+        "empty": imported.empty,
+        "left_out": imported.outside,
+        "already": imported.already,
+    }
+    already = "already imported" if imported.already else f"{many(scores.rows, 'score')} from {scores.source}"
+    told = (
+        f"Scorer {scores.name} of corpus {corpus}: {already}; above {scores.threshold:g} and so dropped: "
+        f"{many(scores.dropped, 'pair')}. All scorers together keep {kept:,} of {many(imported.pairs, 'pair')} and "
+        f"drop {imported.dropped:,}."
+    )
+    return Outcome([told], warned, data)
+
+
+ACTION = Action(
+    "import_scores",
+    "Take in the scores, from 0 to 1, that a scorer such as a detector of toxicity gives the messages or pairs of a "
+    "corpus of pairs: JSONL, CSV, TSV or Parquet, plain or packed by gzip or zstd, with the columns id and score; a "
+    "TSV file may lack a header. A pair is dropped where any scorer's score of it is above that scorer's threshold; a "
+    "score that is lacking drops nothing. A file is taken as a whole or not at all; the same again changes nothing, "
+    "and another threshold or file takes the place of the scorer's earlier ones until something is drawn from the "
+    "corpus.",
+    OPTIONS,
+    run,
+)

@@ -1,0 +1,82 @@
+"""The card of a set of message-reply pairs. Nothing is counted here: all is in the manifest of pairs.py.
+
+A room that knows more of a corpus of pairs, such as what people found in an audit of its filter, adds a section: a name
+and a function in SECTIONS.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from annotate.goldsets.card import CARD_LICENCES, SIZES, cache_version
+from annotate.reports import markdown
+from annotate.reports import pairs as told
+from annotate.reports.tables import LANGUAGE, Table, numbers, table
+from corpora.core.licences import licence_key
+from corpora.pair_sets import SPLITS
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the card, and what the manifest says under the section's name. words: paragraphs without markup."""
+
+    heading: str
+    words: list[str]
+    tables: list[Table] = field(default_factory=list)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+# Name in the manifest -> the section of a corpus, None where there is nothing to tell.
+SECTIONS: Mapping[str, Callable[[str], Section | None]] = {}
+
+
+def sections_of(corpus_name: str) -> dict[str, Any]:
+    """What the sections say, as the manifest keeps it and the card is made of."""
+    found = {name: made(corpus_name) for name, made in SECTIONS.items()}
+    return {
+        name: {
+            "heading": section.heading,
+            "words": section.words,
+            "tables": [markdown.parts(each) for each in section.tables],
+            **section.data,
+        }
+        for name, section in found.items()
+        if section
+    }
+
+
+def card_of(manifest: Mapping[str, Any]) -> str:
+    licence, languages = manifest["corpus"]["licence"], manifest["languages"]
+    total = sum(row[split] for row in languages for split in SPLITS)
+    threads, declared = manifest["threads"], manifest["threads"]["declared"]
+    # A split that a card names but that has no rows cannot be loaded.
+    there = {split: f"pairs.{split}.parquet" for split in SPLITS if any(row[split] for row in languages)}
+    context = {
+        "manifest": manifest,
+        "title": json.dumps(f"{manifest['corpus']['name']}: pairs of message and reply", ensure_ascii=False),
+        "licence": CARD_LICENCES.get(licence_key(licence)),
+        "licence_name": json.dumps(licence, ensure_ascii=False),
+        "size": next((name for limit, name in SIZES if total < limit), "100M<n<1B"),
+        "total": total,
+        "codes": sorted({row["language"].split("-")[0] for row in languages}),
+        "splits": {"validation" if split == "valid" else split: file for split, file in there.items()},
+        "version": cache_version([json.dumps([manifest["seed"], manifest["splits"], languages, manifest["filter"]])]),
+        "steps": _table(told.steps_table([*told.steps_of(threads), *told.filter_steps(manifest)])),
+        "languages": _table(_language_table(languages)),
+        "declared": _table(told.disagreement_table(declared)) if declared else None,
+        "called_out": told.called_out(declared),
+        "responses": sum(row["responses"] for row in languages),
+    }
+    return render_to_string("annotate/card_pairs.md", context)
+
+
+def _language_table(rows: list[dict[str, Any]]) -> Table:
+    heads = numbers({**{split: split for split in SPLITS}, "responses": "response set"})
+    return table("Languages", (*LANGUAGE, *heads), rows)
+
+
+def _table(found: Table) -> dict[str, Any]:
+    return markdown.parts(found, written=str)

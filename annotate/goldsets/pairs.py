@@ -1,0 +1,272 @@
+"""The files of a set of message-reply pairs, as MRS has them (Zhang et al. 2021; github.com/microsoft/MRS).
+
+    {train,valid,test}/<language>/pairs.tsv         message, reply, language, certainty: four cells, no header, no
+    quoting gmr_valid/<language>/pairs.tsv                  the lines of valid again, where the retrieval reader looks
+    for them rsp_set/<language>/response_lm_cluster.txt      logarithm of the reply's share of the pairs, reply, rank
+    rsp_map/<language>/response.mapping.txt         reply, reply
+    pairs.jsonl, pairs.{train,valid,test}.parquet   every pair with its texts as the corpus has them
+    left_out.jsonl                                  every reply that is no pair of the set, with the reason
+    struck.tsv                                      replies that were struck out of the response set, with the reason
+
+They are written into a folder beside the wanted one, which takes its place when everything is there. pair_card.py says
+what the set is.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from annotate.goldsets import folders, pair_card
+from annotate.goldsets.manifest import FORMAT, SUMS, write_with_card
+from annotate.goldsets.parquet import parquet_files
+from corpora.core.pairs import cell
+from corpora.engines import Store
+from corpora.folders import digest_of
+from corpora.import_threads import told_of
+from corpora.manifest import Manifest, manifest_of
+from corpora.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
+from corpora.scores import filter_counts, filter_digest
+from corpora.version import VERSION
+
+MADE_BY = "export_pairs"
+GMR_VALID = "gmr_valid"
+LINES = "pairs.tsv"
+RESPONSES, MAPPING = "response_lm_cluster.txt", "response.mapping.txt"
+_SCORE = pa.struct([("scorer", pa.string()), ("score", pa.float64())])
+_IDS = [pa.field(name, pa.string()) for name in ("id", "message_id", "thread", "language", "split")]
+_FOUND = [pa.field("certainty", pa.float64()), pa.field("scores", pa.list_(_SCORE))]
+_TEXTS = [pa.field(name, pa.string()) for name in ("message", "reply")]
+
+
+class PairsError(Exception):
+    """The set cannot be written; the sentence says why. The folder is as it was."""
+
+
+@dataclass(frozen=True)
+class Struck:
+    """Replies that a manager strikes out of the response set: (language, or empty for all; reply) -> reason."""
+
+    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def reason(self, language: str, reply: str) -> str:
+        return self.reasons.get((language, reply)) or self.reasons.get(("", reply), "")
+
+
+@dataclass(frozen=True)
+class Responses:
+    """What the response set takes: replies seen in `least` pairs at least, of all pairs or of train's, the `most` most
+    frequent of each language, without those struck."""
+
+    least: int = 20
+    most: int = 50_000
+    of: str = "all"
+    struck: Struck = field(default_factory=Struck)
+
+
+def read_struck(path: Path) -> Struck:
+    """The replies in a file of lines `reply<TAB>reason` or `language<TAB>reply<TAB>reason`. PairsError for another
+    line."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PairsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    reasons: dict[tuple[str, str], str] = {}
+    for number, line in enumerate(lines, 1):
+        cells = [cell(each) for each in line.split("\t")]
+        if not any(cells):
+            continue
+        if len(cells) not in (2, 3) or not all(cells[-2:]):
+            raise PairsError(
+                f"{path}, line {number:,}: write the reply, a tab and the reason why it is struck out, or the "
+                "language, the reply and the reason."
+            )
+        reasons["" if len(cells) == 2 else cells[0], cells[-2]] = cells[-1]
+    return Struck(reasons)
+
+
+def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
+    """Write the pairs of a corpus that are kept, and return the manifest. A set exported there before is replaced.
+
+    PairsError where the folder holds something else, CorpusError where the corpus has no such pairs; then nothing is
+    written.
+    """
+    corpus = manifest_of(corpus_name)
+    try:
+        with folders.replacing(out.resolve(), "export of pairs", corpus_name) as folder:
+            return _write(corpus_name, corpus, folder, plan, responses)
+    except folders.FolderError as error:
+        raise PairsError(str(error)) from error
+
+
+def _write(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
+    with_text, staged = corpus.text_may_leave, folder / ".kept"
+    with pair_set(corpus_name, corpus, plan, staged) as store:
+        _write_pairs(store, folder, with_text)
+        counts = store.found("split_counts")
+        sizes = Counter[str]()
+        for row in counts:
+            if responses.of in ("all", row["split"]):
+                sizes[row["language"]] += row["pairs"]
+        seen, struck = _responses(store, responses)
+        if with_text:
+            _write_responses(folder, seen, sizes)
+            _write_struck(folder, struck)
+        small = _write_left_out(store, folder)
+    staged.unlink()
+    languages = [
+        {
+            "language": language,
+            **dict.fromkeys(SPLITS, 0),
+            **{row["split"]: row["pairs"] for row in rows},
+            "responses": len(seen.get(language, [])),
+        }
+        for language, rows in _by_language(counts)
+    ]
+    manifest = {
+        "format": FORMAT,
+        "made_by": MADE_BY,
+        "pairs": {"name": corpus_name},
+        "corpus": {
+            "name": corpus_name,
+            "source": corpus.source,
+            "licence": corpus.licence,
+            "text_may_leave": with_text,
+            "files": [source.name for source in corpus.sources],
+        },
+        "seed": plan.seed,
+        "splits": dict(zip(SPLITS, plan.shares, strict=True)),
+        "apart": plan.apart,
+        "least_pairs": plan.least_pairs,
+        "threads": told_of(corpus_name, corpus),
+        "filter": _filter(corpus_name, corpus),
+        "small_languages": small,
+        "languages": languages,
+        "response_set": {
+            "least": responses.least,
+            "most": responses.most,
+            "of": responses.of,
+            "struck": len(struck),
+            "unseen": len(responses.struck.reasons) - len({(row["asked"], row["reply"]) for row in struck}),
+        },
+        "sections": pair_card.sections_of(corpus_name),
+        "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
+        "files": {},
+    }
+    _write_sums(folder)
+    write_with_card(folder, manifest, lambda: pair_card.card_of(manifest))
+    return manifest
+
+
+def _by_language(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Iterator[Mapping[str, Any]]]]:
+    return groupby(rows, lambda row: row["language"])
+
+
+def _filter(corpus_name: str, corpus: Manifest) -> dict[str, Any]:
+    """By which scores pairs were dropped. digest: what scores.filter_digest says of them."""
+    scorers = [
+        {name: getattr(each, name) for name in ("name", "of", "threshold", "dropped", "lacking", "source")}
+        for each in corpus.scores
+    ]
+    return {"digest": filter_digest(corpus), "scorers": scorers, **filter_counts(corpus_name, corpus)}
+
+
+# --- files
+
+
+def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
+    schema = pa.schema([*_IDS, *(_TEXTS if with_text else ()), *_FOUND])
+    paths = {split: folder / f"pairs.{split}.parquet" for split in SPLITS}
+    rows = (_row(row, with_text) for batch in store.query("pairs_in_order") for row in batch.to_pylist())
+    with (
+        (folder / "pairs.jsonl").open("w", encoding="utf-8", newline="\n") as jsonl,
+        parquet_files(paths, schema) as into_parquet,
+    ):
+        for (language, split), found in groupby(rows, lambda row: (row["language"], row["split"])):
+            with ExitStack() as files:
+                where = ((split, GMR_VALID) if split == VALID else (split,)) if with_text else ()
+                lines = [files.enter_context(_opened(folder / part / language / LINES)) for part in where]
+                for row in found:
+                    scores = {each["scorer"]: each["score"] for each in row["scores"]}
+                    jsonl.write(json.dumps(row | {"scores": scores}, ensure_ascii=False) + "\n")
+                    into_parquet(split, row)
+                    for file in lines:
+                        cells = cell(row["message"]), cell(row["reply"]), language, f"{row['certainty']:.4f}"
+                        file.write("\t".join(cells) + "\n")
+
+
+def _row(row: dict[str, Any], with_text: bool) -> dict[str, Any]:
+    """A row of JSONL and Parquet; scores by the name of the scorer, None where there is none."""
+    pairs = sorted(zip(row["scorers"] or (), row["scores"] or (), strict=True))
+    scores = [{"scorer": scorer, "score": None if score < 0 else score} for scorer, score in pairs]
+    columns = [*_IDS, *(_TEXTS if with_text else ())]
+    return {column.name: row[column.name] for column in columns} | {"certainty": row["certainty"], "scores": scores}
+
+
+def _opened(path: Path) -> Any:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _responses(store: Store, wanted: Responses) -> tuple[dict[str, list[tuple[str, int]]], list[dict[str, Any]]]:
+    """Language -> replies with their pairs, the most frequent first; and those that were struck out of them."""
+    seen: dict[str, list[tuple[str, int]]] = {}
+    struck = []
+    for batch in store.query("replies_counted", wanted.of, wanted.least):
+        for row in batch.to_pylist():
+            language, reply = row["language"], row["reply"]
+            if reason := wanted.struck.reason(language, reply):
+                asked = language if (language, reply) in wanted.struck.reasons else ""
+                struck.append(row | {"reason": reason, "asked": asked})
+            elif len(listed := seen.setdefault(language, [])) < wanted.most:
+                listed.append((reply, row["pairs"]))
+    return seen, struck
+
+
+def _write_responses(folder: Path, seen: Mapping[str, list[tuple[str, int]]], sizes: Mapping[str, int]) -> None:
+    for language, replies in seen.items():
+        with (
+            _opened(folder / "rsp_set" / language / RESPONSES) as responses,
+            _opened(folder / "rsp_map" / language / MAPPING) as mapping,
+        ):
+            for rank, (reply, pairs) in enumerate(replies, 1):
+                responses.write(f"{math.log(pairs / sizes[language]):.6f}\t{reply}\t{rank}\n")
+                mapping.write(f"{reply}\t{reply}\n")
+
+
+def _write_struck(folder: Path, struck: Iterable[Mapping[str, Any]]) -> None:
+    lines = [f"{row['language']}\t{row['reply']}\t{row['pairs']}\t{row['reason']}\n" for row in struck]
+    if lines:
+        (folder / "struck.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def _write_left_out(store: Store, folder: Path) -> int:
+    """Every reply that is no pair of the set; returns how many are of languages that are too small."""
+    small = 0
+    with _opened(folder / "left_out.jsonl") as file:
+        for batch in store.query("left_out_before"):
+            for row in batch.to_pylist():
+                small += row["reason"] == SMALL
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        rows = (row for batch in store.query("left_out_by_scores") for row in batch.to_pylist())
+        for _, same in groupby(rows, lambda row: row["id"]):
+            first, *others = same
+            told = {name: value for name, value in first.items() if name not in ("scorer", "score")}
+            scores = {row["scorer"]: row["score"] for row in (first, *others)}
+            file.write(json.dumps(told | {"reason": "dropped", "dropped_by": scores}, ensure_ascii=False) + "\n")
+    return small
+
+
+def _write_sums(folder: Path) -> None:
+    """The digests of all files so far, as sha256sum writes and checks them."""
+    there = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{digest_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in there]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")

@@ -1,0 +1,71 @@
+"""What became of threads on their way to pairs, in sentences and tables: for commands and cards."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
+from corpora.core.pairs import NO_PAIR, REASONS
+
+# A step on the way: what it is, and how many messages, replies or pairs.
+Step = tuple[str, int]
+
+
+def steps_of(threads: Mapping[str, Any]) -> list[Step]:
+    """From messages to the pairs of a corpus. threads: as import_threads.told_of has it."""
+    replies, left_out = threads["replies"], threads["left_out"]
+    unpaired = [(f"{REASONS[reason]}, and so is no pair", left_out[reason]) for reason in NO_PAIR if reason in left_out]
+    pairs = replies - sum(number for _, number in unpaired)
+    others = [(REASONS[reason], number) for reason, number in left_out.items() if reason not in NO_PAIR]
+    return [
+        ("messages", threads["messages"]),
+        ("begins a thread", threads["messages"] - replies),
+        *unpaired,
+        ("pairs", pairs),
+        *others,
+        ("pairs of the corpus", pairs - sum(number for _, number in others)),
+    ]
+
+
+def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
+    """From the pairs of a corpus to those of an exported set. manifest: as goldsets/pairs.py has it."""
+    found = manifest["filter"]
+    scorers = [
+        (f"{each['name']} has a score above {each['threshold']:g}", each["dropped"]) for each in found["scorers"]
+    ]
+    dropped = [("dropped by any scorer", found["dropped"])] if len(scorers) > 1 else []
+    small = manifest["small_languages"]
+    few = [(f"in a language with fewer than {manifest['least_pairs']:,} pairs", small)] if small else []
+    return [*scorers, *dropped, *few, ("pairs of this set", found["pairs"] - found["dropped"] - small)]
+
+
+def steps_table(found: Iterable[Step]) -> Table:
+    return table("Steps", (Column("step", "step", says=lambda row: row[0]), _count("count", "count")), found)
+
+
+def _count(key: str, heading: str) -> Column:
+    return Column(key, heading, "number", lambda row: Cell(f"{row[1]:,}", row[1]))
+
+
+def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """rows: import_threads.Disagreement as a mapping each."""
+    heads = (
+        *LANGUAGE,
+        *numbers({"pairs": "pairs", "agreed": "found in it"}),
+        Column("share", "share", "number", lambda row: ratio(row["agreed"], row["pairs"])),
+        Column("most", "else mostly", says=lambda row: _most(*row["most"])),
+    )
+    return table("Languages that the files name", heads, rows)
+
+
+def _most(language: str, pairs: int) -> str:
+    return f"{language} {pairs:,}" if pairs else ""
+
+
+def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A sentence on each language that the files name and that most of its pairs are not in."""
+    return [
+        f"Of {many(row['pairs'], 'pair')} that the files name as {row['language']}, "
+        f"{row['pairs'] - row['agreed']:,} are in other languages, {row['most'][1]:,} of them in {row['most'][0]}."
+        for row in rows
+        if 2 * row["agreed"] < row["pairs"]
+    ]

@@ -1,0 +1,13 @@
+-- The pairs that scorers drop, once for each that does: id, message_id, thread, language, certainty, scorer, score.
+SELECT
+    posts.id,
+    posts.fields.message_id,
+    posts.fields.thread,
+    posts.language,
+    CAST(posts.fields.certainty AS DOUBLE) AS certainty,
+    scores.scorer,
+    scores.score
+FROM posts
+INNER JOIN scores ON posts.id = scores.id
+WHERE scores.dropped
+ORDER BY posts.id, scores.scorer

@@ -1,0 +1,8 @@
+-- The staged messages, each id once.
+SELECT staged_messages.*
+FROM staged_messages
+LEFT JOIN repeated
+    ON staged_messages.file = repeated.file
+    AND staged_messages.line = repeated.line
+    AND staged_messages.turn = repeated.turn
+WHERE repeated.id IS NULL

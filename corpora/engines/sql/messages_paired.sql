@@ -1,0 +1,25 @@
+-- Every message that has a parent, with it, in the order of the files: file, id, message_id, thread, author, message,
+-- reply, declared (the language that the file names), reason (why it is no pair, as corpora/core/pairs.py has it; or
+-- empty).
+SELECT
+    replies.file,
+    replies.id,
+    replies.parent AS message_id,
+    replies.thread,
+    replies.author,
+    coalesce(parents.text, '') AS message,
+    replies.text AS reply,
+    CASE WHEN replies.language = '' THEN coalesce(parents.language, '') ELSE replies.language END AS declared,
+    CASE
+        WHEN parents.id IS NULL THEN 'unknown_parent'
+        WHEN circles.id IS NOT NULL THEN 'circle'
+        WHEN replies.deleted OR parents.deleted THEN 'deleted'
+        WHEN replies.low OR parents.low THEN 'low'
+        WHEN replies.empty OR parents.empty THEN 'empty'
+        ELSE ''
+    END AS reason
+FROM messages AS replies
+LEFT JOIN messages AS parents ON replies.parent = parents.id
+LEFT JOIN circles ON replies.id = circles.id
+WHERE replies.parent <> ''
+ORDER BY replies.file, replies.line, replies.turn

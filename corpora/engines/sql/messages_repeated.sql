@@ -1,0 +1,18 @@
+-- The staged messages whose id came before: file, line, turn, id, whether they say what the first of the id says.
+WITH digested AS (
+    SELECT
+        file,
+        line,
+        turn,
+        id,
+        md5(parent || chr(9) || thread || chr(9) || CAST(deleted AS VARCHAR) || chr(9) || text) AS digest
+    FROM staged_messages
+)
+SELECT
+    file,
+    line,
+    turn,
+    id,
+    digest = first_value(digest) OVER (PARTITION BY id ORDER BY file, line, turn) AS same
+FROM digested
+QUALIFY row_number() OVER (PARTITION BY id ORDER BY file, line, turn) > 1

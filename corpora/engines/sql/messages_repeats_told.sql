@@ -1,0 +1,8 @@
+-- The repeated messages in the order of the files: file, line, id, same.
+SELECT
+    file,
+    line,
+    id,
+    same
+FROM repeated
+ORDER BY file, line, turn

@@ -1,0 +1,29 @@
+-- The split of each part: part, split. In each language the parts, in the order of a hash of seed and part, fill test, then
+-- valid, then train; one that begins in a split and ends in the next is in that in which its middle lies. A part in
+-- several languages is placed with the first of these.
+WITH parts AS (
+    SELECT
+        parted.part,
+        min(parted.language) AS language,
+        count(*) AS pairs,
+        md5(design.seed || ':split:' || parted.part) AS ticket
+    FROM parted
+    CROSS JOIN design
+    GROUP BY parted.part, design.seed
+),
+placed AS (
+    SELECT
+        part,
+        2 * sum(pairs) OVER (PARTITION BY language ORDER BY ticket, part) - pairs AS twice_middle,
+        2 * sum(pairs) OVER (PARTITION BY language) AS twice_all
+    FROM parts
+)
+SELECT
+    placed.part,
+    CASE
+        WHEN placed.twice_middle * design.whole <= placed.twice_all * design.test THEN 'test'
+        WHEN placed.twice_middle * design.whole <= placed.twice_all * (design.test + design.valid) THEN 'valid'
+        ELSE 'train'
+    END AS split
+FROM placed
+CROSS JOIN design

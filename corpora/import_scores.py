@@ -1,0 +1,201 @@
+"""From a file of scores to a scorer of a corpus of pairs (scores.py). A file is taken as a whole or not at all."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpora.core.errors import NAMED, CorpusError, listed
+from corpora.core.pairs import message_id
+from corpora.core.records import RecordError
+from corpora.engines import Store, asking, full_disk_explained
+from corpora.folders import digest_of, part_name, sync
+from corpora.locks import changing
+from corpora.manifest import Manifest, Scores, check_pairs, manifest_of, write_manifest
+from corpora.models import Draw
+from corpora.prediction_files import repeat_told
+from corpora.readers import MAX_LINE, Columns, Fault, Progress, check_file, format_of, read_rows
+from corpora.schemas import SCORES_SCHEMA
+from corpora.scores import filter_counts
+
+MESSAGE, PAIR = SIDES = ("message", "pair")
+FIELDS = ("id", "score")
+_STAGED = pa.schema(
+    [
+        pa.field("line", pa.int64(), nullable=False),
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("score", pa.float64(), nullable=False),
+    ]
+)
+_BATCH_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of a file. empty: its rows without a score; outside: how many ids are of nothing in the corpus, and
+    the first of them; replaced: the threshold or file that the scorer had before. dropped: pairs that all scorers drop
+    together."""
+
+    scores: Scores
+    pairs: int
+    empty: int
+    outside: int
+    first_outside: list[str]
+    dropped: int
+    replaced: Scores | None = None
+    already: bool = False
+
+
+def import_scores(
+    corpus_name: str,
+    path: Path,
+    *,
+    name: str,
+    threshold: float,
+    of: str = MESSAGE,
+    columns: dict[str, str] | None = None,
+    format: str | None = None,
+    progress: Progress = lambda count: None,
+) -> Imported:
+    """Register a file as what a scorer says of the corpus's pairs. Nothing changes if it says so already.
+
+    of: whether the ids are those of messages or of pairs, which have the id of their reply. A scorer that says
+    something else, or has another threshold, takes the place of the one of that name, as long as nothing was drawn
+    from the corpus. `progress` is told of bytes read. CorpusError if something is wrong with the file; then nothing of
+    it is kept.
+    """
+    check_file(path, format)
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
+        raise CorpusError(
+            f"{name!r} cannot be a scorer's name; use 1 to 64 letters, digits, dots, hyphens or underscores."
+        )
+    check_pairs(corpus_name, manifest_of(corpus_name))
+    with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
+        manifest = manifest_of(corpus_name)
+        before = next((known for known in manifest.scores if known.name == name), None)
+        staged = directory / "staging" / "scores.parquet"
+        empty = _stage(staged, path, columns or {}, format or format_of(path) or "", progress)
+        file = directory / "scores" / part_name(_unused(manifest))
+        with asking(corpus_name, manifest=manifest) as store:
+            store.view("staged", [staged], _STAGED)
+            _check_repeats(store, path)
+            store.define("sides", "sides_of_messages" if of == MESSAGE else "sides_of_pairs")
+            outside = store.found("scores_outside", NAMED)
+            total = outside[0]["total"] if outside else 0
+            rows = store.size("staged") - total
+            if not rows:
+                raise CorpusError(
+                    f"{path} has a score of none of the {of}s of corpus {corpus_name}; give a file of their scores, or "
+                    f"say with --of {PAIR if of == MESSAGE else MESSAGE} that the ids are of {_other(of)}s."
+                )
+            with pq.ParquetWriter(file, SCORES_SCHEMA) as writer:
+                for batch in store.query("scores_of_pairs", name, threshold):
+                    writer.write_batch(batch.cast(SCORES_SCHEMA))
+            store.view("scored", [file], SCORES_SCHEMA)
+            [counts] = store.found("scores_counted")
+        scores = Scores(
+            name, of, threshold, file.name, rows, counts["lacking"], counts["dropped"], digest_of(file), path.name
+        )
+        already = before is not None and (before.threshold, before.sha256) == (threshold, scores.sha256)
+        if before and already:
+            scores = before
+        else:
+            _check_undrawn(corpus_name, before)
+            sync(file)
+            sync(file.parent)
+            manifest = replace(manifest, scores=(*(each for each in manifest.scores if each != before), scores))
+            write_manifest(corpus_name, manifest)
+    dropped = filter_counts(corpus_name, manifest)["dropped"]
+    first = [row["id"] for row in outside]
+    replaced = None if already else before
+    return Imported(scores, manifest.rows, empty, total, first, dropped, replaced, already)
+
+
+def _other(of: str) -> str:
+    return PAIR if of == MESSAGE else MESSAGE
+
+
+def _unused(manifest: Manifest) -> int:
+    """The number of a file that the manifest does not name, so that earlier scores stay until these are committed."""
+    return max((int(Path(known.file).stem) for known in manifest.scores), default=0) + 1
+
+
+def _check_undrawn(corpus_name: str, before: Scores | None) -> None:
+    if before and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
+        raise CorpusError(
+            f"The scores of {before.name} decided which pairs of corpus {corpus_name} are kept when something was "
+            f"drawn from it (draws: {draws:,}), so they stay: they are from {before.source} with the threshold "
+            f"{before.threshold:g}. Import these under another name."
+        )
+
+
+def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progress: Progress) -> int:
+    """Write the scores with their lines to the staging file; returns how many rows have none. CorpusError for a row
+    that is no score."""
+    staged.parent.mkdir(exist_ok=True)
+    batch: list[dict[str, Any]] = []
+    rows = empty = 0
+    with pq.ParquetWriter(staged, _STAGED) as writer:
+        for line, key, score in _read(path, columns, format, progress):
+            rows += 1
+            if score is None:
+                empty += 1
+                continue
+            batch.append({"line": line, "id": key, "score": score})
+            if len(batch) == _BATCH_ROWS:
+                writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=_STAGED))
+                batch.clear()
+        writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=_STAGED))
+    if not rows:
+        raise CorpusError(f"{path} holds no rows.")
+    return empty
+
+
+def _read(
+    path: Path, columns: dict[str, str], format: str, progress: Progress
+) -> Iterator[tuple[int, str, float | None]]:
+    """Line, id and score. CorpusError for rows that are none; how many there are is told with the first."""
+    places = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
+    wrong, first = 0, ""
+    for line, raw in read_rows(path, format, places, MAX_LINE, progress):
+        try:
+            if isinstance(raw, Fault):
+                raise RecordError(raw.reason)
+            read = line, message_id(raw.get("id")), _score(raw.get("score"))
+        except RecordError as error:
+            wrong, first = wrong + 1, first or f"line {line:,}: {error}"
+            continue
+        if not wrong:
+            yield read
+    if wrong:
+        rows = "1 row is no score" if wrong == 1 else f"{wrong:,} rows are no scores, the first"
+        raise CorpusError(f"{path}: {rows}, {first} Nothing of the file was taken.")
+
+
+def _score(value: object) -> float | None:
+    """From 0 to 1; None where there is none. RecordError for anything else, such as NaN or 1.5."""
+    if value is None or value == "":
+        return None
+    try:
+        score = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        score = math.nan
+    if not 0 <= score <= 1:
+        raise RecordError(
+            f"The score is {str(value)[:40]}; it must be a number from 0 to 1, or empty where there is none."
+        )
+    return score
+
+
+def _check_repeats(store: Store, path: Path) -> None:
+    if repeated := store.found("predictions_repeated", NAMED):
+        told = [repeat_told(row["id"], row["line"], row["first_line"]) for row in repeated]
+        raise CorpusError(
+            f"{path} repeats {listed(told, repeated[0]['total'], 'id')}. Keep one score for each. Nothing of the file "
+            "was taken."
+        )

@@ -1,0 +1,265 @@
+"""From threads to a corpus of pairs: each message with the one that it answers, in the language that both are found to
+be in. What a pair is stands in core/pairs.py.
+
+A corpus of pairs is made by one call, of all its files, since a reply may stand in another file than its message. It is
+made as a whole or not at all, and nothing in it depends on the clock or on chance.
+"""
+
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpora.core.detectors import detect_fasttext, detector_versions
+from corpora.core.errors import CorpusError
+from corpora.core.pairs import FIELDS, LEAST_CERTAINTY, REASONS, UNCERTAIN, agrees, joined
+from corpora.engines import Store, asking, full_disk_explained
+from corpora.folders import digest_of, name_of, part_name, reject_name, size_of, sync
+from corpora.import_corpus import open_corpus
+from corpora.locks import changing
+from corpora.manifest import Manifest, Part, Source, Threads, check_pairs, write_manifest
+from corpora.models import Corpus
+from corpora.readers import MAX_LINE, Progress, check_file, format_of
+from corpora.rejecting import Rejected, check_rejects
+from corpora.schemas import LEFT_OUT_SCHEMA, schema_of
+from corpora.staging import PartWriter, RejectLog
+from corpora.threads import Reading, join, stage
+
+_STAGING = "staging/messages.parquet"
+_SCHEMA = schema_of(FIELDS)
+_FIRST = "the first is kept"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the files; rejects: the lists of rows that are no messages, where there are such."""
+
+    manifest: Manifest
+    rejects: list[Path]
+    already: bool = False
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A language that the files name. pairs: that are said to be in it; agreed: of them, those that were found to be;
+    most: the language that most others were found to be in, and how many."""
+
+    language: str
+    pairs: int
+    agreed: int
+    most: tuple[str, int]
+
+
+def import_threads(
+    name: str,
+    paths: list[Path],
+    *,
+    licence: str,
+    text_may_leave: bool | None = None,
+    source: str = "",
+    columns: dict[str, str] | None = None,
+    format: str | None = None,
+    least_certainty: float = LEAST_CERTAINTY,
+    max_line: int = MAX_LINE,
+    max_rejects: float = 1.0,
+    progress: Progress = lambda count: None,
+) -> Outcome:
+    """Make a corpus of the pairs in these files, or change nothing if it is made of them already.
+
+    columns: field of a message or of a list of turns -> the files' column. least_certainty: a pair is kept whose
+    language has a higher score. max_rejects: the share of a file's rows that may be no messages. `progress` hears of
+    bytes read. CorpusError where the corpus cannot be made, or is made of something else; then nothing is changed.
+    """
+    for path in paths:
+        check_file(path, format)
+    opened = partial(open_corpus, name, licence=licence, text_may_leave=text_may_leave, source=source, fields=FIELDS)
+    opened()  # refuses before anything is made on disk
+    with changing(name) as directory, full_disk_explained("no pairs were imported"):
+        manifest, given = opened(), [(digest_of(path), format or format_of(path) or "") for path in paths]
+        if manifest.parts or manifest.threads:
+            _check_same(name, manifest, given, columns or {}, least_certainty)
+            progress(sum(map(size_of, paths)))
+            return Outcome(manifest, _lists(directory, manifest), already=True)
+        _check_once(paths, given)
+        how = Reading(columns or {}, max_line, max_rejects, progress)
+        manifest = _make(name, directory, manifest, paths, given, how, least_certainty)
+        if not manifest.parts:
+            raise CorpusError(_nothing(manifest, paths))
+        write_manifest(name, manifest)
+    Corpus.objects.get_or_create(name=name)
+    return Outcome(manifest, _lists(directory, manifest))
+
+
+def told_of(name: str, manifest: Manifest) -> dict[str, Any]:
+    """What became of the threads of a corpus of pairs, in a form that can be written as JSON."""
+    threads = asdict(check_pairs(name, manifest))
+    told = {name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "detector")}
+    return told | {"declared": [asdict(each) for each in disagreements(check_pairs(name, manifest))]}
+
+
+def disagreements(threads: Threads) -> list[Disagreement]:
+    """Of each language that the files name, how often it is the one that was found, those with most pairs first."""
+    found: dict[str, Counter[str]] = {}
+    for declared, language, pairs in threads.declared:
+        found.setdefault(declared, Counter())[language] += pairs
+    told = []
+    for declared, languages in found.items():
+        others = Counter({code: pairs for code, pairs in languages.items() if not agrees(declared, code)})
+        most = max(others.items(), key=lambda each: (each[1], each[0]), default=("", 0))
+        told.append(Disagreement(declared, languages.total(), languages.total() - others.total(), most))
+    return sorted(told, key=lambda each: (-each.pairs, each.language))
+
+
+def _check_same(
+    name: str, manifest: Manifest, given: list[tuple[str, str]], columns: dict[str, str], least_certainty: float
+) -> None:
+    """CorpusError unless the corpus was made of these files in this way."""
+    made = [(known.sha256, known.format) for known in manifest.sources]
+    if manifest.threads is None or made != given or any(known.columns != columns for known in manifest.sources):
+        raise CorpusError(
+            f"Corpus {name} is made of {', '.join(known.name for known in manifest.sources)} already. Replies may "
+            "answer messages in other files, so give all files in one call, and make another corpus of them."
+        )
+    if manifest.threads.least_certainty != least_certainty:
+        raise CorpusError(
+            f"Corpus {name} was made with --least-certainty {manifest.threads.least_certainty:g}, not "
+            f"{least_certainty:g}; make another corpus."
+        )
+
+
+def _nothing(manifest: Manifest, paths: list[Path]) -> str:
+    """Why files have no pair that is kept."""
+    threads = check_pairs("", manifest)
+    if not threads.messages:
+        return f"{paths[0]} holds no messages."
+    if not threads.replies:
+        return (
+            f"None of the {threads.messages:,} messages answers another; say which column names the message that one "
+            "answers with --column parent_id=COLUMN."
+        )
+    why = "; ".join(f"{REASONS[reason]}: {count:,}" for reason, count in threads.left_out.items())
+    return f"No pair is left of {threads.replies:,} messages that answer another: {why}. Nothing was imported."
+
+
+def _check_once(paths: list[Path], given: list[tuple[str, str]]) -> None:
+    if twice := [path for number, path in enumerate(paths) if given[number] in given[:number]]:
+        raise CorpusError(f"{twice[0]} is given twice, or another file is the same; name each once.")
+
+
+def _lists(directory: Path, manifest: Manifest) -> list[Path]:
+    return [directory / "rejects" / reject_name(n) for n, known in enumerate(manifest.sources, 1) if known.rejects]
+
+
+def _make(
+    name: str,
+    directory: Path,
+    manifest: Manifest,
+    paths: list[Path],
+    given: list[tuple[str, str]],
+    how: Reading,
+    least_certainty: float,
+) -> Manifest:
+    """Write the corpus's parts and what is left out; returns the manifest that names them."""
+    staged, listed = directory / _STAGING, [directory / "rejects" / reject_name(n) for n in range(1, len(paths) + 1)]
+    with ExitStack() as files:
+        logs = [
+            RejectLog(name_of(path), files.enter_context(each.open("w", encoding="utf-8")))
+            for path, each in zip(paths, listed, strict=True)
+        ]
+        rows = stage(staged, paths, [format for _, format in given], logs, how)
+        with asking(name, manifest=manifest) as store:
+            join(store, staged)
+            duplicates = _log_repeats(store, logs)
+            for number, (path, (_, format)) in enumerate(zip(paths, given, strict=True)):
+                log = logs[number]
+                refused = Rejected(path, format, log.count, rows[number], log.first, listed[number])
+                check_rejects(refused, how.max_rejects)
+            found = _Pairs(directory, least_certainty)
+            for batch in store.query("messages_paired"):
+                found.take(batch.to_pylist())
+            messages = store.size("messages")
+    parts, left_out = found.close()
+    sources = tuple(
+        Source(
+            name=name_of(path),
+            sha256=digest,
+            bytes=size_of(path),
+            format=format,
+            columns=how.columns,
+            rows=rows[number],
+            accepted=found.accepted[number],
+            duplicates=duplicates[number],
+            rejects=logs[number].count,
+        )
+        for number, (path, (digest, format)) in enumerate(zip(paths, given, strict=True))
+    )
+    for folder in ("parts", "left_out", "rejects"):
+        sync(directory / folder)
+    threads = Threads(
+        messages=messages,
+        replies=found.accepted.total() + found.left_out.total(),
+        left_out={reason: found.left_out[reason] for reason in REASONS if found.left_out[reason]},
+        least_certainty=least_certainty,
+        detector=detector_versions()["fasttext"],
+        declared=tuple((*languages, pairs) for languages, pairs in sorted(found.declared.items())),
+        file=left_out.name,
+        sha256=digest_of(left_out),
+    )
+    return replace(manifest, sources=sources, parts=tuple(parts), threads=threads)
+
+
+def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
+    """List the messages whose id came before with something else; of each file, how many say the same again."""
+    duplicates = Counter[int]()
+    for batch in store.query("messages_repeats_told"):
+        for row in batch.to_pylist():
+            if row["same"]:
+                duplicates[row["file"]] += 1
+            else:
+                logs[row["file"]].add(row["line"], f"The id {row['id']} came before with another message; {_FIRST}.")
+    return duplicates
+
+
+class _Pairs:
+    """The pairs as they are found, written to the corpus's parts or to what is left out.
+
+    accepted: of each file; left_out: reason -> replies; declared: (language the file names, language found) -> pairs.
+    """
+
+    def __init__(self, directory: Path, least_certainty: float) -> None:
+        self.least_certainty = least_certainty
+        self.parts = PartWriter(directory / "parts", 0, _SCHEMA)
+        self.path = directory / "left_out" / part_name(1)
+        self.others = pq.ParquetWriter(self.path, LEFT_OUT_SCHEMA)
+        self.accepted, self.left_out = Counter[int](), Counter[str]()
+        self.declared = Counter[tuple[str, str]]()
+
+    def take(self, rows: list[dict[str, Any]]) -> None:
+        asked = [row for row in rows if not row["reason"]]
+        rankings = detect_fasttext([joined(row["message"], row["reply"]) for row in asked], 1)
+        for row, ranking in zip(asked, rankings, strict=True):
+            row["language"], row["certainty"] = ranking[0] if ranking else (None, None)
+            if not ranking or row["certainty"] <= self.least_certainty:
+                row["reason"] = UNCERTAIN
+        kept = [self._record(row) for row in asked if not row["reason"]]
+        self.parts.write(pa.RecordBatch.from_pylist(kept, schema=_SCHEMA))
+        left = [row for row in rows if row["reason"]]
+        self.left_out.update(row["reason"] for row in left)
+        self.others.write_batch(pa.RecordBatch.from_pylist(left, schema=LEFT_OUT_SCHEMA))
+
+    def _record(self, row: dict[str, Any]) -> dict[str, Any]:
+        self.accepted[row["file"]] += 1
+        if row["declared"]:
+            self.declared[row["declared"], row["language"]] += 1
+        text = f"{row['message']}\n{row['reply']}"
+        return row | {"text": text, "url": "", "posted_at": None, "certainty": f"{row['certainty']:.6f}"}
+
+    def close(self) -> tuple[list[Part], Path]:
+        self.others.close()
+        sync(self.path)
+        return self.parts.close(), self.path

@@ -1,0 +1,119 @@
+"""What is published of a corpus of pairs: the pairs that are kept, their splits, and how often each reply is seen.
+
+Files of it are written by whoever asks; nothing here decides how they look. All of it is asked of DuckDB, so that no
+corpus must fit into memory; only --apart thread holds two numbers for each message of a thread.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy  # which loads its part `sparse` when it is first used
+
+from corpora.core.errors import CorpusError
+from corpora.core.pairs import cell
+from corpora.engines import Store
+from corpora.folders import corpus_dir
+from corpora.manifest import Manifest, check_pairs
+from corpora.schemas import LEFT_OUT_SCHEMA
+from corpora.scores import filtering
+
+TRAIN, VALID, TEST = SPLITS = ("train", "valid", "test")
+SHARES = (80, 10, 10)
+SMALL = "small_language"
+# said: the digest of the message as files have it; answer: the reply as files have it.
+_KEPT = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("id", "language", "message", "reply", "thread", "message_id")),
+        pa.field("certainty", pa.float64()),
+        pa.field("said", pa.string()),
+        pa.field("answer", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """shares: the parts of train, valid and test, as whole numbers in any ratio; least_pairs: languages with fewer are
+    left out; apart: what is never in two splits, equal messages alone or whole threads too."""
+
+    seed: str
+    shares: tuple[int, int, int] = SHARES
+    least_pairs: int = 1
+    apart: Literal["message", "thread"] = "message"
+
+
+@contextmanager
+def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> Iterator[Store]:
+    """A store for the queries of a set: pairs_in_order, split_counts, replies_counted, left_out_before and
+    left_out_by_scores. staged: a file that is made for it. CorpusError where nothing is left, or threads are not known.
+    """
+    threads = check_pairs(corpus_name, manifest)
+    with filtering(corpus_name, manifest) as store:
+        _stage(store, staged)
+        store.view("kept", [staged], _KEPT)
+        counts = store.found("kept_by_language")
+        wanted = [row["language"] for row in counts if row["pairs"] >= plan.least_pairs]
+        if not wanted:
+            most = max((row["pairs"] for row in counts), default=0)
+            raise CorpusError(
+                f"No language of corpus {corpus_name} has {plan.least_pairs:,} pairs that are kept, the most have "
+                f"{most:,}; ask for fewer with --least-pairs."
+            )
+        store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+        store.define("exported", "pairs_exported")
+        draw_splits(store, corpus_name, plan)
+        store.view("left_out", [corpus_dir(corpus_name) / "left_out" / threads.file], LEFT_OUT_SCHEMA)
+        yield store
+
+
+def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
+    """Make the view `placed`, the pairs of `exported` each with its split. CorpusError where threads are not known."""
+    _, valid, test = plan.shares
+    design = {"seed": plan.seed, "valid": valid, "test": test, "whole": sum(plan.shares)}
+    store.rows("design", pa.Table.from_pylist([design]))
+    if plan.apart == "thread":
+        store.rows("components", _components(store, corpus_name))
+    store.define("parted", f"parts_by_{plan.apart}")
+    store.keep("splits", "splits_drawn")
+    store.define("placed", "pairs_placed")
+
+
+def _stage(store: Store, staged: Path) -> None:
+    """Write the kept pairs, with what files have of them."""
+    with pq.ParquetWriter(staged, _KEPT) as writer:
+        for batch in store.query("pairs_kept"):
+            rows: list[dict[str, Any]] = batch.to_pylist()
+            for row in rows:
+                row["said"] = digest_of_message(row["message"])
+                row["answer"] = cell(row["reply"])
+            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_KEPT))
+
+
+def digest_of_message(message: str) -> str:
+    """By which equal messages are known, and by which lots are drawn: SHA-256 of the message as files have it."""
+    return hashlib.sha256(cell(message).encode()).hexdigest()
+
+
+def _components(store: Store, corpus_name: str) -> pa.Table:
+    """said -> part, the least digest among the messages of all threads that hang together by equal messages."""
+    edges = store.query("messages_and_threads").read_all()
+    said, thread = (edges.column(name).combine_chunks().dictionary_encode() for name in ("said", "thread"))
+    if "" in thread.dictionary.to_pylist():
+        raise CorpusError(
+            f"Some messages of corpus {corpus_name} are in no thread, so threads cannot be kept apart; import the "
+            "corpus with --column thread=COLUMN, or leave --apart thread out."
+        )
+    size = len(said.dictionary)
+    ends = said.indices.to_numpy(), thread.indices.to_numpy() + size
+    graph = scipy.sparse.coo_array((np.ones(len(edges), bool), ends), shape=(size + len(thread.dictionary),) * 2)
+    _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    # The digests come in their order, so the first of a component is its least.
+    _, first, inverse = np.unique(labels[:size], return_index=True, return_inverse=True)
+    return pa.table({"said": said.dictionary, "part": said.dictionary.take(pa.array(first[inverse]))})

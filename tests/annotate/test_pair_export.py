@@ -1,0 +1,358 @@
+"""export_pairs: the pairs that are kept, in splits by lot, with the replies that are frequent."""
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from itertools import product
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotate.goldsets.manifest import manifest_of
+from corpora.core.pairs import cell
+from corpora.engines import asking
+from corpora.pair_sets import SPLITS, Plan, draw_splits
+from tests.annotate.corpus import POSTS
+
+pytestmark = pytest.mark.django_db
+
+FIXTURES = POSTS.parent
+OCEAN = "What is the largest ocean in the world?"
+PACIFIC = "The Pacific Ocean is the largest ocean in the world."
+
+
+@pytest.fixture
+def pairs_of(tmp_path, capsys):
+    """Makes a corpus of these messages."""
+
+    def run(messages, name="talk", **options):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in messages), encoding="utf-8")
+        call_command("import_threads", name, str(path), **{"licence": "CC0-1.0", **options})
+        capsys.readouterr()
+        return name
+
+    return run
+
+
+@pytest.fixture
+def chatterbot(capsys):
+    call_command(
+        "import_threads",
+        "chatterbot",
+        str(FIXTURES / "chatterbot" / "threads.jsonl"),
+        licence="BSD-3-Clause",
+        text_may_leave=True,
+        column=["language=folder"],
+    )
+    capsys.readouterr()
+    return "chatterbot"
+
+
+@pytest.fixture
+def exporting(tmp_path, capsys):
+    """Exports to a folder and returns the folder and what was said."""
+
+    def run(corpus, out="out", **options):
+        call_command("export_pairs", corpus, out=str(tmp_path / out), **{"seed": "s", **options})
+        said = capsys.readouterr()
+        return tmp_path / out, said.out + said.err
+
+    return run
+
+
+def talk(replies, message=OCEAN, thread="t"):
+    """A message and the replies to it."""
+    first = {"id": f"{thread}0", "parent_id": None, "text": message, "thread": thread}
+    return [
+        first,
+        *(
+            {"id": f"{thread}{n}", "parent_id": f"{thread}0", "text": text, "thread": thread}
+            for n, text in enumerate(replies, 1)
+        ),
+    ]
+
+
+def published(folder, splits=SPLITS):
+    """(split, language, message, reply) as the published converter reads them: exactly four cells a line."""
+    for split in splits:
+        for path in sorted((folder / split).glob("*/*.tsv*")):
+            with path.open(encoding="utf-8") as lines:
+                for line in lines:
+                    message, reply, _, _ = line.strip().split("\t")
+                    yield split, path.parent.name, message, reply
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def test_the_published_reader_reads_each_file_and_finds_every_pair_once(chatterbot, exporting):
+    folder, said = exporting(chatterbot)
+    rows = lines(folder / "pairs.jsonl")
+    read = Counter(published(folder))
+    assert read == Counter((r["split"], r["language"], cell(r["message"]), cell(r["reply"])) for r in rows)
+    assert f"{len(rows):,} pairs in " in said
+    # The retrieval reader looks for valid under another name too, and takes the first two cells of every file.
+    assert Counter(published(folder, ["gmr_valid"])).total() == sum(row["split"] == "valid" for row in rows)
+    [first, *_] = (folder / "test" / "en" / "pairs.tsv").read_text(encoding="utf-8").splitlines()
+    assert re.fullmatch(r"[^\t]+\t[^\t]+\ten\t[01]\.\d{4}", first)
+
+
+def test_no_message_stands_in_two_splits_in_whatever_language(chatterbot, exporting):
+    folder, _ = exporting(chatterbot)
+    splits = {}
+    for split, _, message, _ in published(folder):
+        splits.setdefault(message, set()).add(split)
+    assert {len(found) for found in splits.values()} == {1}
+
+
+def test_each_language_has_its_shares_but_for_the_message_that_lies_on_a_border(chatterbot, exporting):
+    folder, _ = exporting(chatterbot)
+    rows = lines(folder / "pairs.jsonl")
+    for row in manifest_of(folder)["languages"]:
+        mine = [each for each in rows if each["language"] == row["language"]]
+        largest = max(Counter(cell(each["message"]) for each in rows).values())
+        for split, share in zip(SPLITS, (0.8, 0.1, 0.1), strict=True):
+            assert row[split] == sum(each["split"] == split for each in mine)
+            assert abs(row[split] - share * len(mine)) <= largest + 1
+    folder, _ = exporting(chatterbot, "half", splits="50 0 50")
+    counts = Counter(row["split"] for row in lines(folder / "pairs.jsonl"))
+    assert counts["valid"] == 0
+    assert abs(counts["train"] - counts["test"]) < 30
+
+
+EXPORTED = st.lists(
+    st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("uvwxyz"), st.sampled_from(["en", "de", "fa"])), max_size=40
+)
+
+
+@pytest.mark.parametrize("apart", ["message", "thread"])
+def test_what_is_to_stay_together_does_for_any_messages_threads_and_shares(apart):
+    @settings(max_examples=60, deadline=None)
+    @given(EXPORTED, st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
+    def check(rows, shares):
+        listed = [
+            {"id": str(n), "said": said, "thread": thread, "language": language}
+            for n, (said, thread, language) in enumerate(rows)
+        ]
+        schema = pa.schema([(name, pa.string()) for name in ("id", "said", "thread", "language")])
+        with asking("nothing") as store:
+            store.rows("exported", pa.Table.from_pylist(listed, schema=schema))
+            draw_splits(store, "nothing", Plan("s", tuple(shares), apart=apart))
+            placed = store.connection.sql("SELECT said, thread, split FROM placed").fetchall()
+        assert len(placed) == len(rows)
+        for place in (0, 1) if apart == "thread" else (0,):
+            found = {}
+            for row in placed:
+                found.setdefault(row[place], set()).add(row[2])
+            assert all(len(splits) == 1 for splits in found.values())
+        assert {row[2] for row in placed} <= {split for split, part in zip(SPLITS, shares, strict=True) if part}
+
+    check()
+
+
+def test_whole_threads_are_kept_apart_with_those_that_share_a_message(pairs_of, exporting):
+    threads = [
+        row
+        for n in range(12)
+        for row in talk([f"{PACIFIC} It has {n} parts."], f"{OCEAN} {n // 2 if n < 6 else n}", f"t{n}-")
+    ]
+    folder, _ = exporting(pairs_of(threads), apart="thread", splits="50 25 25")
+    rows = lines(folder / "pairs.jsonl")
+    assert len(rows) == 12
+    for place in ("thread", "message"):
+        assert all(len({row["split"] for row in rows if row[place] == each}) == 1 for each in {r[place] for r in rows})
+    assert len({row["split"] for row in rows}) == 3
+    nameless = [{**row, "thread": ""} for row in talk([PACIFIC])]
+    with pytest.raises(CommandError, match=r"in no thread, so threads cannot be kept apart; .* --column thread=COLUMN"):
+        exporting(pairs_of(nameless, "nameless"), "other", apart="thread")
+
+
+def test_tabs_and_breaks_become_a_space_and_break_no_file(pairs_of, exporting):
+    hard = ["\t", "\n", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\ufeff", " \t \n "]
+    messages = [
+        row
+        for n, (one, other) in enumerate(product(hard, hard))
+        for row in talk(
+            [f"{other}It is{one}the Pacific Ocean{other}"], f"{other}What is the largest{one}ocean?", f"{n}-"
+        )
+    ]
+    folder, _ = exporting(pairs_of(messages))
+    read = list(published(folder))
+    assert len(read) == len(hard) ** 2
+    assert {(message, reply) for _, _, message, reply in read} == {
+        ("What is the largest ocean?", "It is the Pacific Ocean")
+    }
+    # Equal as they are exported, so in one split; and the texts as they came stand in the other files.
+    assert len({split for split, *_ in read}) == 1
+    assert "\nWhat is the largest\u2028ocean?" in {row["message"] for row in lines(folder / "pairs.jsonl")}
+
+
+def test_the_response_set_has_the_frequent_replies_with_their_share_and_rank(pairs_of, exporting):
+    thanks, yes = "Thank you very much for the answer.", "Yes, that is what I wanted to know."
+    replies = [thanks] * 4 + [yes] * 3 + [PACIFIC] * 2 + [f"{thanks}\n", "I do not know what you mean by this."]
+    name = pairs_of(talk(replies))
+    folder, said = exporting(name, least="2")
+    rows = [line.split("\t") for line in (folder / "rsp_set/en/response_lm_cluster.txt").read_text().splitlines()]
+    assert [(reply, rank) for _, reply, rank in rows] == [(thanks, "1"), (yes, "2"), (PACIFIC, "3")]
+    assert [round(11 * math.exp(float(score))) for score, *_ in rows] == [5, 3, 2]
+    assert (folder / "rsp_map/en/response.mapping.txt").read_text().splitlines()[1] == f"{yes}\t{yes}"
+    assert "3 replies in the response set" in said
+    folder, said = exporting(name, "most", least="2", most="1")
+    assert "1 reply in the response set" in said
+    folder, _ = exporting(name, "none")
+    assert not (folder / "rsp_set").exists()
+
+
+def test_the_response_set_may_be_of_train_alone(chatterbot, exporting):
+    folder, _ = exporting(chatterbot, of="train", least="3")
+    seen = Counter((language, reply) for split, language, _, reply in published(folder) if split == "train")
+    listed = {
+        (path.parent.name, line.split("\t")[1])
+        for path in (folder / "rsp_set").glob("*/*")
+        for line in path.read_text(encoding="utf-8").splitlines()
+    }
+    assert listed == {each for each, pairs in seen.items() if pairs >= 3}
+    assert listed
+
+
+def test_a_manager_may_strike_out_replies_with_a_reason(pairs_of, exporting, tmp_path):
+    thanks, yes = "Thank you very much for the answer.", "Yes, that is what I wanted to know."
+    name = pairs_of(talk([thanks] * 3 + [yes] * 3))
+    strike = tmp_path / "strike.tsv"
+    strike.write_text(f"en\t{thanks}\tempty politeness\nde\t{yes}\tnot here\nNobody says this.\tno\n", encoding="utf-8")
+    folder, said = exporting(name, least="2", strike=str(strike))
+    assert (folder / "struck.tsv").read_text() == f"en\t{thanks}\t3\tempty politeness\n"
+    assert "1 reply in the response set" in said
+    assert "Note: 2 replies of" in said
+    for content, where in ((f"{yes}\n", "line 1"), (f"{yes}\tso\n{thanks}\t\n", "line 2")):
+        strike.write_text(content, encoding="utf-8")
+        with pytest.raises(CommandError, match=rf"strike.tsv, {where}: write the reply, a tab and the reason"):
+            exporting(name, strike=str(strike))
+
+
+def test_pairs_that_scorers_drop_are_left_out_with_their_scores(capsys, exporting):
+    messages = FIXTURES / "oasst1" / "messages.jsonl"
+    call_command("import_threads", "oasst", str(messages), licence="Apache-2.0", text_may_leave=True)
+    call_command("import_scores", "oasst", str(messages), name="detoxify", threshold="0.5", column=["score=detoxify"])
+    folder, _ = exporting("oasst", least_pairs="2")
+    kept, left = lines(folder / "pairs.jsonl"), lines(folder / "left_out.jsonl")
+    reasons = Counter(row["reason"] for row in left)
+    scores = {row["id"]: row["detoxify"] for row in lines(messages)}
+    dropped = {row["id"]: row["dropped_by"] for row in left if row["reason"] == "dropped"}
+    by_hand = {
+        row["id"]: max(scores[row["id"]], scores[row["message_id"]]) for row in left if row["reason"] == "dropped"
+    }
+    assert dropped == {key: {"detoxify": score} for key, score in by_hand.items()}
+    assert min(by_hand.values()) > 0.5
+    assert all(row["scores"]["detoxify"] <= 0.5 for row in kept)
+    # Every message that answers another is in the set or among those left out.
+    replies = [row for row in lines(messages) if row["parent_id"]]
+    assert len({row["id"] for row in (*kept, *left)}) == len(kept) + len(left) == len(replies)
+    assert (reasons["deleted"], reasons["uncertain"]) == (4, 26)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for words in (
+        "| messages | 298 |",
+        "| a side was deleted or removed | 4 |",
+        f"| detoxify has a score above 0.5 | {len(dropped)} |",
+        f"| pairs of this set | {len(kept)} |",
+        "license: apache-2.0",
+        "seed `s`",
+    ):
+        assert words in card
+    assert manifest_of(folder)["filter"]["dropped"] == len(dropped)
+
+
+def test_small_languages_are_left_out_and_told(chatterbot, exporting):
+    folder, _ = exporting(chatterbot, least_pairs="50")
+    manifest = manifest_of(folder)
+    small = [row for row in lines(folder / "left_out.jsonl") if row["reason"] == "small_language"]
+    assert len(small) == manifest["small_languages"] > 0
+    assert not {row["language"] for row in small} & {row["language"] for row in manifest["languages"]}
+    with pytest.raises(CommandError, match=r"No language of corpus chatterbot has 9,999 pairs .* with --least-pairs"):
+        exporting(chatterbot, "other", least_pairs="9999")
+
+
+def test_the_card_calls_out_a_folder_that_is_mostly_in_another_language(chatterbot, exporting):
+    folder, _ = exporting(chatterbot)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "Of 105 pairs that the files name as sv, 83 are in other languages, 83 of them in en." in card
+    assert "No scores were imported, so nothing was done about what is toxic." in card
+
+
+def test_texts_that_may_not_leave_are_in_no_file(pairs_of, exporting):
+    name = pairs_of(talk([PACIFIC, PACIFIC]), licence="secret", text_may_leave=False)
+    folder, said = exporting(name, least="1")
+    assert "The licence keeps the text here" in said
+    files = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert not any(b"Pacific" in content or b"largest" in content for content in files.values())
+    assert set(files) >= {"pairs.jsonl", "left_out.jsonl", "manifest.json", "README.md", "SHA256SUMS"}
+    assert [row["id"] for row in lines(folder / "pairs.jsonl")] == sorted(["t1", "t2"], key=_order)
+    assert not {"message", "reply"} & set(lines(folder / "pairs.jsonl")[0])
+
+
+def _order(key):
+    return hashlib.md5(f"s:order:{key}".encode()).hexdigest()
+
+
+def test_the_same_corpus_and_seed_give_the_same_bytes_and_another_seed_other_splits(chatterbot, exporting):
+    first, again, other = (exporting(chatterbot, f"{n}", seed=seed)[0] for n, seed in enumerate("aab"))
+    files = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (first, again)
+    ]
+    assert files[0] == files[1]
+    assert Counter(published(first)) != Counter(published(other))
+
+
+def test_every_file_has_its_digest(chatterbot, exporting):
+    folder, _ = exporting(chatterbot)
+    sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert there - sums.keys() == {"SHA256SUMS", "README.md", "manifest.json"}
+    assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for name, digest in sums.items())
+    manifest = manifest_of(folder)
+    assert (manifest["made_by"], manifest["files"].keys()) == ("export_pairs", {"README.md", "SHA256SUMS"})
+
+
+def test_parquet_has_what_the_lines_have(chatterbot, exporting):
+    folder, _ = exporting(chatterbot)
+    rows = [row for split in SPLITS for row in pq.read_table(folder / f"pairs.{split}.parquet").to_pylist()]
+    told = [{**row, "scores": {}} for row in rows]
+    assert sorted(told, key=lambda row: row["id"]) == sorted(lines(folder / "pairs.jsonl"), key=lambda row: row["id"])
+
+
+def test_only_an_earlier_export_of_the_corpus_is_replaced(pairs_of, exporting, tmp_path):
+    name = pairs_of(talk([PACIFIC]))
+    folder, _ = exporting(name)
+    exporting(name, seed="other")
+    assert manifest_of(folder)["seed"] == "other"
+    other = pairs_of(talk([PACIFIC, PACIFIC]), "other")
+    with pytest.raises(CommandError, match=r"holds something other than an export of pairs of other; choose another"):
+        exporting(other)
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(CommandError, match=r"not part of the export of pairs: notes.txt"):
+        exporting(name)
+    assert manifest_of(folder)["seed"] == "other"
+    assert not list(tmp_path.glob(".out.*"))
+
+
+@pytest.mark.parametrize("splits", ["80 20", "0 0 0", "80 30 -10"])
+def test_splits_are_three_shares(pairs_of, exporting, splits):
+    with pytest.raises(CommandError, match="write three whole numbers for train, valid and test"):
+        exporting(pairs_of(talk([PACIFIC])), splits=splits)
+
+
+def test_only_pairs_are_exported_so(exporting, tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"id": "1", "text": "Guten Morgen zusammen"}\n')
+    call_command("import_corpus", "posts", str(path), licence="CC0-1.0")
+    with pytest.raises(CommandError, match="Corpus posts was not made of threads"):
+        exporting("posts")

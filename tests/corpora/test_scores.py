@@ -1,0 +1,145 @@
+"""import_scores: which pairs of a corpus are kept, and which are dropped by scores from elsewhere."""
+
+import gzip
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from corpora.core.errors import CorpusError
+from corpora.manifest import manifest_of
+from corpora.models import Corpus, Draw
+from corpora.scores import filter_counts, filter_digest, filtered, filtering
+from tests.corpora.on_disk import bytes_of
+from tests.corpora.test_threads import MESSAGES, TALK
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def corpus(write, capsys):
+    """Three messages in a row, so two pairs, b and c: a and b, b and c."""
+    call_command("import_threads", "talk", str(write("talk.jsonl", TALK)), licence="CC0-1.0")
+    capsys.readouterr()
+    return "talk"
+
+
+@pytest.fixture
+def scoring(corpus, write, capsys):
+    """Imports scores and returns what was said."""
+
+    def run(content, name="detoxify", threshold="0.5", file="scores.tsv", **options):
+        call_command("import_scores", corpus, str(write(file, content)), name=name, threshold=threshold, **options)
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    return run
+
+
+def dropped_by(corpus="talk", ids=("b", "c")):
+    return {key: told.dropped_by for key, told in filtered(corpus, ids).items()}
+
+
+def test_a_pair_has_the_greater_score_of_its_sides_and_goes_above_the_threshold(scoring):
+    said = scoring("a\t0.9\nb\t0.5\nc\t0.1\n")
+    assert "3 scores from scores.tsv; above 0.5 and so dropped: 1 pair. All scorers together keep 1 of 2 pairs" in said
+    told = filtered("talk", ["c", "b"])
+    assert (told["b"].scores, told["b"].dropped_by, told["b"].kept) == ({"detoxify": 0.9}, ("detoxify",), False)
+    # The threshold itself is not above it.
+    assert (told["c"].scores, told["c"].dropped_by, told["c"].kept) == ({"detoxify": 0.5}, (), True)
+
+
+def test_a_pair_goes_where_any_scorer_passes_its_threshold(scoring):
+    scoring("a\t0.9\nb\t0\nc\t0\n")
+    scoring("b\t0\nc\t1\n", name="words", threshold="0", of="pair")
+    assert dropped_by() == {"b": ("detoxify",), "c": ("words",)}
+    assert filter_counts("talk") == {"pairs": 2, "dropped": 2, "lacking": 0}
+    with filtering("talk") as store:
+        assert sorted((row["id"], row["dropped"]) for row in store.found("filtered")) == [("b", 1), ("c", 1)]
+
+
+def test_without_scores_every_pair_is_kept_and_nothing_is_said_to_be_lacking(corpus):
+    assert filter_counts(corpus) == {"pairs": 2, "dropped": 0, "lacking": 0}
+    assert filtered(corpus, ["b"])["b"].kept
+
+
+def test_a_score_that_is_lacking_is_never_taken_for_0(scoring):
+    said = scoring("b\t0.2\n")
+    assert "Note: 2 pairs lack a score of detoxify, which is not taken for 0" in said
+    told = filtered("talk", ["b"])["b"]
+    assert (told.scores, told.lacking, told.kept) == ({"detoxify": 0.2}, ("detoxify",), True)
+    scoring('{"id": "a", "score": null}\n{"id": "c", "score": 0.7}\n', name="other", file="scores.jsonl")
+    told = filtered("talk", ["b", "c"])
+    assert (told["b"].scores["other"], told["b"].lacking) == (None, ("detoxify", "other"))
+    # The side that has a score is enough to drop the pair.
+    assert (told["c"].dropped_by, told["c"].lacking) == (("other",), ("detoxify", "other"))
+    assert filter_counts("talk") == {"pairs": 2, "dropped": 1, "lacking": 2}
+
+
+def test_the_same_again_changes_nothing_and_another_threshold_takes_its_place(scoring):
+    scores = "a\t0.9\nb\t0.6\nc\t0.1\n"
+    scoring(scores)
+    before, digest = bytes_of("talk"), filter_digest(manifest_of("talk"))
+    assert "Scorer detoxify of corpus talk: already imported" in scoring(
+        gzip.compress(scores.encode()), file="s.tsv.gz"
+    )
+    assert bytes_of("talk") == before
+    said = scoring(scores, threshold="0.8")
+    assert "these replace the scores of detoxify from scores.tsv, with the threshold 0.5" in said
+    assert dropped_by() == {"b": ("detoxify",), "c": ()}
+    assert [(each.name, each.threshold) for each in manifest_of("talk").scores] == [("detoxify", 0.8)]
+    assert filter_digest(manifest_of("talk")) != digest
+
+
+def test_scores_by_which_something_was_drawn_stay(scoring):
+    scoring("a\t0.9\nb\t0.6\nc\t0.1\n")
+    corpus = Corpus.objects.get(name="talk")
+    Draw.objects.create(
+        corpus=corpus, design="uniform", seed="1", size=1, asked=1, frame_size=2, parameters={}, parts=1
+    )
+    with pytest.raises(CommandError, match=r"decided which pairs .* \(draws: 1\), so they stay.* under another name"):
+        scoring("a\t0.9\nb\t0.6\nc\t0.1\n", threshold="0.8")
+    scoring("a\t0.9\nb\t0.6\nc\t0.1\n", threshold="0.8", name="detoxify-8")
+    assert len(manifest_of("talk").scores) == 2
+
+
+def test_ids_of_no_message_are_left_out_and_told(scoring):
+    said = scoring("id,toxicity\na,0.1\nb,0.1\nc,0.1\nz,0.9\n", file="s.csv", column=["score=toxicity"])
+    assert "Note: left out, since no pair of corpus talk has such a message: 1 id: z." in said
+    assert dropped_by() == {"b": (), "c": ()}
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("a\tNaN\nb\t0.1\n", "1 row is no score, line 1: The score is NaN; it must be a number from 0 to 1"),
+        ("a\t0.1\nb\t1.5\nc\t-1\n", "2 rows are no scores, the first, line 2: The score is 1.5; it must be"),
+        ("a\thigh\n", "The score is high"),
+        ("a\t0.1\na\t0.2\n", r"repeats 1 id: a \(line 2, first in line 1\). Keep one score for each"),
+        ("y\t0.1\nz\t0.2\n", "has a score of none of the messages of corpus talk.* --of pair"),
+        ("", "is empty"),
+        ("id\tscore\n", "holds no rows"),
+    ],
+)
+def test_what_is_no_score_is_refused_in_one_sentence(scoring, content, why):
+    before = bytes_of("talk")
+    with pytest.raises(CommandError, match=why):
+        scoring(content)
+    assert bytes_of("talk") == before
+
+
+def test_only_pairs_have_scores(import_corpus, write):
+    import_corpus("posts", write("p.jsonl", [{"id": "1", "text": "Guten Morgen zusammen"}]))
+    with pytest.raises(CommandError, match=r"posts was not made of threads; .* import_threads"):
+        call_command("import_scores", "posts", str(write("s.tsv", "1\t0.1\n")), name="x", threshold="0.5")
+    with pytest.raises(CorpusError, match="was not made of threads"):
+        filter_counts("posts")
+
+
+def test_detoxify_drops_pairs_of_the_excerpt_of_oasst1(capsys):
+    call_command("import_threads", "oasst", str(MESSAGES), licence="Apache-2.0", text_may_leave=True)
+    call_command("import_scores", "oasst", str(MESSAGES), name="d", threshold="0.5", column=["score=detoxify"])
+    said = capsys.readouterr().out
+    counts = filter_counts("oasst")
+    assert counts["lacking"] == 0
+    assert 0 < counts["dropped"] < 20
+    assert f"keep {counts['pairs'] - counts['dropped']:,} of 239 pairs" in said

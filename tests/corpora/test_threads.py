@@ -1,0 +1,310 @@
+"""import_threads: from messages that answer one another, or lists of turns, to a corpus of pairs."""
+
+import json
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.core.detectors import detect_fasttext
+from corpora.core.pairs import agrees, joined, read_message, read_turns
+from corpora.core.records import RecordError
+from corpora.engines import asking
+from corpora.folders import corpus_dir
+from corpora.manifest import manifest_of
+from corpora.models import Corpus
+from corpora.threads import find_circles
+from tests.annotate.corpus import POSTS
+from tests.corpora.on_disk import bytes_of, posts, rejects
+
+FIXTURES = POSTS.parent
+THREADS, MESSAGES = FIXTURES / "chatterbot" / "threads.jsonl", FIXTURES / "oasst1" / "messages.jsonl"
+ASKED = "What is the largest ocean in the world?"
+SAID = "The Pacific Ocean is the largest ocean in the world."
+TALK = [
+    {"id": "a", "parent_id": None, "text": ASKED, "thread": "t"},
+    {"id": "b", "parent_id": "a", "text": SAID, "thread": "t"},
+    {"id": "c", "parent_id": "b", "text": "Thank you very much, that is what I wanted to know.", "thread": "t"},
+]
+
+
+@pytest.fixture
+def importing(db, capsys):
+    """Runs the command and returns what it said."""
+
+    def run(*files, name="c", licence="CC0-1.0", **options):
+        call_command("import_threads", name, *map(str, files), licence=licence, **options)
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    return run
+
+
+def message(key, parent, text=SAID, **more):
+    return {"id": key, "parent_id": parent, "text": text, **more}
+
+
+def left_out(name="c"):
+    file = corpus_dir(name) / "left_out" / manifest_of(name).threads.file
+    return {row["id"]: row["reason"] for row in pq.read_table(file).to_pylist()}
+
+
+def test_each_message_and_the_one_that_it_answers_are_a_pair(importing, write):
+    said = importing(write("talk.jsonl", TALK))
+    first, second = posts()
+    assert (first["id"], first["message_id"], first["message"], first["reply"]) == ("b", "a", ASKED, SAID)
+    assert (first["thread"], first["language"], first["text"]) == ("t", "en", f"{ASKED}\n{SAID}")
+    assert float(first["certainty"]) > 0.7
+    assert (second["id"], second["message"]) == ("c", SAID)
+    assert "Corpus c: 2 pairs from 1 file; 0 messages came twice, 0 rows rejected." in said
+    assert Corpus.objects.filter(name="c").exists()
+
+
+def test_messages_may_come_in_any_order_in_several_files_and_in_any_format(importing, write, tmp_path):
+    backwards = TALK[::-1]
+    pq.write_table(pa.Table.from_pylist(backwards), tmp_path / "talk.parquet")
+    lines = ["id,parent_id,text", *(f'{row["id"]},{row["parent_id"] or ""},"{row["text"]}"' for row in TALK)]
+    importing(tmp_path / "talk.parquet", name="parquet")
+    importing(write("talk.csv", "\n".join(lines) + "\n"), name="csv")
+    importing(write("1.jsonl", TALK[2:]), write("2.jsonl", TALK[:2]), name="two")
+    pairs = {(row["id"], row["message"], row["reply"]) for row in posts("parquet")}
+    assert len(pairs) == 2
+    for name in ("csv", "two"):
+        assert {(row["id"], row["message"], row["reply"]) for row in posts(name)} == pairs
+    assert [source.accepted for source in manifest_of("two").sources] == [1, 1]
+
+
+def test_columns_may_be_called_otherwise_and_ids_may_be_numbers_or_names_as_reddit_writes_them(importing, write):
+    rows = [
+        {"name": 1, "reply_to": "t3_post", "body": ASKED},
+        {"name": 2, "reply_to": "t1_1", "body": SAID},
+        {"name": "t1_x", "reply_to": 2, "body": SAID},
+    ]
+    importing(write("talk.jsonl", rows), column=["id=name", "parent_id=reply_to", "text=body"])
+    assert [(row["message_id"], row["id"]) for row in posts()] == [("1", "2"), ("2", "x")]
+
+
+def test_a_list_of_turns_is_a_thread_of_messages_numbered_from_1(importing, write):
+    rows = [{"thread": "x/1", "turns": [ASKED, SAID, "Thank you very much, my friend."], "language": "en"}]
+    importing(write("talk.jsonl", rows))
+    assert [(row["thread"], row["message_id"], row["id"]) for row in posts()] == [
+        ("x/1", "x/1#1", "x/1#2"),
+        ("x/1", "x/1#2", "x/1#3"),
+    ]
+
+
+def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing, write):
+    rows = [
+        *TALK,
+        message("gone", "a", "A secret that somebody has taken back.", deleted=True, score=-4),
+        message("below", "gone", score=0),
+        message("removed", "a", "[removed] by a moderator"),
+        message("deleted", "a", "[deleted]"),
+        message("low", "a", score=0.5),
+        message("under low", "low", "\u200b \n"),
+        message("empty", "a", " \n\u200b"),
+        message("none", "a", None),
+        message("short", "a", "7 x 9 = 63 ; a.b(c) { 1, 2, 3 } ##"),
+        message("lost", "nowhere"),
+    ]
+    rows[-2]["parent_id"] = "numbers"
+    rows.append(message("numbers", None, "12 34 56"))
+    said = importing(write("talk.jsonl", rows))
+    assert left_out() == {
+        "gone": "deleted",
+        "below": "deleted",
+        "removed": "deleted",
+        "deleted": "deleted",
+        "low": "low",
+        "under low": "low",
+        "empty": "empty",
+        "none": "empty",
+        "short": "uncertain",
+        "lost": "unknown_parent",
+    }
+    assert [row["id"] for row in posts()] == ["b", "c"]
+    threads = manifest_of("c").threads
+    assert threads.left_out == {"unknown_parent": 1, "deleted": 4, "low": 2, "empty": 2, "uncertain": 1}
+    assert (threads.messages, threads.replies) == (14, 12)
+    for line in (
+        "begins a thread                                                   2",
+        "answers a message that is not in the files, and so is no pair      1",
+        "a side was deleted or removed                                      4",
+    ):
+        assert line.split() in [told.split() for told in said.splitlines()]
+    assert all(b"taken back" not in content for content in bytes_of().values())
+
+
+def test_repeated_pairs_stay_and_repeated_messages_do_not(importing, write):
+    rows = [*TALK, message("d", "a"), message("e", "a"), TALK[1], message("c", "a", "Something else.")]
+    said = importing(write("talk.jsonl", rows), max_rejects="50%")
+    assert [row["id"] for row in posts() if row["reply"] == SAID] == ["b", "d", "e"]
+    assert "1 message came twice, 1 row rejected, listed in" in said
+    assert [(row["line"], row["reason"]) for row in rejects()] == [
+        (7, "The id c came before with another message; the first is kept.")
+    ]
+
+
+def test_messages_that_answer_one_another_are_no_pairs_but_those_that_answer_them_are(importing, write):
+    circle = [message("1", "3"), message("2", "1"), message("3", "2"), message("self", "self")]
+    rows = [*TALK, *circle, message("tail", "2"), message("end", "tail")]
+    importing(write("talk.jsonl", rows))
+    assert left_out() == {"1": "circle", "2": "circle", "3": "circle", "self": "circle"}
+    assert [row["id"] for row in posts()] == ["b", "c", "tail", "end"]
+
+
+def circles_of(parents):
+    """By walking from each message, one by one."""
+    found = set()
+    for start in parents:
+        node = parents.get(start)
+        for _ in parents:
+            if node == start:
+                found.add(start)
+            node = parents.get(node)
+    return found
+
+
+def test_the_circles_are_those_that_walking_finds(data_dir):
+    @settings(max_examples=50, deadline=None)
+    @given(st.dictionaries(st.integers(0, 12), st.integers(-1, 14), max_size=12))
+    def check(parents):
+        messages = [{"id": str(key), "parent": str(parent)} for key, parent in parents.items()]
+        schema = pa.schema([("id", pa.string()), ("parent", pa.string())])
+        with asking("nothing") as store:
+            store.rows("messages", pa.Table.from_pylist(messages, schema=schema))
+            find_circles(store)
+            found = {int(row["id"]) for row in store.found("messages_in_circles")}
+        assert found == circles_of(parents)
+
+    check()
+
+
+def test_a_thread_of_100_000_messages_is_taken(importing, tmp_path):
+    path = tmp_path / "long.jsonl"
+    numbers = list(range(100_000))
+    random.Random(1).shuffle(numbers)
+    with path.open("w") as file:
+        for number in numbers:
+            row = {"id": number, "parent_id": number - 1 if number else None, "text": "12 34", "thread": "t"}
+            file.write(json.dumps(row | ({"text": ASKED} if number < 3 else {})) + "\n")
+    importing(path)
+    threads = manifest_of("c").threads
+    assert (threads.messages, threads.replies, "circle" in threads.left_out) == (100_000, 99_999, False)
+    assert threads.left_out["uncertain"] + len(posts()) == 99_999
+
+
+def test_the_same_files_again_change_nothing_and_others_need_a_corpus_of_their_own(importing, write):
+    path = write("talk.jsonl", TALK)
+    importing(path)
+    before = bytes_of()
+    assert "Corpus c: nothing is new; it has 2 pairs." in importing(path)
+    with pytest.raises(CommandError, match=r"c is made of talk.jsonl already.* all files in one call.* another corpus"):
+        importing(write("more.jsonl", TALK[:2]))
+    with pytest.raises(CommandError, match=r"made with --least-certainty 0.7, not 0.9; make another corpus"):
+        importing(path, least_certainty="0.9")
+    assert bytes_of() == before
+
+
+def test_the_least_certainty_may_be_another(importing, write):
+    rows = [*TALK, message("m", None, "Hola"), message("n", "m", "amigo, ok")]
+    importing(write("talk.jsonl", rows))
+    importing(write("talk.jsonl", rows), name="strict", least_certainty="0.99")
+    importing(write("talk.jsonl", rows), name="all", least_certainty="0")
+    assert len(posts("strict")) < len(posts("all")) == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([message("a", None)], "None of the 1 messages answers another; say which column .* --column parent_id=COLUMN"),
+        ([message("a", "b")], "No pair is left of 1 messages that answer another: answers a message that is not in"),
+        ([message("a", "b", score="many")], "line 1: The score 'many' is not a number; leave it empty"),
+        ([message("a", "b", deleted="perhaps")], "'perhaps'; it must be true or false"),
+        ([message("a", ["b"])], "The parent_id is a list"),
+        ([message("a", 1.5)], "The parent_id is a number; it must be a string or an integer"),
+        ([message("1e5", None)], "1e5 is a number that another program has rewritten"),
+        ([message("a", None, 7)], "The text is a number; it must be a string"),
+        ([{"thread": "t", "turns": "Hello"}], "The turns are a string; they must be a list of strings"),
+        ([{"thread": "t", "turns": ["Hello", 3]}], "The text is a number"),
+        ([{"thread": None, "turns": ["Hello"]}], "The thread is missing"),
+        ([{"id": "a", "text": "Hello"}], "has no column parent_id; its columns are: id, text"),
+    ],
+)
+def test_what_is_no_message_is_refused_in_one_sentence_and_nothing_is_made(importing, write, rows, why):
+    with pytest.raises(CommandError, match=why):
+        importing(write("talk.jsonl", rows))
+    assert not (corpus_dir("c") / "manifest.json").exists()
+    assert not Corpus.objects.exists()
+
+
+def test_a_file_that_is_given_twice_is_refused(importing, write):
+    path = write("talk.jsonl", TALK)
+    with pytest.raises(CommandError, match=r"talk.jsonl is given twice, or another file is the same"):
+        importing(path, path)
+
+
+def test_the_languages_that_the_files_name_are_compared_and_a_wrong_folder_is_called_out(importing):
+    said = importing(THREADS, licence="BSD-3-Clause", text_may_leave=True, column=["language=folder"])
+    languages = Counter(row["language"] for row in posts())
+    assert languages["sv"] == 22
+    assert "Of 105 pairs that the files name as sv, 83 are in other languages, 83 of them in en." in said
+    assert said.count(" pairs that the files name as ") == 1
+    rows = {line.split()[0]: line.split() for line in said.splitlines() if line.strip()}
+    assert rows["sv"][1:] == ["Swedish", "105", "22", "21.0%", "en", "83"]
+    # Chinese is said to be of Taiwan or of the mainland, and found to be Chinese.
+    assert rows["zh-TW"][-1] == rows["zh-CN"][-1] == "100.0%"
+
+
+def test_the_language_is_found_in_both_sides_as_they_are(importing):
+    importing(MESSAGES, licence="Apache-2.0", text_may_leave=True)
+    found = {row["id"]: (row["language"], float(row["certainty"])) for row in posts()}
+    for row in posts():
+        [[(language, score)]] = detect_fasttext([joined(row["message"], row["reply"])], 1)
+        assert found[row["id"]] == (language, pytest.approx(score, abs=1e-6))
+    threads = manifest_of("c").threads
+    assert (threads.messages, threads.replies) == (298, 269)
+    assert threads.left_out == {"deleted": 4, "uncertain": 26}
+    assert len(found) == 239
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5), max_size=6))
+def test_every_turn_but_the_first_answers_the_one_before(turns):
+    read = list(read_turns({"thread": "t", "turns": turns}))
+    assert [each.parent for each in read] == ["", *(each.id for each in read[:-1])][: len(read)]
+    assert len({each.id for each in read}) == len(turns)
+
+
+@given(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8")))
+def test_both_sides_are_read_on_one_line(message, reply):
+    assert len(joined(message, reply).splitlines()) <= 1
+    assert "  " not in joined(message, reply)
+
+
+@pytest.mark.parametrize(
+    ("declared", "found", "same"),
+    [
+        ("en", "en", True),
+        ("EN", "en", True),
+        ("nb", "no", True),
+        ("zh-TW", "zh", True),
+        ("zh", "zh", True),
+        ("sv", "en", False),
+        ("Klingon", "en", False),
+    ],
+)
+def test_a_finer_code_agrees_with_its_coarser_one(declared, found, same):
+    assert agrees(declared, found) is same
+
+
+def test_an_author_is_hashed_and_a_surrogate_refused():
+    read = read_message(message("a", None, author="Ann"), b"key")
+    assert len(read.author) == 32
+    assert "Ann" not in read
+    with pytest.raises(RecordError, match="surrogate"):
+        read_message(message("a", None, "\ud800"), b"key")
