@@ -54,6 +54,21 @@ def test_a_set_of_several_labels_is_made_of_documents_with_the_concepts_that_cam
     ]
 
 
+def test_pairs_are_made_of_threads_filtered_and_published(newcomer):
+    newcomer.follow(HOW_TO / "pairs.md", {})
+    files = (newcomer.folder / "pairs").glob("t*/en/pairs.tsv")
+    replies = [line.split("\t")[1] for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    assert sorted(replies) == [
+        "1 2 3",
+        "Take baking soda and some buttermilk.",
+        "Thank you very much for the answer!",
+        "Thank you very much for the answer!",
+        "The Pacific Ocean is the largest of all.",
+    ]
+    struck = (newcomer.folder / "pairs/struck.tsv").read_text(encoding="utf-8")
+    assert struck == "en\tThank you very much for the answer!\t2\tempty politeness\n"
+
+
 def test_a_vocabulary_is_taken_in_and_its_next_version_told(newcomer):
     newcomer.follow(HOW_TO / "vocabularies.md", {})
     listed = newcomer.shell("assay vocabularies")
