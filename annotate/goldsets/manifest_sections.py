@@ -12,7 +12,16 @@ from annotate.core.estimation import proportion
 from annotate.goldsets import concepts
 from annotate.goldsets.export import Export
 from annotate.models import GoldAnswer, Judgment, Task, Trial
-from annotate.quality import agreement, audits, checks, declared_audits, decoys, honeypots, with_suggestions
+from annotate.quality import (
+    agreement,
+    audits,
+    checks,
+    declared_audits,
+    decoys,
+    filter_audits,
+    honeypots,
+    with_suggestions,
+)
 from annotate.quality.classes import standing
 from annotate.quality.qualification import qualified
 
@@ -149,6 +158,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
 SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "audit": _audit,
     "declared_audit": lambda export, published: declared_audits.report(export.task),
+    "filter_audit": lambda export, published: filter_audits.report(export.task),
     "decoys": _decoys,
     "checks": _checks,
     "splits": _splits,

@@ -231,7 +231,7 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
         kept=kept,
         split=_split(top, from_draw),
-        filtered=_filtered(top, answers),
+        **(declared.OF_FILTER | {"filtered": audited} if (audited := _filtered(top, answers)) else {}),
         formats=_formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=thesaurus is not None),
         **({} if layout else {"options": ELSEWHERE}),
         **(concepts.values(thesaurus) if thesaurus else {}),
@@ -329,6 +329,10 @@ def _kept(top: Table, fields: Collection[str], taken: Collection[str]) -> tuple[
 def _filtered(top: Table, answers: Collection[str]) -> str:
     """The answer of what a filter is meant to drop; empty for kinds that audit none."""
     code = top.text("filtered")
+    if code and "answers_from" in top.raw:
+        raise top.fault(
+            "filtered", "the draw names the answers, so it is not from both sides of a filter; leave it out."
+        )
     if code and code not in answers:
         raise top.fault("filtered", f"filtered names {code!r}, which is not an answer; {nearest(code, answers)}.")
     return code
