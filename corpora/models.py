@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced")
+DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", "filtered")
 
 
 class Corpus(models.Model):

@@ -9,10 +9,11 @@ from annotate.actions.opened import NOT_KEPT, lacking
 from annotate.actions.options import TASK
 from annotate.core.option import Option, codes, flag, whole_number
 from annotate.models import Task
-from annotate.quality import audits, checks, declared_audits, decoys
+from annotate.quality import audits, checks, declared_audits, decoys, filter_audits
 from annotate.reports import audits_and_decoys as told
 from annotate.reports import checks as check_words
 from annotate.reports import declared_audits as of_declared
+from annotate.reports import filter_audits as of_filter
 from annotate.reports.terminal import as_lines
 from annotate.work import auditing, contesting
 
@@ -93,8 +94,16 @@ def _declared(task: Task) -> Outcome:
     return Outcome([*said, *of_declared.words(audit)], data={"task": task.name, "declared": audit})
 
 
+def _filter(task: Task) -> Outcome:
+    audit = filter_audits.report(task)
+    if audit is None:
+        return Outcome([f"Task {task.name}: {of_filter.NOT_DRAWN}"], data={"task": task.name, "filter": None})
+    said = [as_lines(of_filter.figures_table(audit)), "", *of_filter.words(audit)]
+    return Outcome(said, data={"task": task.name, "filter": audit})
+
+
 # The protections that this tells of.
-TOLD = {"audit": _audited, "audit of declared labels": _declared, "decoys": _decoys}
+TOLD = {"audit": _audited, "audit of a filter": _filter, "audit of declared labels": _declared, "decoys": _decoys}
 
 
 def _with_checks(task: Task, outcome: Outcome) -> Outcome:
@@ -114,9 +123,9 @@ def _with_checks(task: Task, outcome: Outcome) -> Outcome:
 
 ACTION = Action(
     "audit",
-    "Show what the audit of a task's agreement or of declared labels found, or how often readers said Yes to decoys, "
-    "and what the checks of people who decide alone found. With --contest or --add, have people read more of what the "
-    "detectors agree on.",
+    "Show what the audit of a task's agreement, of declared labels or of a filter found, or how often readers said Yes "
+    "to decoys, and what the checks of people who decide alone found. With --contest or --add, have people read more "
+    "of what the detectors agree on.",
     (TASK, CONTEST, ADD, LANGUAGES, DRY_RUN),
     run,
 )

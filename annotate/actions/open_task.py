@@ -263,8 +263,7 @@ def not_allowed(kind: Kind, design: Design, values: Values) -> list[str]:
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},
         "labels": kind.is_routed and not design.asks_each,
-        # Its sets have sizes of their own.
-        "size": not design.names_answers,
+        "size": not design.sets_sizes,
         "gold": "gold answers" in kind.protections,
         "reuse": design.asks_each,
         "suggest_from": kind.thesaurus is not None,

@@ -47,6 +47,24 @@ class NotQualified(NotAllowed):
     code = "not_qualified"
 
 
+class NotAgreed(NotAllowed):
+    """The work may hurt whoever does it, and the annotator has not agreed to it, or has taken that back.
+
+    Read the warning on the page Agreement of the task, and agree there; or leave this task to others.
+    """
+
+    code = "not_agreed"
+
+
+class EnoughToday(NotAllowed):
+    """The annotator has done as much of work that may hurt as the task gives one person on a day.
+
+    Go on tomorrow; the day ends at midnight in the installation's time zone.
+    """
+
+    code = "enough_today"
+
+
 class InvalidAnswer(Refusal):
     """The answer is not one that the task takes, or a field of the request is missing or malformed.
 

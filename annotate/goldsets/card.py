@@ -14,7 +14,7 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
-from annotate.reports import audits_and_decoys, checks, declared_audits, markdown, several_labels
+from annotate.reports import audits_and_decoys, checks, declared_audits, filter_audits, markdown, several_labels
 from annotate.reports import preferences as told
 from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
@@ -151,6 +151,11 @@ def _declared_audit(kind: Kind, manifest: dict) -> Context:
     return {"audit_words": declared_audits.words(audit), "audit_tables": [_table(made(audit)) for made in tables]}
 
 
+def _filter_audit(kind: Kind, manifest: dict) -> Context:
+    audit = manifest["filter_audit"]
+    return {"filter_words": filter_audits.words(audit), "filter_table": _table(filter_audits.figures_table(audit))}
+
+
 def _decoys(kind: Kind, manifest: dict) -> Context:
     found = manifest["decoys"]
     return {"decoys": _table(audits_and_decoys.decoy_table(found)), "decoy_words": audits_and_decoys.decoy_words(found)}
@@ -248,6 +253,7 @@ def _preferences(kind: Kind, manifest: dict) -> Context:
 SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "audit": _audit,
     "declared_audit": _declared_audit,
+    "filter_audit": _filter_audit,
     "decoys": _decoys,
     "checks": _checks,
     "splits": _splits,

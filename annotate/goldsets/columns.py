@@ -75,11 +75,14 @@ def _stratum(row: Source) -> str | None:
 
 def _chance(row: Source) -> float | None:
     """The chance of being drawn: in the draw of the language that is asked about or declared, or in the one
-    draw of all; where classes are drawn in equal parts, that of the class that is declared or predicted.
+    draw of all; where classes are drawn in equal parts, that of the class that is declared or predicted; from both
+    sides of a filter, that of the side.
     """
     if row.export.sets:
         return row.export.balancing.chances.get((row.item.language, row.unit.predicted or row.unit.agreed_label))
     chances = row.export.chances
+    if row.item.key in row.export.chances_by_id:
+        return row.export.chances_by_id[row.item.key]
     return chances.get(row.unit.asked or row.item.language) or chances.get("")
 
 

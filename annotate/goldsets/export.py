@@ -20,7 +20,7 @@ from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Side, Task, Unit
-from annotate.quality import agreement
+from annotate.quality import agreement, filter_audits
 from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
 from annotate.quality.suggestions import all_suggested
@@ -182,6 +182,11 @@ class Export:
     def chances(self) -> dict[str, float | None]:
         """The language that a draw is for, or empty -> the chance of being drawn."""
         return {draw.language: draw.chance for draw in self.task.draws.all()}
+
+    @cached_property
+    def chances_by_id(self) -> dict[str, float]:
+        """Id -> the chance of being drawn, of what was drawn from both sides of a filter."""
+        return filter_audits.chances(self.task)
 
     @cached_property
     def audit_chances(self) -> dict[Stratum, float]:

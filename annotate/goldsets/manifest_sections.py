@@ -18,6 +18,7 @@ from annotate.quality import (
     checks,
     declared_audits,
     decoys,
+    filter_audits,
     honeypots,
     preferences,
     with_suggestions,
@@ -170,6 +171,7 @@ def _preferences(export: Export, published: Published) -> dict | None:
 SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "audit": _audit,
     "declared_audit": lambda export, published: declared_audits.report(export.task),
+    "filter_audit": lambda export, published: filter_audits.report(export.task),
     "decoys": _decoys,
     "checks": _checks,
     "splits": _splits,

@@ -12,6 +12,9 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from annotate.goldsets.card import CARD_LICENCES, SIZES, cache_version
+from annotate.models import Task
+from annotate.quality import filter_audits
+from annotate.reports import filter_audits as of_filter
 from annotate.reports import markdown
 from annotate.reports import pairs as told
 from annotate.reports.tables import LANGUAGE, Table, numbers, table
@@ -29,8 +32,26 @@ class Section:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _filter_audits(corpus_name: str) -> Section | None:
+    """What people found of the filter, in each task that was drawn from both of its sides."""
+    tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
+    found = {task.name: audit for task in tasks if (audit := filter_audits.report(task))}
+    if not found:
+        return None
+    words = [
+        f"{name}: {' '.join(of_filter.words(audit))}" if len(found) > 1 else " ".join(of_filter.words(audit))
+        for name, audit in found.items()
+    ]
+    return Section(
+        "What people found of the filter",
+        words,
+        [of_filter.figures_table(each) for each in found.values()],
+        {"audits": found},
+    )
+
+
 # Name in the manifest -> the section of a corpus, None where there is nothing to tell.
-SECTIONS: Mapping[str, Callable[[str], Section | None]] = {}
+SECTIONS: Mapping[str, Callable[[str], Section | None]] = {"filter_audits": _filter_audits}
 
 
 def sections_of(corpus_name: str) -> dict[str, Any]:

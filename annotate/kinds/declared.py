@@ -116,6 +116,12 @@ def declared_class(item, task) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+# What differs where people audit a filter.
+OF_FILTER: Mapping[str, Any] = {
+    "designs": ("filtered", "records"),
+    "protections": frozenset({"audit of a filter", "gold answers", "test"}),
+    "sections": ("filter_audit", *SECTIONS),
+}
 # What differs where the answers are named with the draw, as classes are.
 FROM_DRAW: Mapping[str, Any] = {
     "designs": ("balanced",),

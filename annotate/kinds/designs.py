@@ -15,6 +15,7 @@ from annotate.kinds.compared_draw import sample_compared
 from annotate.kinds.predicted_draw import sample_predicted
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
+from corpora.draw_filtered import sample_filtered
 from corpora.models import Corpus
 from corpora.predictors import find_predictor
 
@@ -112,6 +113,8 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             help="open so many tasks in place of one, NAME-01 and so on, each by a seed of its own, SEED-01 and so on",
             group=DRAW,
         ),
+        Option("kept", whole_number, 300, help="how many of the pairs that a filter kept", group=DRAW, least=1),
+        Option("dropped", whole_number, 100, help="how many of those that it dropped", group=DRAW, least=1),
         Option("apart", words, help="fields of which equal values stay in one of test, dev and train", group=DRAW),
         Option(
             "short",
@@ -135,7 +138,7 @@ class Design:
     fits it. of_stream: its sets are samples of all posts; by_author, by_trigger: of what a predictor's authors wrote,
     of what it labels so; of_uniform: of a uniform task's posts, so that they tell something only beside that task's
     set. names_answers: what may be answered is named with the draw, as its classes. compares: its units
-    compare two systems, whose names are the labels.
+    compare two systems, whose names are the labels. sets_sizes: options of its own say how many are drawn.
     measures: what its sets can measure of a predictor of labels, in the order of reports.
     """
 
@@ -158,6 +161,7 @@ class Design:
     of_uniform: bool = False
     names_answers: bool = False
     compares: bool = False
+    sets_sizes: bool = False
     measures: tuple[str, ...] = ()
 
     @property
@@ -220,6 +224,11 @@ def _balanced(wanted: Wanted) -> list[Sample]:
         leave_out=wanted.leave_out,
         **wanted.chosen,
     )
+
+
+def _filtered(wanted: Wanted) -> list[Sample]:
+    numbers = {name: wanted.chosen.get(name, DRAW_OPTIONS[name].default) for name in ("kept", "dropped")}
+    return sample_filtered(wanted.corpus, wanted.languages, seed=wanted.seed, leave_out=wanted.leave_out, **numbers)
 
 
 # Larger draws of these would ask other people other questions.
@@ -304,6 +313,7 @@ DESIGNS: Mapping[str, Design] = {
             needs=("classes",),
             sizeless=True,
             names_answers=True,
+            sets_sizes=True,
             not_extended="open another task with larger sets.",
         ),
         Design(
@@ -315,6 +325,15 @@ DESIGNS: Mapping[str, Design] = {
             sizeless=True,
             compares=True,
             not_extended="open another task for further messages.",
+        ),
+        Design(
+            "filtered",
+            "filtered",
+            _filtered,
+            options=("languages", "kept", "dropped"),
+            sizeless=True,
+            sets_sizes=True,
+            not_extended="open another task by another seed.",
         ),
     )
 }

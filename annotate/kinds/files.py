@@ -15,7 +15,7 @@ from types import ModuleType
 from annotate.kinds import concepts, declared, language, parts, preferences, verify
 from annotate.kinds.forms import FORMS
 from annotate.kinds.forms.labels import RIGHT_FROM
-from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, Block, Kind, Thesaurus
+from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, VEIL, Block, Kind, Sensitive, Thesaurus
 from annotate.kinds.options import ASKED, OF_CROWDS
 from annotate.kinds.published import FORMATS
 from annotate.kinds.tables import KindError, Table, nearest, read_tables
@@ -27,6 +27,8 @@ __all__ = ["KindError", "kind_of", "read_kind"]
 
 MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verify.KIND)}
 HERE = Path(__file__).parent
+# Units that may hurt, in a day, where a kind's file does not say; and the most that it may say.
+A_DAY, MOST_A_DAY = 50, 1_000
 KEYS = (
     "title",
     "form",
@@ -37,13 +39,15 @@ KEYS = (
     "layout",
     "answers",
     "answers_from",
+    "filtered",
     "vocabulary",
+    "sensitive",
     "options",
     "guidelines",
     "publishes",
     "languages",
 )
-KEYS_WITH_BASE = ("base", "title", "labels", "options", "guidelines", "languages")
+KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
 # Key of the table [vocabulary] -> what it says, for the documentation.
 VOCABULARY_KEYS: Mapping[str, str] = {
@@ -54,6 +58,11 @@ VOCABULARY_KEYS: Mapping[str, str] = {
     "both are meant, or `allow`",
     "right_from": f"the F1 with a known answer from which on an answer is right; {RIGHT_FROM} if it is left out",
 }
+# The same of the table [sensitive].
+SENSITIVE_KEYS: Mapping[str, str] = {
+    "warning": "what people are told before they agree, in English or by language",
+    "a_day": f"how many units of a task a person is given on a day; {A_DAY} if it is left out",
+}
 # What a key says, for the documentation.
 ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence",
@@ -62,7 +71,11 @@ ABOUT: Mapping[str, str] = {
     "layout": "tables `[[layout]]` of fields that stand together, from top to bottom",
     "answers": "tables `[[answers]]` of what may be answered",
     "answers_from": '`"draw"`: what may be answered is named with the draw, by `--classes`; `[[answers]]` follow them',
+    "filtered": "the answer of what a filter is meant to drop, for a kind that audits one: what it kept and "
+    "what it dropped is drawn",
     "vocabulary": 'with `form = "labels"`: a table `[vocabulary]` that says whose concepts are answers, and how many',
+    "sensitive": "a table `[sensitive]` for what may hurt whoever reads it: people agree to it first, the text is "
+    "veiled until they ask for it, and there is a limit a day",
     "together": "the field whose equal records are drawn all together",
     "apart": "fields of which equal values are never parted by a split",
     "kept": "fields that people do not see, and that the exported set has besides",
@@ -89,6 +102,7 @@ TAKEN = frozenset(
         "left_out_why",
     }
 )
+MOST_WARNING = 1_000  # characters
 MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
 MOST_CONCEPTS = 1000  # of an answer; 99.4% of the documents of EURLEX57K have at most ten
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -152,8 +166,21 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     added = parts.languages(top.table("languages"), stored=stored)
     known = {*LANGUAGES, *added}
     parts.check_guidelines(top.table("guidelines"), known)
+    sensitive = _sensitive(top, known)
     kind = _based(slug, top, added) if based else _declared(slug, top, known, frozenset() if stored else TAKEN)
-    return replace(kind, defaults=parts.options(top.table("options"), kind), languages=added, source=top.source.text)
+    if sensitive and (key := next((code for code, each in kind.answers.items() if each.key == VEIL.code), "")):
+        raise top.fault(
+            "sensitive", f"the answer {key} has the key {VEIL.cap}, which shows a veiled text; choose another."
+        )
+    return replace(
+        kind,
+        defaults=parts.options(top.table("options"), kind),
+        languages=added,
+        sensitive=sensitive,
+        # A sheet would show twenty texts at once.
+        sheet="" if sensitive else kind.sheet,
+        source=top.source.text,
+    )
 
 
 def _based(slug: str, top: Table, added: Mapping[str, Language]) -> Kind:
@@ -218,6 +245,7 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
         kept=kept,
         split=_split(top, from_draw),
+        **(declared.OF_FILTER | {"filtered": audited} if (audited := _filtered(top, answers)) else {}),
         formats=_formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=thesaurus is not None),
         **({} if layout else {"options": ELSEWHERE}),
         **(concepts.values(thesaurus) if thesaurus else {}),
@@ -280,6 +308,22 @@ def _check_sides(top: Table, answers: Collection[str], layout: Collection[Block]
         )
 
 
+def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:
+    """What people must agree to first; None where nothing hurts. known: codes of languages."""
+    if "sensitive" not in top.raw:
+        return None
+    table = top.table("sensitive")
+    table.check_keys(SENSITIVE_KEYS, "[sensitive]")
+    if "warning" not in table.raw:
+        raise table.fault(
+            "warning", 'there is no warning; write what may hurt, such as warning = "Insults and threats."'
+        )
+    a_day = table.take("a_day", int, A_DAY)
+    if not 1 <= a_day <= MOST_A_DAY:
+        raise table.fault("a_day", f"a_day is {a_day}; give a person 1 to {MOST_A_DAY:,} units on a day.")
+    return Sensitive(parts.by_language(table, "warning", MOST_WARNING, known), a_day)
+
+
 def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
     blocks, seen = [], set[str]()
     for table in top.tables("layout"):
@@ -308,6 +352,18 @@ def _kept(top: Table, fields: Collection[str], taken: Collection[str]) -> tuple[
             raise top.fault("kept", f"the field {name} is shown, and so it is kept; leave it out of kept.")
         _check_field(top, "kept", name, taken)
     return tuple(kept)
+
+
+def _filtered(top: Table, answers: Collection[str]) -> str:
+    """The answer of what a filter is meant to drop; empty for kinds that audit none."""
+    code = top.text("filtered")
+    if code and "answers_from" in top.raw:
+        raise top.fault(
+            "filtered", "the draw names the answers, so it is not from both sides of a filter; leave it out."
+        )
+    if code and code not in answers:
+        raise top.fault("filtered", f"filtered names {code!r}, which is not an answer; {nearest(code, answers)}.")
+    return code
 
 
 def _split(top: Table, from_draw: bool) -> str:

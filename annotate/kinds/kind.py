@@ -4,7 +4,7 @@ A kind that needs no code is a TOML file (files.py makes it a Kind); `language` 
 their own functions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from types import ModuleType
@@ -77,6 +77,21 @@ class Named:
 
 
 @dataclass(frozen=True)
+class Sensitive:
+    """Work that may hurt whoever reads it. warnings: what they are told before they agree to it, by language or in
+    English alone; a_day: after how many units a person is given no more on a day.
+    """
+
+    warnings: Mapping[str, str]
+    a_day: int
+
+    def warning(self, languages: Iterable[str]) -> tuple[str, str]:
+        """(language, words): in the first of these languages in which there are any, else in English."""
+        found = next((code for code in languages if code in self.warnings), ENGLISH)
+        return found, self.warnings[found]
+
+
+@dataclass(frozen=True)
 class Block:
     """Fields that stand together on the page, and their look, one of STYLES."""
 
@@ -94,6 +109,7 @@ class Key(NamedTuple):
     name: str
 
 
+VEIL = Key("KeyV", "V", "V")
 SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 
 # The style of a text that is longer than a window.
@@ -130,8 +146,12 @@ class Kind:
     answers: Mapping[str, Named] = field(default_factory=dict)
     # The labels of a task that names none.
     labels: Sequence[str] = ()
+    # The answer of what a filter is meant to drop, where people audit a filter; empty elsewhere.
+    filtered: str = ""
     # Where the answers are concepts of a vocabulary: which, and how many.
     thesaurus: Thesaurus | None = None
+    # Where what people read may hurt them: what they must agree to first.
+    sensitive: Sensitive | None = None
     # Why a unit may be undefined: the code that is sent -> the words on its button; and the answer that has these
     # reasons.
     reasons: Mapping[str, str] = field(default_factory=dict)

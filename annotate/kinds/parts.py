@@ -52,8 +52,8 @@ def answers(top: Table, known: Collection[str], *, least: int = 2) -> dict[str, 
         if pressed and (other := keys.setdefault(pressed, code)) != code:
             raise table.fault("key", f"{code} would have the same key as {other}; give it another with key.")
         found[code] = Named(
-            _by_language(table, "name", MOST_NAME, known),
-            _by_language(table, "meaning", MOST_MEANING, known) if "meaning" in table.raw else {},
+            by_language(table, "name", MOST_NAME, known),
+            by_language(table, "meaning", MOST_MEANING, known) if "meaning" in table.raw else {},
             key,
         )
         for language, name in found[code].names.items():
@@ -89,7 +89,7 @@ def _key(table: Table) -> str:
     return PHYSICAL[key]
 
 
-def _by_language(table: Table, key: str, most: int, known: Collection[str]) -> dict[str, str]:
+def by_language(table: Table, key: str, most: int, known: Collection[str]) -> dict[str, str]:
     """Language -> words, given as English words or as a table { en = …, de = … }."""
     if key not in table.raw:
         raise table.fault(key, f'there is no {key}; write what people read, such as {key} = "Good".')

@@ -403,6 +403,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "nested_columns": nested_columns,
     "kind_keys": kind_keys,
     "vocabulary_keys": lambda: keys_told(files.VOCABULARY_KEYS),
+    "sensitive_keys": lambda: keys_told(files.SENSITIVE_KEYS),
     "answer_keys": lambda: keys_told(parts.ANSWER_KEYS),
     "styles": styles,
     "api": api,

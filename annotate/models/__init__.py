@@ -3,7 +3,7 @@
 from annotate.models.concepts import ChosenConcept, Suggestion
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
 from annotate.models.preferences import Comparison, Side
-from annotate.models.quality import GoldAnswer, Pause, Qualification, Trial, TrialAnswer
+from annotate.models.quality import Consent, GoldAnswer, Pause, Qualification, Trial, TrialAnswer
 from annotate.models.tasks import Guidelines, LanguageRoute, Task
 from annotate.models.work import Judgment, Lease, Reserve, Transition, Unit
 
@@ -12,6 +12,7 @@ __all__ = [
     "AnnotatorLanguage",
     "ChosenConcept",
     "Comparison",
+    "Consent",
     "GoldAnswer",
     "Guidelines",
     "Invite",

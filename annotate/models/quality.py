@@ -1,4 +1,4 @@
-"""What protects the numbers: known answers, tests on them, qualifications and pauses."""
+"""What protects the numbers and people: known answers, tests on them, qualifications, pauses, and consents."""
 
 from django.conf import settings
 from django.db import models
@@ -115,6 +115,29 @@ class Qualification(models.Model):
 
     def __str__(self) -> str:
         return f"{self.annotator} in {self.language} of {self.task.name}"
+
+
+class Consent(models.Model):
+    """That a person agreed to work that may hurt; without one that runs they are given none of the task."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="consents")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="consents")
+    at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotator", "task"], condition=Q(withdrawn_at__isnull=True), name="one_running_consent"
+            ),
+            models.CheckConstraint(
+                condition=Q(withdrawn_at__isnull=True) | Q(withdrawn_at__gte=F("at")), name="withdrawn_after_agreed"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator} in {self.task.name}"
 
 
 class Pause(models.Model):

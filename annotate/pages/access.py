@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404
 from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
 from annotate.work.accounts import is_manager
-from annotate.work.permit import NO_ANNOTATOR, permit_of
+from annotate.work.permit import NO_ANNOTATOR, check_willing, permit_of
 
 
 def annotator_of(user) -> Annotator | None:
@@ -60,7 +60,10 @@ def with_task(right: str):
         @wraps(view)
         def checked(request, task, *args, **kwargs):
             annotator = check_right(request.user, right)
-            return view(request, annotator, get_object_or_404(Task, name=task), *args, **kwargs)
+            found = get_object_or_404(Task, name=task)
+            if right == "adjudicate":
+                check_willing(annotator, found)
+            return view(request, annotator, found, *args, **kwargs)
 
         return checked
 

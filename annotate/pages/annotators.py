@@ -17,7 +17,6 @@ from annotate.pages.access import annotator_of, with_permit, with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
 from annotate.quality import qualification
-from annotate.quality.pauses import PAUSED
 from annotate.work import adjudication as adjudicating
 from annotate.work import judging, progress
 from annotate.work import queue as handing_out
@@ -69,11 +68,12 @@ def _has_work(row: dict) -> bool:
 def _may(permit: Permit, own: Progress, trials=None) -> dict:
     """Whether the annotator may work in any language of the task, and where they stand in each.
 
-    A person who is paused is offered nothing that would be refused, and so is everybody if the task is closed.
+    A person who is stopped is offered nothing that would be refused, and so is everybody if the task is closed.
     """
     task = permit.task
-    if permit.is_paused:
-        return {"paused": PAUSED, "may_work": False, "tests": []}
+    if permit.stopped:
+        held = permit.is_paused or not permit.has_agreed
+        return {"stopped": permit.stopped, "held": held, "may_work": False, "tests": []}
     states = qualification.states(permit, trials) if task.test_items and task.is_open else []
     passed = not states or any(found.step == qualification.PASSED for found in states)
     return {
@@ -177,13 +177,13 @@ def judge(request, task):
         with acting_as(request.user, task) as permit:
             closed = judging.close(permit, lease_id, _answer(request, permit, comment), active_seconds(request))
             # One transaction for the answer and what comes next.
-            lease = handing_out.hand_out(permit.now(closed.paused), closed.held, closed.tally)
+            lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held, closed.tally)
     except InvalidAnswer as refusal:
         # The unit and the typed comment stay on the screen, even if the lease has run out.
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
         kept = {"comment": comment, "refusal": refusal, "posted": request.POST}
         return _work(request, permit, _one(shown), status=status_of(refusal), **kept)
-    return _next(request, permit.now(closed.paused), lease, closed=closed, before=closed.lease)
+    return _next(request, permit.now(closed.paused, closed.is_new), lease, closed=closed, before=closed.lease)
 
 
 def _answer(request, permit, comment: str):
@@ -218,7 +218,7 @@ def undo(request, task):
         lease = judging.take_back(permit, judgment)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
-    return _work(request, permit, [lease])
+    return _work(request, permit.now(permit.is_paused, read=-1), [lease])
 
 
 @require_POST

@@ -75,8 +75,12 @@ def own_progress(request, permit):
 @api_view(["POST"])
 @with_task("annotate")
 def take(request, annotator, task):
-    lease = queue.take(annotator, task)
-    why = "" if lease else progress.why_empty(permit_of(annotator, task))
+    lease, why = queue.take(annotator, task), ""
+    if lease is None:
+        permit = permit_of(annotator, task)
+        if task.kind.sensitive:
+            permit.check_not_stopped()
+        why = progress.why_empty(permit)
     return Response(NextSerializer({"lease": lease, "why": why}).data)
 
 

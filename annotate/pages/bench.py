@@ -14,6 +14,7 @@ from annotate.pages import choosing
 from annotate.pages.showing import record, sets
 from annotate.quality.sides import seen, sides_of
 from annotate.work import adjudication
+from annotate.work.permit import check_willing
 
 
 def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -> dict[str, Any]:
@@ -26,6 +27,8 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     blind, kind = adjudication.is_blind(unit), unit.task.kind
     judgments = list(unit.judgments.select_related("annotator__user", "lease"))
     own = unit.judgments.live().filter(annotator=annotator).first()
+    if unit.stage == stages.ADJUDICATION and not own:
+        check_willing(annotator, unit.task, to_read_more=True)
     *labels, own_label, label = seen(
         annotator,
         ((unit, said) for said in (*(each.label for each in judgments), own.label if own else "", unit.label)),

@@ -17,14 +17,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import check_right, may, with_task
+from annotate.pages.audited import audit_of
 from annotate.pages.errors import status_of
 from annotate.quality import agreement as agreeing
-from annotate.quality import declared_audits, honeypots
+from annotate.quality import honeypots
 from annotate.quality import preferences as preferring
 from annotate.quality.classes import standing
 from annotate.quality.pauses import rule as rule_of
 from annotate.reports import agreement as agreement_report
-from annotate.reports import declared_audits as declared_report
 from annotate.reports import gold_answers
 from annotate.reports import people as people_report
 from annotate.reports import preferences as preference_report
@@ -96,7 +96,6 @@ def manage(request):
 @with_task("manage")
 def task(request, _, task):
     progress, pace, times = statistics.progress(task), statistics.pace(task), statistics.times(task)
-    audit = declared_audits.report(task) if "audit of declared labels" in task.kind.protections else None
     states, sort = queue_states(task), _sort(request)
     return _page(
         request,
@@ -113,9 +112,7 @@ def task(request, _, task):
         since_plot=progress_report.since_plot(pace),
         times=times["all"],
         times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
-        audit=audit,
-        audit_table=declared_report.class_table(audit) if audit else None,
-        audit_words=declared_report.words(audit) if audit else [],
+        audit=audit_of(task),
         classes_table=standing_table(classes) if (classes := standing(task)) else None,
         queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
         idle_table=progress_report.idle_table(states, _person_page(task), sort),
@@ -140,6 +137,7 @@ def people(request, _, task):
         paused_table=people_report.paused_table(pauses, sort, address),
         times_plot=progress_report.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
         decides=may(request.user, "decide"),
+        agreed=people_report.agreed_table(statistics.consents(task), sort, address),
     )
 
 

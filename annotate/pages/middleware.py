@@ -3,7 +3,7 @@
 from django.shortcuts import render
 from django.urls import reverse
 
-from annotate.core.refusals import NotAllowed, Paused, Refusal
+from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
 from annotate.pages.errors import status_of
 
 
@@ -27,8 +27,9 @@ def refused(request, error: Refusal):
     # What was typed must not be lost with the page on which it was typed.
     typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment"))))
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
-    # A paused person is not sent on to something that would be refused again.
-    context["paused"] = isinstance(error, Paused)
+    # A person who is stopped is not sent on to something that would be refused again.
+    context["paused"] = isinstance(error, Paused | EnoughToday)
+    context["consent"] = isinstance(error, NotAgreed)
     # Shown again, this page says what comes next; but if it was refused itself, it would lead in a circle.
     if (address.url_name or "").startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])

@@ -18,7 +18,6 @@ from annotate.pages.access import may, with_permit, with_task
 from annotate.pages.forms import whole_number
 from annotate.quality import qualification as qualifying
 from annotate.quality.guidelines import current, languages, versions
-from annotate.quality.pauses import PAUSED
 from annotate.quality.sides import sides_of_question
 from annotate.work.judging import read_answer
 from annotate.work.permit import acting_as, permit_of
@@ -119,7 +118,7 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
     found, task = qualifying.state(permit, language), permit.task
     context = {
         "task": task,
-        "paused": PAUSED if permit.is_paused else "",
+        "paused": permit.stopped,
         "found": found,
         "steps": _steps(found),
         "states": qualifying.states(permit),
@@ -158,7 +157,8 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
 
 
 def _explained(answered: TrialAnswer, permit) -> dict:
-    return {**_asked(answered, permit), "explained": _told(answered, permit.task)}
+    # It has been asked for, and read, a moment ago.
+    return {**_asked(answered, permit), "explained": _told(answered, permit.task), "veiled": False}
 
 
 def _told(answered: TrialAnswer, task) -> dict:

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
 from annotate.kinds.declared import in_order
-from annotate.kinds.kind import DOCUMENT, Block
+from annotate.kinds.kind import DOCUMENT, VEIL, Block
 from annotate.models import Annotator, Judgment, Lease, Task
 from annotate.pages import choosing
 from annotate.pages.paragraphs import paragraphs, parted
@@ -56,11 +56,13 @@ class Field:
 
 def record(item: Item, kind: Kind) -> dict[str, Any]:
     """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs."""
+    veiled = {"veiled": kind.sensitive is not None, "veil": VEIL}
     if not kind.layout:
-        return {"paragraphs": item.text.splitlines()}
+        return {"paragraphs": item.text.splitlines(), **veiled}
     blocks = [(block.style, _fields(item, block)) for block in kind.layout]
     zones = [field for style, fields in blocks if style == DOCUMENT and len(fields) > 1 for field in fields]
-    return {"blocks": blocks, "fields": {field.name: field for _, fields in blocks for field in fields}, "zones": zones}
+    fields = {field.name: field for _, fields in blocks for field in fields}
+    return {"blocks": blocks, "fields": fields, "zones": zones, **veiled}
 
 
 def _fields(item: Item, block: Block) -> list[Field]:

@@ -3,7 +3,7 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
-from annotate.pages import account, adjudicators, annotators, docs, managers, qualification
+from annotate.pages import account, adjudicators, annotators, consent, docs, managers, qualification
 
 urlpatterns = [
     path("", annotators.home, name="home"),
@@ -21,6 +21,7 @@ urlpatterns = [
     path("tasks/<slug:task>/sheet/start/", annotators.start_sheet, name="sheet-start"),
     path("tasks/<slug:task>/sheet/judge/", annotators.judge_sheet, name="sheet-judge"),
     path("tasks/<slug:task>/answers/", annotators.answers, name="answers"),
+    path("tasks/<slug:task>/consent/", consent.consent, name="consent"),
     path("tasks/<slug:task>/guidelines/", qualification.guidelines, name="guidelines"),
     *(
         path(f"tasks/<slug:task>/qualification/<str:language>/{address}", view, name=name)

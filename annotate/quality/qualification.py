@@ -171,7 +171,7 @@ def begin(permit, language: str, kind: str) -> Trial:
     found = state(permit, language)
     if not task.is_open:
         raise WrongStage("This task is closed.")
-    permit.check_not_paused()
+    permit.check_not_stopped()
     _check_step(found, kind)
     own = annotator.trials.filter(task=task, language=language, kind=kind)
     for trial in own.filter(finished_at=None).select_related("guidelines"):
@@ -276,7 +276,7 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
         )
     if found != next_question(trial):
         raise NotFound("You have not been asked this question yet. Answer the one before it first.")
-    permit.check_not_paused()
+    permit.check_not_stopped()
     try:
         task.kind.check(Answer(label, is_sure=is_sure), Unit(task=task, item=found.gold_answer.item))
     except ValueError as error:

@@ -138,6 +138,11 @@ def voided(annotator: object, done) -> str:
     return f"Voided {answers} of {annotator}; {units} back in the queue."
 
 
+def agreed_table(consents: Iterable[dict], asked: str, address: Address) -> Table:
+    heads = (person(address), timed("at", "agreed"), timed("withdrawn_at", "taken back"))
+    return table("Agreements", heads, consents, slug="agreed", asked=asked)
+
+
 # --- the rule that pauses
 
 

@@ -23,6 +23,7 @@ from annotate.work.contesting import check_limit
 from annotate.work.drawing_on import draw_on
 from annotate.work.judging import check, check_words, read_answer
 from annotate.work.moving import move
+from annotate.work.permit import check_willing
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
@@ -126,6 +127,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
     if own and (own.kind, own.label, own.reason, own.comment) == said:
         return own  # a retry
+    check_willing(annotator, unit.task, to_read_more=True)
     if unit.stage != stages.ADJUDICATION:
         raise WrongStage("This one is not waiting for an adjudicator; somebody may have decided it meanwhile.")
     if own and own.kind in (Judgment.SETTLE, Judgment.DISCARD):

@@ -118,7 +118,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     answer = answer and sides.stored(answer, unit, annotator)
     if first := _judgment_of(lease):
         return Closed(_retried(first, answer, unit), False, lease, held, None, permit.is_paused)
-    permit.check_not_paused()
+    permit.check_not_stopped()
     own = [each for each in leases if each.annotator_id == annotator.pk]
     # The lease may have run out and been given to the same person again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
@@ -211,7 +211,9 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
 def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     """The same in the transaction in which the annotator acts."""
     annotator, task = permit.annotator, permit.task
-    permit.check_not_paused()
+    # What is taken back is read again, and no more than it was.
+    permit = permit.now(permit.is_paused, read=-1)
+    permit.check_not_stopped()
     if not task.is_open:
         raise WrongStage("This task is closed, so your answer stands.")
     if judgment_id is None:

@@ -7,26 +7,44 @@ guidelines. Who may act at all, as annotator, adjudicator or manager, is decided
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 
 from django.db import transaction
-from django.db.models import Value
+from django.db.models import Count, OuterRef, Subquery, Value
+from django.db.models.functions import Coalesce
+from django.utils import timezone
 
-from annotate.core.refusals import NotAllowed, NotFound, Paused
-from annotate.models import Annotator, AnnotatorLanguage, Guidelines, LanguageRoute, Pause, Qualification, Task
+from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, NotFound, Paused
+from annotate.models import (
+    Annotator,
+    AnnotatorLanguage,
+    Consent,
+    Guidelines,
+    Judgment,
+    LanguageRoute,
+    Pause,
+    Qualification,
+    Task,
+)
 from annotate.quality.guidelines import holding
 from annotate.quality.pauses import PAUSED
 from annotate.work.routes import Routes, read_in
 from corpora.core.languages import UND
 
 NO_ANNOTATOR = "Your account is not an annotator's. The manager can make it one."
+NOT_AGREED = (
+    "What is read in this task may hurt, and it is given only to people who have agreed to that. Read the warning on "
+    "the task's page Agreement first."
+)
 
 
 @dataclass(frozen=True)
 class Permit:
     """levels: language -> how well the annotator reads it, best-read first. majors: language -> the major version of
     the guidelines that holds there; passed: the languages in which the annotator has passed the test under it. Both
-    are empty if nobody is tested.
+    are empty if nobody is tested. has_agreed: to work that may hurt, if this is such; read_today: how many of its units
+    they have answered or skipped since midnight, with those that a manager voided.
     """
 
     annotator: Annotator
@@ -36,6 +54,23 @@ class Permit:
     is_paused: bool
     majors: dict[str, int]
     passed: frozenset[str]
+    has_agreed: bool = True
+    read_today: int = 0
+
+    @cached_property
+    def stopped(self) -> NotAllowed | None:
+        """Why the annotator is given nothing of the task now, whatever waits; None if nothing stops them."""
+        sensitive = self.task.kind.sensitive
+        if self.is_paused:
+            return Paused(PAUSED)
+        if not self.has_agreed:
+            return NotAgreed(NOT_AGREED)
+        if sensitive and self.read_today >= sensitive.a_day:
+            return EnoughToday(
+                f"That is enough for today: you have read {self.read_today:,} of these, and nobody is given more on "
+                "one day. Thank you. There will be more tomorrow."
+            )
+        return None
 
     @cached_property
     def reads(self) -> list[str]:
@@ -51,21 +86,25 @@ class Permit:
 
     @cached_property
     def queues(self) -> dict[str, list[str]]:
-        """The queues in which the annotator may work: they are qualified, if a test is required, and not paused."""
-        if self.is_paused:
+        """The queues in which the annotator may work: they are qualified, if a test is required, and not stopped."""
+        if self.stopped:
             return {}
         if not self.task.test_items:
             return self.read_queues
         able = {self.routes.queue_in(language) for language in self.passed}
         return {queue: languages for queue, languages in self.read_queues.items() if queue in able}
 
-    def now(self, is_paused: bool) -> "Permit":
-        """The permit after an act that may have paused the annotator."""
-        return self if is_paused == self.is_paused else replace(self, is_paused=is_paused)
+    def now(self, is_paused: bool, read: int = 0) -> "Permit":
+        """The permit after an act that may have paused the annotator. read: how many units more they have read."""
+        read_today = self.read_today + read if self.task.kind.sensitive else 0
+        if (is_paused, read_today) == (self.is_paused, self.read_today):
+            return self
+        return replace(self, is_paused=is_paused, read_today=read_today)
 
-    def check_not_paused(self) -> None:
-        if self.is_paused:
-            raise Paused(PAUSED)
+    def check_not_stopped(self) -> None:
+        """Paused, NotAgreed or EnoughToday if the annotator is given nothing of the task now."""
+        if self.stopped:
+            raise self.stopped
 
 
 def permit_of(annotator: Annotator, task: Task) -> Permit:
@@ -93,6 +132,8 @@ def permits(annotator: Annotator, tasks: Iterable[Task], levels: dict[str, int] 
         found = Pause.objects.filter(annotator=annotator, task__in=listed, lifted_at=None)
         paused = set(found.values_list("task_id", flat=True))
     majors, passed = _tests(annotator, [task for task in listed if task.test_items])
+    sensitive = [task for task in listed if task.kind.sensitive]
+    read = _read_today(annotator, sensitive)
     return [
         Permit(
             annotator=annotator,
@@ -102,6 +143,8 @@ def permits(annotator: Annotator, tasks: Iterable[Task], levels: dict[str, int] 
             is_paused=task.pk in paused,
             majors=majors.get(task.pk, {}),
             passed=frozenset(passed.get(task.pk, ())),
+            has_agreed=task not in sensitive or task.pk in read,
+            read_today=read.get(task.pk, 0),
         )
         for task in listed
     ]
@@ -122,6 +165,36 @@ def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str
         if is_held and majors[task].get(language) == major:
             passed[task].add(language)
     return majors, passed
+
+
+def midnight() -> datetime:
+    """The last midnight in the installation's time zone: when the day began."""
+    return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
+    """Task -> how many units the annotator has answered, skipped or decided in it today; of these tasks those to which
+    they have agreed.
+    """
+    if not sensitive:
+        return {}
+    own = Judgment.objects.binding().filter(
+        annotator=annotator, unit__task=OuterRef("task"), answered_at__gte=midnight()
+    )
+    counted = own.order_by().values("unit__task").annotate(number=Count("pk")).values("number")
+    running = Consent.objects.filter(annotator=annotator, task__in=sensitive, withdrawn_at=None).order_by()
+    return dict(running.values_list("task_id", Coalesce(Subquery(counted), 0)))
+
+
+def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
+    """NotAgreed for an adjudicator, who works without a permit, if the task's work may hurt and they have not agreed to
+    it; to_read_more: EnoughToday too.
+    """
+    if not task.kind.sensitive:
+        return
+    permit = permit_of(annotator, task)
+    if to_read_more or not permit.has_agreed:
+        permit.check_not_stopped()
 
 
 @contextmanager

@@ -11,13 +11,12 @@ from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.quality.checks import adjudicators
 from annotate.quality.honeypots import to_come
-from annotate.quality.pauses import PAUSED
 from annotate.quality.qualification import FAILED, Standing, states
-from annotate.work.permit import Permit
+from annotate.work.permit import Permit, midnight
 from annotate.work.queue import unjudged, waiting, with_free_place
 from annotate.work.routes import Routes
 from annotate.work.routing import lacking_readers
-from annotate.work.tally import Tally, midnight, tallies
+from annotate.work.tally import Tally, tallies
 
 
 def today(annotator: Annotator, task: Task):
@@ -122,8 +121,8 @@ def why_empty(permit: Permit) -> str:
     task = permit.task
     if not task.is_open:
         return "This task is closed."
-    if permit.is_paused:
-        return PAUSED
+    if permit.stopped:
+        return str(permit.stopped)
     if permit.read_queues and not permit.queues:
         return _why_not_qualified(states(permit))
     if not permit.queues:

@@ -100,7 +100,7 @@ def _missing(number: int) -> str:
 
 
 def _publish(task: Task) -> str:
-    look = "audit" if {"audit", "decoys"} & set(task.kind.protections) else "agreement"
+    look = "audit" if {"audit", "audit of a filter", "decoys"} & set(task.kind.protections) else "agreement"
     publish = f"`assay export_gold {task.name} --out FOLDER`"
     return f"All is done. Look at `assay {look} {task.name}`, then publish it: {publish}."
 

@@ -326,6 +326,20 @@ def pauses(task: Task, of: Annotator | None = None) -> list[dict]:
     ]
 
 
+def consents(task: Task) -> list[dict]:
+    """Everybody who ever agreed to work that may hurt, newest first; withdrawn_at: None while it runs."""
+    found = task.consents.select_related("annotator__user").order_by("-at", "-pk")
+    return [
+        {
+            "annotator": consent.annotator_id,
+            "name": str(consent.annotator),
+            "at": consent.at,
+            "withdrawn_at": consent.withdrawn_at,
+        }
+        for consent in found
+    ]
+
+
 def _user(user) -> str:
     return (user.get_full_name() or user.username) if user else ""
 

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 
 from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, Subquery, TextField, Value, When
 from django.db.models.functions import Coalesce
-from django.utils import timezone
 
 from annotate.models import Judgment, Pause
-from annotate.work.permit import Permit
+from annotate.work.permit import Permit, midnight
 
 _EVER = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -27,11 +26,6 @@ class Tally:
     judged: defaultdict[str, Counter[bool]] = field(default_factory=lambda: defaultdict(Counter))
     known: Counter[tuple[str, str]] = field(default_factory=Counter)
     today: Counter[str] = field(default_factory=Counter)
-
-
-def midnight() -> datetime:
-    """The last midnight in the installation's time zone."""
-    return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def tally_of(permit: Permit) -> Tally:

@@ -45,6 +45,7 @@ PAGES = {
     # Of a sheet the rest is saved: what another annotator's is not is said on the page.
     "sheet-judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 200, 200, 403)),
     "answers": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
+    "consent": ((302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)),
     "guidelines": ((302, 403, 200, 200, 200, 200), (302, 405, 405, 405, 405, 405)),
     # Bea has not practised yet, and Ada reads no language of the task.
     "qualification": ((302, 403, 200, 200, 403, 403), (302, 405, 405, 405, 405, 405)),
@@ -105,7 +106,7 @@ ADMIN = {
 # What a logged-in person can post by a form of ours.
 FORMS = (
     *("logout", "account", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
-    *("choose", "adjudicate", "adjudicate-choose", "unsettle"),
+    *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
     *("manage-lift", "manage-pause", "manage-void"),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
@@ -134,6 +135,7 @@ class World:
         practice = begin(ann, crowd, "de", Trial.PRACTICE)
         answer(ann, next_question(practice).pk, "1")
         question = next_question(begin(ann, crowd, "de", Trial.TEST))
+        records_task_maker()("toxic_pairs", name="hurting")
         chosen, sought, unsettled = self.of_concepts(ann)
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
@@ -152,6 +154,7 @@ class World:
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
             "adjudication": [task.name],
             "choose": ["acts"],
+            "consent": ["hurting"],
             "qualification-choose": ["tested-acts", "en"],
             "adjudicate-choose": ["acts", unsettled.pk],
             "adjudicate": [task.name, self.waiting.pk],
@@ -177,6 +180,7 @@ class World:
             "account": {"make": "1"},
             "judge": {"lease": lease.pk, "answer": "de"},
             "choose": {"lease": chosen.pk},
+            "consent": {"do": "agree"},
             "qualification-choose": {"question": sought.pk},
             "undo": {"judgment": judgment.pk},
             "sheet-judge": {"lease": [each.pk for each in on_sheet]}

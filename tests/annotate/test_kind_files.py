@@ -6,7 +6,17 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.kinds import KINDS
-from annotate.kinds.files import HERE, KEYS, KEYS_WITH_BASE, TAKEN, VOCABULARY_KEYS, KindError, kind_of, read_kind
+from annotate.kinds.files import (
+    HERE,
+    KEYS,
+    KEYS_WITH_BASE,
+    SENSITIVE_KEYS,
+    TAKEN,
+    VOCABULARY_KEYS,
+    KindError,
+    kind_of,
+    read_kind,
+)
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
 from annotate.kinds.tables import read_tables
@@ -120,8 +130,27 @@ WRONG = [
     (
         mood("apart", "wholly"),
         "line 4: 'wholly' is not a key of a kind's file; there is title, form, together, apart, kept, split, "
-        "layout, answers, answers_from, vocabulary, options, guidelines, publishes, languages.",
+        "layout, answers, answers_from, filtered, vocabulary, sensitive, options, guidelines, publishes, languages.",
     ),
+    # what may hurt
+    (mood("apart", "sensitive = true\napart"), "line 4: sensitive is true; it must be a table."),
+    (
+        mood("[options]", "[sensitive]\na_day = 5\n\n[options]"),
+        'there is no warning; write what may hurt, such as warning = "Insults and threats."',
+    ),
+    (
+        mood("[options]", '[sensitive]\nwarning = "It hurts."\na_day = 0\n\n[options]'),
+        "a_day is 0; give a person 1 to 1,000 units on a day.",
+    ),
+    (
+        mood("[options]", '[sensitive]\nwarning = "It hurts."\nday = 9\n\n[options]'),
+        "'day' is not a key of [sensitive]; the nearest is a_day.",
+    ),
+    (
+        mood("[options]", '[sensitive]\nwarning = { de = "Es schmerzt." }\n\n[options]'),
+        "warning has no English words, which all other languages fall back on; add en to it.",
+    ),
+    (mood("apart", 'filtered = "bad"\napart'), "line 4: filtered names 'bad', which is not an answer; there is +, -."),
     # what must be there, and of which type
     (
         mood('title = "How content is the reviewer?"\n', ""),
@@ -597,6 +626,6 @@ def test_all_keys_are_told():
     text = (HERE.parent / "docs" / "how-to" / "own-kind.md").read_text(encoding="utf-8")
     assert not [
         key
-        for key in {*KEYS, *KEYS_WITH_BASE, *VOCABULARY_KEYS, *STYLES, *FORMS}
+        for key in {*KEYS, *KEYS_WITH_BASE, *VOCABULARY_KEYS, *SENSITIVE_KEYS, *STYLES, *FORMS}
         if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)
     ]

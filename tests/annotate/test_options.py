@@ -120,8 +120,8 @@ def test_every_option_of_a_task_or_a_draw_has_a_right_default_and_is_one_of_the_
 
 def test_the_command_tells_the_kinds_whose_default_differs():
     told = {option.name: option.help for option in open_task.OPTIONS}
-    own = "verify, ad_relevance, better_replies, concepts, qa_match, topic, web_ranking, a kind of your own"
-    assert told["rounds"].endswith(f"(default 2; {own}: 1)")
+    own = "verify, ad_relevance, better_replies, concepts, qa_match, topic, toxic_pairs, web_ranking"
+    assert told["rounds"].endswith(f"(default 2; {own}, a kind of your own: 1)")
     assert told["share"].startswith("recall: ")
     assert told["window"].startswith("recall, precision: ")
     for kind in KINDS.values():

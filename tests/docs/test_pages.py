@@ -153,7 +153,7 @@ def test_pages_that_the_app_links_to_are_there():
         r'"((?:explanation|how-to|reference)/[a-z-]+)"', text_of(ROOT / "annotate/pages/admin/audits_and_decoys.py")
     )
     assert len(named) >= 4
-    assert set(SHOWN) == {"audit", "audit of declared labels", "decoys", "checks"}
+    assert set(SHOWN) == {"audit", "audit of declared labels", "audit of a filter", "decoys", "checks"}
     assert set(named) <= set(PAGES)
 
 

@@ -109,8 +109,10 @@ def test_the_reference_has_every_option_and_no_other(name):
 
 
 def test_an_option_says_its_value_its_bounds_and_its_default_once():
-    kinds = "verify, ad_relevance, better_replies, concepts, qa_match, topic, web_ranking, a kind of your own: 1"
-    assert f"- `--rounds N` *whole number, 1 to 99 · default 2; {kinds}*\\\n" in options_of("open_task")
+    kinds = "verify, ad_relevance, better_replies, concepts, qa_match, topic, toxic_pairs, web_ranking"
+    assert f"- `--rounds N` *whole number, 1 to 99 · default 2; {kinds}, a kind of your own: 1*\\\n" in options_of(
+        "open_task"
+    )
     assert "- `--design` *one of `uniform`, `recall`," in options_of("open_task")
     assert "- `--port N` *default 8000*\\\n  The port to serve at.\n" in options_of("serve")
     assert "- `--json`\\\n" in options_of("status")

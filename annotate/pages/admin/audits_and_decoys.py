@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from annotate.models import Task
-from annotate.quality import audits, checks, declared_audits, decoys
+from annotate.quality import audits, checks, declared_audits, decoys, filter_audits
 from annotate.reports import declared_audits as of_declared
+from annotate.reports import filter_audits as of_filter
 from annotate.reports.audits_and_decoys import (
     NONE,
     audit_plot,
@@ -70,8 +71,22 @@ def _declared(task: Task) -> Checks:
     return Checks(title, of_declared.words(found), of_declared.class_table(found), NONE, [], "", "how-to/balanced-sets")
 
 
+def _filter(task: Task) -> Checks:
+    found = filter_audits.report(task)
+    title = "The audit of the filter"
+    if not found:
+        return Checks(title, [], of_filter.EMPTY, NONE, [], of_filter.NOT_DRAWN)
+    return Checks(title, of_filter.words(found), of_filter.figures_table(found), NONE, [], "", "how-to/audit-a-filter")
+
+
 # The protections of a kind that a task's page shows; the others have their own pages for managers.
-SHOWN = {"audit": _audit, "audit of declared labels": _declared, "decoys": _decoys, "checks": _checks}
+SHOWN = {
+    "audit": _audit,
+    "audit of declared labels": _declared,
+    "audit of a filter": _filter,
+    "decoys": _decoys,
+    "checks": _checks,
+}
 
 
 def checks_of(task: Task) -> list[Checks]:

@@ -38,14 +38,14 @@
   // --- a typed comment outlives a reload, and the log-in after a session that ended, if the same unit is shown again
   const STORE = `comment ${location.pathname}`;
   const keep = (field) => {
-    try { sessionStorage.setItem(STORE, JSON.stringify([find("#post").innerText, field.value])); } catch { /* full, or forbidden: it lasts as long as the page */ }
+    try { sessionStorage.setItem(STORE, JSON.stringify([find("#post").textContent, field.value])); } catch { /* full, or forbidden: it lasts as long as the page */ }
   };
   const restore = () => {
     const [field, post] = [find("#answers [name=comment]"), find("#post")];
     if (!field || !post) return;
     let [text, comment] = ["", ""];
     try { [text, comment] = JSON.parse(sessionStorage.getItem(STORE)) || ["", ""]; } catch { /* likewise */ }
-    if (text === post.innerText && !field.value) field.value = comment;
+    if (text === post.textContent && !field.value) field.value = comment;
   };
   document.addEventListener("input", (event) => { if (event.target.matches("#answers [name=comment]")) keep(event.target); });
 
@@ -67,6 +67,7 @@
 
   // --- keys
   const typing = (target) => target.matches("textarea, input:not([type=radio], [type=checkbox]), select");
+  const veiled = () => find("#veil:not([open])");
   const close = (details) => { if (details && details.open) { details.open = false; return true; } return false; };
   const open = (details) => { details.open = true; const field = details.querySelector("input"); if (field) field.focus(); };
 
@@ -100,6 +101,8 @@
     const wanted = reasons
       ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
       : find(`[data-key=${event.code}]`);
+    // What has not been read is not answered; it may be skipped.
+    if (veiled() && wanted && wanted.closest("#answers, #settle") && wanted.name !== "skip") return;
     const known = wanted || (event.code === "KeyG" && find("#guidelines")) || event.code === "KeyC";
     if (!known) return;
     event.preventDefault();
@@ -117,6 +120,11 @@
       wanted.click();
     }
   });
+
+  // --- a veil that is lifted: keys go to the work again, and not to the veil
+  document.addEventListener("toggle", (event) => {
+    if (event.target.id === "veil" && event.target.open) find("#post").focus({ preventScroll: true });
+  }, { capture: true });
 
   // --- clicks: opening one sheet closes the other; a language that is not on the list must be named
   document.addEventListener("click", (event) => {
@@ -174,7 +182,7 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "work") return;
     started();
-    const post = find("#post");
+    const post = veiled() || find("#post");
     // For screen readers, and so that no key goes to a button that is gone.
     if (post) post.focus({ preventScroll: true });
     window.scrollTo(0, 0);

@@ -1,0 +1,42 @@
+"""Agreeing to work that may hurt, and taking that back. The permit says what follows from it."""
+
+from datetime import datetime
+
+from django.utils import timezone
+
+from annotate.core.refusals import NotFound
+from annotate.models import Annotator, Consent, Task
+from annotate.work.permit import acting
+from annotate.work.queue import close_others
+
+
+def agreed_at(annotator: Annotator, task: Task) -> datetime | None:
+    """When the annotator agreed to the work of a task; None if they have not, or have taken it back."""
+    return (
+        Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None).values_list("at", flat=True).first()
+    )
+
+
+def agree(annotator: Annotator, task: str) -> None:
+    """Agree to the work of a task, named by its name; doing it twice changes nothing. NotFound if nothing of it may
+    hurt.
+    """
+    with acting(annotator, task) as permit:
+        check_sensitive(permit.task)
+        Consent.objects.get_or_create(
+            annotator=annotator, task=permit.task, withdrawn_at=None, defaults={"at": timezone.now()}
+        )
+
+
+def withdraw(annotator: Annotator, task: str) -> None:
+    """Take it back, and give back what is open; what was answered stands. Doing it twice changes nothing."""
+    with acting(annotator, task) as permit:
+        check_sensitive(permit.task)
+        running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
+        running.update(withdrawn_at=timezone.now())
+        close_others([], annotator, permit.task, "released")
+
+
+def check_sensitive(task: Task) -> None:
+    if not task.kind.sensitive:
+        raise NotFound("Nothing in this task asks for your agreement.")

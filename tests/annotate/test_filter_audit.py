@@ -1,0 +1,171 @@
+"""What people read of a filter's two parts says of it: shares, recall and precision, in whole numbers of the corpus."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import hypergeom
+
+from annotate.core.estimation import UNKNOWN
+from annotate.core.filter_audit import MOST, Part, audit, recall, share
+
+# The English validation part of oasst1: pairs kept and dropped by Detoxify above 0.5, and how many people called toxic.
+KEPT, KEPT_TOXIC, DROPPED, DROPPED_TOXIC = 1_683, 93, 30, 17
+
+
+def test_none_of_three_hundred_is_at_most_083_percent_of_what_was_kept():
+    kept = Part(99_000_000, 300, 0)
+    assert share(kept).value == 0
+    assert share(kept).low == 0
+    assert share(kept).high == pytest.approx(0.0083309, abs=1e-6)
+
+
+def test_where_one_percent_was_dropped_and_all_of_it_toxic_none_of_300_means_a_recall_of_548_percent_or_more():
+    dropped = Part(1_000_000, 1_000_000, 1_000_000)
+    found = recall(Part(99_000_000, 300, 0), dropped)
+    assert (round(found.low, 3), found.high, found.value) == (0.548, 1.0, 1.0)
+
+
+def test_a_part_that_was_read_to_the_end_is_certain():
+    dropped = share(Part(DROPPED, DROPPED, DROPPED_TOXIC))
+    assert dropped.value == dropped.low == dropped.high == 17 / 30
+    both = audit(Part(KEPT, KEPT, KEPT_TOXIC), Part(DROPPED, DROPPED, DROPPED_TOXIC))
+    assert [both.recall.value, both.recall.low, both.recall.high] == pytest.approx([17 / 110] * 3, rel=1e-9)
+    assert both.precision == both.dropped
+
+
+def test_what_was_read_is_part_of_the_whole_so_that_no_end_lies_beyond_what_was_found():
+    found = share(Part(10, 9, 4))
+    assert (found.low, found.high) == (0.4, 0.5)
+
+
+def test_an_end_is_a_whole_number_of_the_corpus():
+    found = share(Part(KEPT, 300, 17))
+    assert found.low * KEPT == pytest.approx(62)
+    assert found.high * KEPT == pytest.approx(141)
+
+
+def test_what_has_no_label_widens_and_is_not_taken_for_harmless():
+    whole, lacking = Part(KEPT, 300, 17), Part(KEPT, 290, 17, unresolved=10)
+    assert share(lacking).low == share(whole).low
+    assert share(lacking).high == share(Part(KEPT, 300, 27)).high
+    assert share(lacking).value == 17 / 290
+    dropped = Part(DROPPED, 20, 12, unresolved=10)
+    found = recall(lacking, dropped)
+    assert found.low == pytest.approx(recall(Part(KEPT, 300, 27), Part(DROPPED, 30, 12)).low)
+    assert found.high == pytest.approx(recall(whole, Part(DROPPED, 30, 22)).high)
+
+
+def test_of_a_part_that_nobody_has_read_nothing_is_known_and_so_nothing_of_recall():
+    assert share(Part(KEPT, 0, 0, unresolved=300)) == UNKNOWN
+    assert recall(Part(KEPT, 0, 0), Part(DROPPED, 30, 17)) == UNKNOWN
+    assert recall(Part(KEPT, 300, 17), Part(DROPPED, 0, 0)) == UNKNOWN
+
+
+def test_a_filter_that_dropped_nothing_finds_nothing():
+    found = audit(Part(KEPT, 300, 17), Part(0, 0, 0))
+    assert found.dropped == UNKNOWN
+    assert (found.recall.value, found.recall.low) == (0.0, 0.0)
+
+
+def test_where_nothing_toxic_was_found_there_is_no_recall():
+    assert recall(Part(KEPT, 300, 0), Part(DROPPED, 30, 0)) == UNKNOWN
+
+
+@pytest.mark.parametrize("impossible", [(10, 11, 0, 0), (10, 5, 6, 0), (10, 5, 1, 6), (10, 5, -1, 0), (10, 5, 0, -1)])
+def test_counts_that_cannot_be_are_refused(impossible):
+    with pytest.raises(ValueError, match="cannot be"):
+        Part(*impossible)
+
+
+def test_many_unread_are_told_of_as_the_largest_number_that_is_told_exactly():
+    kept, dropped = (300, 5), (100, 60)
+    exact = audit(Part(MOST + 300, *kept), Part(MOST + 100, *dropped))
+    by_share = audit(Part(MOST + 301, *kept), Part(MOST + 101, *dropped))
+    for one, other in zip(
+        (exact.kept, exact.dropped, exact.recall), (by_share.kept, by_share.dropped, by_share.recall), strict=True
+    ):
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=2e-3)
+
+
+@st.composite
+def parts(draw):
+    size = draw(st.integers(1, 400))
+    read = draw(st.integers(1, size))
+    found = draw(st.integers(0, read))
+    return Part(size, read, found, draw(st.integers(0, size - read)))
+
+
+@given(parts(), parts())
+def test_every_figure_lies_within_its_interval_and_within_0_and_1(kept, dropped):
+    found = audit(kept, dropped)
+    for each in (found.kept, found.dropped, found.recall):
+        if each.value is not None:
+            assert 0 <= each.low <= each.value <= each.high <= 1
+
+
+@given(parts(), parts())
+def test_recall_of_two_parts_is_that_of_every_pair_of_numbers(kept, dropped):
+    """By the plain definition: each number of the one with each of the other, and its probability."""
+    found = recall(kept, dropped)
+    if found.value is None:
+        return
+    unwidened = Part(kept.size, kept.read, kept.found), Part(dropped.size, dropped.read, dropped.found)
+    if not all(part.found for part in unwidened):
+        return
+    (left, of_left), (right, of_right) = (_every_number(part) for part in unwidened)
+    recalls = (right[None, :] / (left[:, None] + right[None, :])).ravel()
+    chances = (of_left[:, None] * of_right[None, :]).ravel()
+    plain = recall(*unwidened)
+    slack = 1e-7
+    for end, tail in ((plain.low, 0.025), (plain.high, 0.975)):
+        if end != plain.value:
+            assert chances[recalls < end - slack].sum() <= tail + slack
+            assert chances[recalls < end + slack].sum() + chances[abs(recalls - end) <= slack].sum() >= tail - slack
+
+
+def _every_number(part):
+    """The numbers of a part that may be meant, by the recurrence of the beta-binomial distribution."""
+    unread, a, b = part.size - part.read, part.found + 0.5, part.read - part.found + 0.5
+    chances = [1.0]
+    for number in range(unread):
+        chances.append(chances[-1] * (unread - number) / (number + 1) * (number + a) / (unread - number - 1 + b))
+    weights = np.array(chances)
+    return part.found + np.arange(unread + 1), weights / weights.sum()
+
+
+# (kept, of them toxic, read), the same of the dropped: what is covered is counted over all samples, not simulated.
+POPULATIONS = {
+    "oasst1, all dropped read": ((KEPT, KEPT_TOXIC, 300), (DROPPED, DROPPED_TOXIC, 30), 0.945),
+    "oasst1, twenty dropped read": ((KEPT, KEPT_TOXIC, 300), (DROPPED, DROPPED_TOXIC, 20), 0.94),
+    "one in a thousand kept, few dropped": ((20_000, 20, 300), (1_000, 50, 100), 0.945),
+    "one in a thousand kept, most dropped": ((20_000, 20, 300), (1_000, 950, 100), 0.945),
+    # The dip of Jeffreys' interval where a sample is expected to hold three (Brown, Cai and DasGupta, figure 4).
+    "one in a hundred kept": ((20_000, 200, 300), (1_000, 950, 100), 0.92),
+    "a fifth kept": ((5_000, 1_000, 300), (1_000, 950, 100), 0.945),
+}
+
+
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_the_intervals_cover_the_truth_as_often_as_they_say(population):
+    kept, dropped, least = POPULATIONS[population]
+    truth = (kept[1] / kept[0], dropped[1] / dropped[0], dropped[1] / (kept[1] + dropped[1]))
+    covered, seen = np.zeros(3), 0.0
+    for of_kept, one in _samples(*kept):
+        for of_dropped, other in _samples(*dropped):
+            found = audit(of_kept, of_dropped)
+            seen += one * other
+            covered += [
+                one * other * (each.low - 1e-9 <= true <= each.high + 1e-9)
+                for each, true in zip((found.kept, found.dropped, found.recall), truth, strict=True)
+            ]
+    assert seen > 0.999
+    assert all(least <= each <= 0.97 or each > 0.999 for each in covered / seen)
+
+
+def _samples(size, toxic, read):
+    """Every sample of a part that is not quite unlikely: what is known by it, and its probability."""
+    for found in range(max(0, read - (size - toxic)), min(read, toxic) + 1):
+        chance = hypergeom.pmf(found, size, toxic, read)
+        if chance > 2e-5:
+            yield Part(size, read, found), chance

@@ -1,0 +1,329 @@
+"""Work that may hurt: only people who agreed are given it, so much on a day, and no text unasked."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.refusals import EnoughToday, NotAgreed
+from annotate.kinds import Answer
+from annotate.models import Consent, GoldAnswer, Judgment, Lease, Trial
+from annotate.quality import qualification
+from annotate.work import consenting
+from annotate.work.adjudication import discard, settle
+from annotate.work.judging import judge, skip, undo
+from annotate.work.permit import acting, permit_of
+from annotate.work.queue import take
+from tests.annotate.programs import Program
+
+pytestmark = pytest.mark.django_db
+
+TOXIC, NOT = Answer("toxic"), Answer("not-toxic")
+
+
+@pytest.fixture
+def hurting(make_records_task):
+    """hurting(4, a_day=2) opens a task with so many pairs, of which a person is given so many on a day."""
+
+    def make(count=4, *, a_day=50, **options):
+        task = make_records_task("toxic_pairs", count, **options)
+        text = task.kind.source.replace("a_day = 50", f"a_day = {a_day}")
+        task.kind_file, task.title = text, "Toxic pairs"
+        task.save()
+        return task
+
+    return make
+
+
+@pytest.fixture
+def agreed(person):
+    def make(name, task, *languages, **values):
+        someone = person(name, *(languages or ["en"]), **values)
+        consenting.agree(someone, task.name)
+        return someone
+
+    return make
+
+
+def answered(annotator, task, answer=NOT):
+    return judge(annotator, take(annotator, task).pk, answer)
+
+
+def text_of(page):
+    return page.content.decode()
+
+
+# --- agreeing
+
+
+def test_nobody_is_given_a_unit_before_they_have_agreed(hurting, person, client):
+    task, ann = hurting(), person("ann", "en")
+    assert take(ann, task) is None
+    client.force_login(ann.user)
+    page = client.post(f"/tasks/{task.name}/start/", follow=True)
+    assert "given only to people who have agreed" in text_of(page)
+    assert f"/tasks/{task.name}/consent/" in text_of(page)
+    assert "the message of" not in text_of(page)
+    assert not Lease.objects.exists()
+
+
+def test_the_page_says_what_may_hurt_and_takes_the_agreement_with_its_time(hurting, person, client):
+    task, ann = hurting(), person("ann", "en")
+    client.force_login(ann.user)
+    page = client.get(f"/tasks/{task.name}/consent/")
+    assert "insult, threaten or despise" in text_of(page)
+    assert "at most 50 on one day" in text_of(page)
+    before = timezone.now()
+    assert client.post(f"/tasks/{task.name}/consent/", {"do": "agree"}).url == f"/tasks/{task.name}/"
+    consent = Consent.objects.get()
+    assert (consent.annotator, consent.task, consent.withdrawn_at) == (ann, task, None)
+    assert before <= consent.at <= timezone.now()
+    assert "You agreed on" in text_of(client.get(f"/tasks/{task.name}/consent/"))
+    assert take(ann, task)
+
+
+def test_the_warning_is_in_the_language_that_a_person_reads_best_and_has_one(hurting, person, client):
+    task = hurting()
+    for name, languages, words in (("ann", "sw:5 de:5 en:4", "Manche dieser"), ("bea", "sw", "Some of these")):
+        client.force_login(person(name, languages).user)
+        assert words in text_of(client.get(f"/tasks/{task.name}/consent/"))
+
+
+def test_who_declines_is_given_nothing_and_nothing_is_kept_of_it(hurting, person, client):
+    task, ann = hurting(), person("ann", "en")
+    client.force_login(ann.user)
+    assert client.post(f"/tasks/{task.name}/consent/", {"do": "decline"}).url == "/"
+    assert not Consent.objects.exists()
+    assert take(ann, task) is None
+
+
+def test_agreeing_twice_is_agreeing_once(hurting, agreed):
+    task = hurting()
+    ann = agreed("ann", task)
+    first = Consent.objects.get().at
+    consenting.agree(ann, task.name)
+    assert Consent.objects.get().at == first
+
+
+def test_an_agreement_is_taken_back_at_any_time_and_what_is_open_goes_back(hurting, agreed, client):
+    task = hurting()
+    ann = agreed("ann", task)
+    answered(ann, task)
+    lease = take(ann, task)
+    client.force_login(ann.user)
+    client.post(f"/tasks/{task.name}/consent/", {"do": "decline"})
+    lease.refresh_from_db()
+    assert lease.outcome == "released"
+    assert take(ann, task) is None
+    with pytest.raises(NotAgreed):
+        judge(ann, lease.pk, NOT)
+    with pytest.raises(NotAgreed):
+        undo(ann, task)
+    assert Judgment.objects.live().count() == 1
+    consenting.agree(ann, task.name)
+    assert Consent.objects.count() == 2
+    assert take(ann, task)
+
+
+def test_an_agreement_is_to_one_task_by_one_person(hurting, agreed, person):
+    one, other = hurting(name="one"), hurting(name="other")
+    ann = agreed("ann", one)
+    assert take(ann, other) is None
+    assert take(person("bea", "en"), one) is None
+    assert take(ann, one)
+
+
+def test_a_task_that_hurts_nobody_has_no_such_page(make_records_task, person, client):
+    task, ann = make_records_task(), person("ann", "en")
+    client.force_login(ann.user)
+    assert client.get(f"/tasks/{task.name}/consent/").status_code == 404
+    assert client.post(f"/tasks/{task.name}/consent/", {"do": "agree"}).status_code == 404
+    assert not Consent.objects.exists()
+
+
+def test_a_form_that_says_neither_is_refused(hurting, person, client):
+    task, ann = hurting(), person("ann", "en")
+    client.force_login(ann.user)
+    assert client.post(f"/tasks/{task.name}/consent/", {"do": "perhaps"}).status_code == 400
+
+
+def test_questions_of_practice_and_test_are_such_work_too(hurting, person):
+    gold = {GoldAnswer.PRACTICE: ["toxic"], GoldAnswer.TEST: ["toxic", "not-toxic"]}
+    task, ann = hurting(gold=gold, test_items=2), person("ann", "en")
+    with pytest.raises(NotAgreed), acting(ann, task.name) as permit:
+        qualification.begin(permit, "en", Trial.PRACTICE)
+    consenting.agree(ann, task.name)
+    with acting(ann, task.name) as permit:
+        assert qualification.begin(permit, "en", Trial.PRACTICE)
+
+
+# --- so many a day
+
+
+def test_after_so_many_in_a_day_the_page_says_kindly_that_it_is_enough(hurting, agreed, client):
+    task = hurting(4, a_day=2)
+    ann = agreed("ann", task)
+    client.force_login(ann.user)
+    client.post(f"/tasks/{task.name}/start/")
+    for number in (1, 2):
+        lease = Lease.objects.get(closed_at=None)
+        page = client.post(f"/tasks/{task.name}/judge/", {"lease": lease.pk, "answer": "not-toxic"}, follow=True)
+        assert ("That is enough for today: you have read 2 of these" in text_of(page)) == (number == 2)
+    assert "Look again" not in text_of(page)
+    assert "That is enough for today" in text_of(client.get("/"))
+    assert not Lease.objects.filter(closed_at=None).exists()
+
+
+def test_what_was_skipped_was_read_and_what_was_taken_back_is_read_again(hurting, agreed):
+    task = hurting(4, a_day=2)
+    ann = agreed("ann", task)
+    skip(ann, take(ann, task).pk)
+    answered(ann, task)
+    assert take(ann, task) is None
+    lease = undo(ann, task)
+    assert permit_of(ann, task).read_today == 1
+    assert take(ann, task) == lease
+    judge(ann, lease.pk, TOXIC)
+    assert take(ann, task) is None
+
+
+def test_a_day_ends_at_midnight_and_is_each_persons_own(hurting, agreed):
+    task = hurting(4, a_day=1)
+    ann, bea = agreed("ann", task), agreed("bea", task)
+    answered(ann, task)
+    assert take(ann, task) is None
+    assert take(bea, task)
+    Judgment.objects.update(answered_at=timezone.now() - timedelta(days=1), shown_at=None)
+    assert take(ann, task)
+
+
+def test_an_answer_beyond_the_days_limit_is_refused(hurting, agreed):
+    task = hurting(4, a_day=1)
+    ann, bea = agreed("ann", task), agreed("bea", task)
+    late = take(ann, task)
+    # What ran out may still be answered, while its place is free: nobody can hoard work for the day so.
+    Lease.objects.filter(pk=late.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
+    late.unit.leases.exclude(pk=late.pk).delete()
+    task.units.filter(pk=late.unit_id).update(position=99)
+    other = take(ann, task)
+    assert other.unit_id != late.unit_id
+    judge(ann, other.pk, NOT)
+    with pytest.raises(EnoughToday):
+        judge(ann, late.pk, NOT)
+    assert answered(bea, task)
+
+
+def test_a_retry_of_the_last_answer_of_the_day_gets_the_first(hurting, agreed):
+    task = hurting(4, a_day=1)
+    ann = agreed("ann", task)
+    lease = take(ann, task)
+    assert judge(ann, lease.pk, NOT) == judge(ann, lease.pk, NOT)
+
+
+# --- the API
+
+
+def test_the_api_refuses_with_the_sentences_of_the_pages(hurting, person, client):
+    task, ann = hurting(2, a_day=1), person("ann", "en")
+    api = Program(client, ann)
+    reply = api.post(f"tasks/{task.name}/next/")
+    assert (reply.status_code, reply.json()["code"]) == (403, "not_agreed")
+    assert reply.json()["detail"] == str(permit_of(ann, task).stopped)
+    consenting.agree(ann, task.name)
+    lease = api.post(f"tasks/{task.name}/next/").json()["lease"]["id"]
+    assert api.post(f"leases/{lease}/judge/", label="not-toxic").status_code == 200
+    reply = api.post(f"tasks/{task.name}/next/")
+    assert (reply.status_code, reply.json()["code"]) == (403, "enough_today")
+    assert reply.json()["detail"] == str(permit_of(ann, task).stopped)
+
+
+# --- adjudicators, and lists
+
+
+@pytest.fixture
+def disputed(hurting, agreed):
+    """A task whose units wait for an adjudicator."""
+    task = hurting(3, a_day=2, on_conflict=stages.ADJUDICATION, skip_limit=1)
+    ann = agreed("ann", task)
+    skip(ann, take(ann, task).pk)
+    skip(ann, take(ann, task).pk)
+    return task
+
+
+def test_an_adjudicator_agrees_too_before_any_text_is_shown(disputed, person, client):
+    ada = person("ada", adjudicates=True)
+    unit = disputed.units.filter(stage=stages.ADJUDICATION).first()
+    pages = [f"/tasks/{disputed.name}/adjudication/", f"/tasks/{disputed.name}/adjudication/{unit.pk}/"]
+    client.force_login(ada.user)
+    for page in pages:
+        reply = client.get(page)
+        assert (reply.status_code, "the message of" in text_of(reply)) == (403, False)
+        assert f"/tasks/{disputed.name}/consent/" in text_of(reply)
+    for page in pages:
+        assert Program(client, ada).get(page[1:]).json()["code"] == "not_agreed"
+    with pytest.raises(NotAgreed):
+        settle(ada, unit.pk, Answer("toxic", "I read it"))
+    assert client.post(f"/tasks/{disputed.name}/consent/", {"do": "agree"}).url == "/"
+    assert client.get(pages[1]).status_code == 200
+
+
+def test_the_bench_and_the_lists_are_veiled(disputed, agreed, client):
+    ada = agreed("ada", disputed, "sw", adjudicates=True)
+    client.force_login(ada.user)
+    listed = text_of(client.get(f"/tasks/{disputed.name}/adjudication/"))
+    assert listed.count('<details class="veiled"') == 2
+    unit = disputed.units.filter(stage=stages.ADJUDICATION).first()
+    assert '<details class="veil" id="veil"' in text_of(client.get(f"/tasks/{disputed.name}/adjudication/{unit.pk}/"))
+
+
+def test_an_adjudicators_decisions_count_for_the_day(disputed, agreed, client):
+    ada = agreed("ada", disputed, "sw", adjudicates=True)
+    first, second = disputed.units.filter(stage=stages.ADJUDICATION)
+    settle(ada, first.pk, Answer("toxic", "I read it"))
+    Judgment.objects.filter(annotator=ada).update(answered_at=timezone.now())
+    disputed.kind_file = disputed.kind_file.replace("a_day = 2", "a_day = 1")
+    disputed.save()
+    with pytest.raises(EnoughToday):
+        discard(ada, second.pk, "nobody can tell")
+    client.force_login(ada.user)
+    assert client.get(f"/tasks/{disputed.name}/adjudication/{second.pk}/").status_code == 403
+    assert client.get(f"/tasks/{disputed.name}/adjudication/{first.pk}/").status_code == 200
+
+
+def test_todays_answers_are_veiled(hurting, agreed, client):
+    task = hurting()
+    ann = agreed("ann", task)
+    answered(ann, task)
+    client.force_login(ann.user)
+    page = text_of(client.get(f"/tasks/{task.name}/answers/"))
+    assert page.index('<details class="veiled"') < page.index("the message of")
+
+
+# --- managers
+
+
+def test_managers_see_who_has_agreed_and_who_took_it_back(hurting, agreed, manager, client):
+    task = hurting()
+    client.force_login(manager)
+    assert "Nobody has agreed yet." in text_of(client.get(f"/manage/tasks/{task.name}/people/"))
+    agreed("ann", task)
+    consenting.withdraw(agreed("bea", task), task.name)
+    page = text_of(client.get(f"/manage/tasks/{task.name}/people/"))
+    rows = page[page.index("Agreed to work that may hurt") :]
+    assert rows.index(">bea<") < rows.index(">ann<")
+    assert rows.count(f"{timezone.localdate():%Y-%m-%d}") >= 3
+
+
+# --- what it costs
+
+
+def test_the_permit_of_such_work_takes_one_statement_more(
+    hurting, make_records_task, agreed, django_assert_num_queries
+):
+    task, other = hurting(name="hurting"), make_records_task(name="other")
+    ann = agreed("ann", task)
+    with django_assert_num_queries(2):
+        permit_of(ann, other)
+    with django_assert_num_queries(3):
+        permit_of(ann, task)
