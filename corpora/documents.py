@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora import eurlex, rcv
+from corpora.columns import Columns, places_in
+from corpora.files import Progress, damage_explained
+from corpora.lines import Fault
 from corpora.manifest import Manifest
-from corpora.readers import Columns, Fault, Progress, Row, damage_explained, places_in, read_rows
+from corpora.readers import Row, read_rows
 
 
 @dataclass(frozen=True, slots=True)

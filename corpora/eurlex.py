@@ -14,8 +14,10 @@ from typing import Any
 from corpora.core.acts import KEYS, TEXTS, joined
 from corpora.core.errors import CorpusError
 from corpora.core.records import RecordError, checked, kind_of, read_language, read_time
+from corpora.files import Progress
 from corpora.folders import files_in, name_of
-from corpora.readers import Fault, Progress, Row, lines_of, object_of
+from corpora.lines import Fault, lines_of, object_of
+from corpora.readers import Row
 from corpora.zipped import entries_of
 
 # What an act has, by the names that --fields, --labels and --column may use.

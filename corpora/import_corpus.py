@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from corpora.columns import Columns
 from corpora.core.errors import CorpusError
 from corpora.core.licences import is_free
 from corpora.core.records import DECLARED, FIELD_NAME, RESERVED, RecordError, columns_of, needed_of, read_language
 from corpora.documents import DOCUMENTS, read_any
 from corpora.engines import full_disk_explained
+from corpora.files import Progress, check_file, format_of
 from corpora.folders import digest_of, name_of, reject_name, size_of, sync
+from corpora.lines import MAX_LINE
 from corpora.locks import changing
 from corpora.manifest import Manifest, Source, read_manifest, with_source, write_manifest
 from corpora.models import Corpus
-from corpora.readers import MAX_LINE, Columns, Progress, check_file, format_of
 from corpora.rejecting import Rejected, TooManyRejected, check_rejects, encoding_hint
 from corpora.staging import RejectLog, deduplicate, stage
 

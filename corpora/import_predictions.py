@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.predictions import EVERY_LABEL, Mapped, Prediction, classes
 from corpora.engines import Store, asking, full_disk_explained
+from corpora.files import Progress, check_file
 from corpora.folders import digest_of, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Predictions, manifest_of, write_manifest
 from corpora.prediction_files import Told, read_lines, repeat_told, repeats_told
 from corpora.predictors import check_name, fresh_name
-from corpora.readers import Progress, check_file
 from corpora.schemas import PREDICTIONS_SCHEMA
 
 _BATCH_ROWS = 10_000

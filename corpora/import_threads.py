@@ -19,12 +19,13 @@ from corpora.core.detectors import detect_fasttext, detector_versions
 from corpora.core.errors import CorpusError
 from corpora.core.pairs import FIELDS, LEAST_CERTAINTY, REASONS, UNCERTAIN, agrees, joined
 from corpora.engines import Store, asking, full_disk_explained
+from corpora.files import Progress, check_file, format_of
 from corpora.folders import digest_of, name_of, part_name, reject_name, size_of, sync
 from corpora.import_corpus import open_corpus
+from corpora.lines import MAX_LINE
 from corpora.locks import changing
 from corpora.manifest import Manifest, Part, Source, Threads, check_pairs, write_manifest
 from corpora.models import Corpus
-from corpora.readers import MAX_LINE, Progress, check_file, format_of
 from corpora.rejecting import Rejected, check_rejects
 from corpora.schemas import LEFT_OUT_SCHEMA, schema_of
 from corpora.staging import PartWriter, RejectLog

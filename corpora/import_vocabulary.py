@@ -10,8 +10,8 @@ from django.db import IntegrityError, transaction
 
 from corpora.core.thesaurus import Changes, Labels, Oddities, Thesaurus, VocabularyError, changes, oddities
 from corpora.core.words import words_of
+from corpora.files import Progress
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
-from corpora.readers import Progress
 from corpora.vocabulary_files import read_thesaurus
 
 _BATCH_ROWS = 2000

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from corpora.columns import Columns
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import (
@@ -24,7 +25,9 @@ from corpora.core.predictions import (
     read_prediction,
 )
 from corpora.core.records import RecordError, read_id
-from corpora.readers import MAX_LINE, Columns, Fault, Progress, check_file, format_of, read_rows
+from corpora.files import Progress, check_file, format_of
+from corpora.lines import MAX_LINE, Fault
+from corpora.readers import read_rows
 
 
 @dataclass

@@ -12,7 +12,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from corpora.core.errors import CorpusError
-from corpora.readers import Fault, Progress, Row
+from corpora.files import Progress
+from corpora.lines import Fault
+from corpora.readers import Row
 from corpora.zipped import entries_of
 
 # What a story has, by the names that --fields, --labels and --column may use.

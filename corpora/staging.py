@@ -16,8 +16,9 @@ from django.conf import settings
 from corpora.core.records import Record, RecordError, read_record
 from corpora.engines import asking
 from corpora.folders import digest_of, part_name, sync
+from corpora.lines import Fault
 from corpora.manifest import Manifest, Part
-from corpora.readers import Fault, Row
+from corpora.readers import Row
 from corpora.schemas import schema_of
 
 PART_ROWS = 100_000

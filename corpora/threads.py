@@ -14,12 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.conf import settings
 
+from corpora.columns import Columns
 from corpora.core import pairs
 from corpora.core.errors import CorpusError
 from corpora.core.pairs import Message, is_empty, read_message, read_turns
 from corpora.core.records import RecordError
 from corpora.engines import Store
-from corpora.readers import Columns, Fault, Progress, read_rows
+from corpora.files import Progress
+from corpora.lines import Fault
+from corpora.readers import read_rows
 from corpora.schemas import MESSAGES_SCHEMA
 from corpora.staging import RejectLog
 

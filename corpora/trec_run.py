@@ -14,7 +14,8 @@ from pathlib import Path
 from corpora.core.errors import CorpusError
 from corpora.core.rankings import ranked
 from corpora.core.thesaurus import VocabularyError, read_key
-from corpora.readers import MAX_LINE, Fault, Progress, check_file, damage_explained, lines_of
+from corpora.files import Progress, check_file, damage_explained
+from corpora.lines import MAX_LINE, Fault, lines_of
 
 CELLS = ("document", "Q0", "label", "rank", "score", "system")
 SHOWN = 40  # characters of a faulty cell that a sentence shows

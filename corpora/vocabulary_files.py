@@ -19,7 +19,7 @@ from rdflib.namespace import RDF, SKOS
 
 from corpora.core.languages import cased
 from corpora.core.thesaurus import MAX_TAG, Group, Term, Thesaurus, VocabularyError, finish, read_key, read_label
-from corpora.readers import PACKINGS, Progress, check_file, looks_like_utf16, opened
+from corpora.files import PACKINGS, Progress, check_file, looks_like_utf16, opened
 
 FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
 SUFFIXES = {

@@ -14,8 +14,11 @@ from pathlib import Path
 
 from annotate.actions.action import ActionError
 from annotate.work.importing import Rejects
+from corpora.columns import Columns
 from corpora.core.records import RecordError, read_id
-from corpora.readers import MAX_LINE, Columns, Fault, check_file, format_of, read_rows
+from corpora.files import check_file, format_of
+from corpora.lines import MAX_LINE, Fault
+from corpora.readers import read_rows
 
 # asked: the language that the question is about, where an item is asked about in several.
 COLUMNS = ("id", "asked", "label", "reason", "comment")

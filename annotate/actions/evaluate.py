@@ -14,9 +14,9 @@ from annotate.evaluation.ranked_grading import FIRST
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import read_ids
 from annotate.reports import writing
+from corpora.columns import named_columns
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
-from corpora.readers import named_columns
 
 PREDICTOR, OTHER, SETS, MEASURED, RANKED = (
     "Whose labels are measured",

@@ -21,13 +21,14 @@ from annotate.actions.options import (
 from annotate.core.option import Option, words
 from annotate.reports.tables import many
 from corpora.added_languages import add_languages
+from corpora.columns import named_columns
 from corpora.core.records import columns_of
 from corpora.declared import Declared, declared_counts
 from corpora.documents import DOCUMENTS, terms_of
+from corpora.files import FORMATS
 from corpora.import_corpus import Outcome as Imported
 from corpora.import_corpus import import_files
 from corpora.manifest import manifest_of, read_manifest
-from corpora.readers import FORMATS, named_columns
 
 SHOWN = 12  # labels that are named with their numbers
 RECORDS = "Records of several fields"

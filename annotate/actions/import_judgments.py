@@ -37,8 +37,9 @@ from annotate.work.importing import Imported, Rejects, Row, add_judgments
 from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
 from corpora.added_languages import add_languages
+from corpora.columns import named_columns
+from corpora.files import check_file, format_of
 from corpora.folders import digest_of
-from corpora.readers import check_file, format_of, named_columns
 from corpora.rejecting import Rejected, check_rejects
 
 JUDGMENTS = "What becomes of the judgments"

@@ -12,9 +12,12 @@ from annotate.kinds.forms.pair import TIE
 from annotate.quality.gold_answers import text_of
 from annotate.work.imported_task import systems_of
 from annotate.work.importing import Rejects, Row
+from corpora.columns import Columns
 from corpora.core.languages import LANGUAGES
 from corpora.core.records import MAX_ID, odd_id
-from corpora.readers import MAX_LINE, Columns, Fault, check_file, format_of, read_rows
+from corpora.files import check_file, format_of
+from corpora.lines import MAX_LINE, Fault
+from corpora.readers import read_rows
 from corpora.rejecting import TooManyRejected, encoding_hint
 from corpora.staging import RejectLog
 

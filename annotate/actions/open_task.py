@@ -25,9 +25,9 @@ from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
 from annotate.work.opening import Opened, Progress, ThenAll, extend_task, open_tasks
 from annotate.work.suggesting import DEPTH
+from corpora.columns import named_columns
 from corpora.core.languages import LANGUAGES
 from corpora.models import Corpus
-from corpora.readers import named_columns
 
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
 SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values() if design.size)

@@ -8,7 +8,8 @@ from django.conf import settings
 from annotate.core.option import Option, OptionError, flag, share, whole_number
 from corpora import folders
 from corpora.core.licences import FREE_LICENCES
-from corpora.readers import FORMATS, MAX_LINE
+from corpora.files import FORMATS
+from corpora.lines import MAX_LINE
 from corpora.rejecting import MOST
 
 THE_FILE = "How the file is read"

@@ -26,8 +26,8 @@ from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.licences import licence_key
 from corpora.core.records import MAX_ID, odd_id
+from corpora.files import check_file, opened
 from corpora.folders import digest_of
-from corpora.readers import check_file, opened
 from corpora.rejecting import TooManyRejected, encoding_hint, too_many
 from corpora.version import VERSION
 

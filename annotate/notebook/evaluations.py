@@ -29,7 +29,7 @@ from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import Rows, check_pandas, of_dicts
 from annotate.reports import mldoc_report, ranked_report, writing
 from corpora.core.predictions import read_map
-from corpora.readers import format_of
+from corpora.files import format_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,11 @@ from django.db.models import Count
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.quality.honeypots import answers
+from corpora.columns import Columns
+from corpora.files import check_file, format_of
+from corpora.lines import MAX_LINE, Fault
 from corpora.models import Item, same
-from corpora.readers import MAX_LINE, Columns, Fault, check_file, format_of, read_rows
+from corpora.readers import read_rows
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)

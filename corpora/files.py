@@ -1,0 +1,111 @@
+"""What a file is before its rows are read: its format by its name, its packing, and how damage is told."""
+
+import codecs
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from corpora.core.errors import CorpusError
+
+SUFFIXES = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
+    ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+PACKINGS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+Progress = Callable[[int], object]  # is told of bytes read
+
+
+def format_of(path: Path) -> str | None:
+    """The format that a file's name tells, apart from its packing; None if it tells none."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in PACKINGS:
+        suffixes.pop()
+    return SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
+    """CorpusError if it is clear before reading that a path cannot be imported. folder: whether it may be one."""
+    try:
+        if path.is_dir():
+            if folder:
+                return
+            raise CorpusError(f"{path} is a directory; name the files in it.")
+        if not path.is_file():
+            raise CorpusError(f"{path} does not exist, or is not an ordinary file.")
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise CorpusError(f"{path} is empty.")
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
+    if path.suffix.lower() in SPREADSHEETS:
+        raise CorpusError(f"{path} is a spreadsheet; save it as CSV (“CSV UTF-8”), and name that file.")
+    if not (format or format_of(path)):
+        raise CorpusError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")
+
+
+def _packing(path: Path, start: bytes) -> str | None:
+    for magic, packing in _MAGIC.items():
+        if start.startswith(magic):
+            return packing
+    if (named := PACKINGS.get(path.suffix.lower())) and start:
+        raise CorpusError(f"{path} is named as {named} but does not begin as {named} does; check the file.")
+    return None
+
+
+@contextmanager
+def opened(path: Path, progress: Progress) -> Iterator[BinaryIO]:
+    """The file's bytes, unpacked. `progress` is told how many bytes of the file itself each read took."""
+    with path.open("rb") as raw:
+        packing = _packing(path, raw.peek(4)[:4])
+        counted = _Counted(raw, progress)
+        source = pa.CompressedInputStream(counted, packing) if packing else counted
+        with io.BufferedReader(source, 1 << 18) as file:
+            yield file
+
+
+class _Counted(io.RawIOBase):
+    """A file that tells how far it has been read."""
+
+    def __init__(self, file: BinaryIO, progress: Progress) -> None:
+        self.file, self.progress = file, progress
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self.file.readinto(buffer)  # type: ignore[attr-defined]
+        self.progress(count)
+        return int(count)
+
+
+@contextmanager
+def damage_explained(path: Path, format: str) -> Iterator[None]:
+    """What stops the reading of a file becomes a CorpusError that says so."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise CorpusError(f"{path} cannot be read as {format}: {first_line(error)}.") from error
+    except OSError as error:
+        if error.errno is not None:  # the system's own, e.g. no right to read
+            raise CorpusError(f"{error.filename or path} cannot be read: {error.strerror}.") from error
+        raise CorpusError(
+            f"{path} is cut off or damaged ({first_line(error)}); nothing of it was imported. Fetch it again."
+        ) from error
+
+
+def looks_like_utf16(start: bytes) -> bool:
+    """Whether text begins with the mark of UTF-16, or every other byte of it is NUL."""
+    nuls = max(start[::2].count(0), start[1::2].count(0))
+    return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (len(start) > 1 and nuls * 3 > len(start))
+
+
+def first_line(error: Exception) -> str:
+    return str(error).split("\n")[0].rstrip(".")
