@@ -28,27 +28,42 @@ def groups(wins: Floats) -> list[list[int]]:
     return sorted(found, key=lambda part: (-reached[part[0]], part))
 
 
-def strengths(wins: Floats) -> Floats | None:
-    """The strengths of greatest likelihood, in natural logarithms, (K,), that add up to 0; None where they are not
+def strengths(wins: Floats) -> Floats:
+    """The strengths of greatest likelihood, in natural logarithms, (..., K), that add up to 0; NaN where they are not
     finite, as the systems are of several `groups`.
 
-    wins: of the row's system against the column's, (K, K); halves count too. By Newton's method, the likelihood of
-    strengths being concave, with steps of LONGEST_STEP at most.
+    wins: of the row's system against the column's, (..., K, K), of as many comparisons as there are; halves count too.
+    By Newton's method, the likelihood of strengths being concave, with steps of LONGEST_STEP at most.
     """
-    size = len(wins)
-    if len(groups(wins)) > 1:
-        return None
-    played, won = wins + wins.T, wins.sum(axis=1)
-    found: Floats = np.zeros(size)
+    size = wins.shape[-1]
+    found: Floats = np.full(wins.shape[:-1], np.nan)
+    finite = _are_finite(wins)
+    found[finite] = _strengths(wins[finite].reshape(-1, size, size))
+    return found
+
+
+def _are_finite(wins: Floats) -> np.ndarray:
+    """Whether every system has won against every other, by others between them: (...)."""
+    size = wins.shape[-1]
+    reached = (wins > 0) | np.eye(size, dtype=bool)
+    for _ in range(size.bit_length()):
+        reached = reached @ reached
+    return np.asarray(reached.all(axis=(-1, -2)))
+
+
+def _strengths(wins: Floats) -> Floats:
+    """wins: (N, K, K), of which each has finite strengths."""
+    played, won = wins + wins.swapaxes(1, 2), wins.sum(axis=2)
+    found: Floats = np.zeros(won.shape)
     for _ in range(ROUNDS):
-        chance = scipy.special.expit(found[:, None] - found[None, :])
+        chance = scipy.special.expit(found[:, :, None] - found[:, None, :])
         weights = played * chance * (1 - chance)
-        information = np.diag(weights.sum(axis=1)) - weights
+        information = weights.sum(axis=2)[:, :, None] * np.eye(won.shape[1]) - weights
         # The sum of strengths is free; with 1 added in all cells the matrix has an inverse, and the step adds up to 0.
-        step = np.linalg.solve(information + 1, won - (played * chance).sum(axis=1))
-        step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), CLOSE))
-        found = found + step
-        if np.abs(step).max() < CLOSE:
+        step = np.linalg.solve(information + 1, (won - (played * chance).sum(axis=2))[:, :, None])[:, :, 0]
+        longest = np.abs(step).max(axis=1, keepdims=True, initial=CLOSE)
+        found = found + step * np.minimum(1.0, LONGEST_STEP / longest)
+        if not (longest > CLOSE).any():
             break
-    centred: Floats = found - found.mean()
+    centred: Floats = found - found.mean(axis=1, keepdims=True)
     return centred

@@ -191,17 +191,16 @@ def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: i
     whole = units.sum(axis=0).reshape(size, size)
     parts = [[systems[number] for number in part] for part in bradley_terry.groups(whole)]
     found = bradley_terry.strengths(whole)
-    if found is None:
+    if np.isnan(found).any():
         return Order({}, parts, 1.0)
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bradley-terry", ""), 16)))
-    drawn = []
-    for _ in range(replicates):
-        times = np.bincount(drawing.integers(place, size=place), minlength=place)
-        again = bradley_terry.strengths((times @ units).reshape(size, size))
-        if again is not None:
-            drawn.append(again)
+    again = np.empty((replicates, size**2))
+    for number in range(replicates):
+        again[number] = np.bincount(drawing.integers(place, size=place), minlength=place) @ units
+    drawn = bradley_terry.strengths(again.reshape(-1, size, size))
+    drawn = drawn[~np.isnan(drawn).any(axis=1)]
     lost = 1 - len(drawn) / replicates
-    ends = [percentiles(column) if lost <= 1 - ENOUGH else (None, None) for column in np.array(drawn or [found]).T]
+    ends = [percentiles(column) if lost <= 1 - ENOUGH else (None, None) for column in drawn.T]
     by_strength = sorted(range(size), key=lambda number: (-found[number], systems[number]))
     return Order({systems[n]: Share(float(found[n]), *ends[n]) for n in by_strength}, parts, lost)
 

@@ -1,13 +1,16 @@
-"""Simulated judgments of two systems, whose true shares are known.
+"""Simulated judgments of two systems, whose true shares are known, and of three, whose true strengths are.
 
 Each message has a share of people who prefer the one system, the other, or neither, drawn once; its judges answer by
-that, and one of them may always take what stands first.
+that, and one of them may always take what stands first. Of three systems each message has strengths of its own.
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
+from scipy.special import expit
 
+from annotate.core.bradley_terry import strengths
 from annotate.core.preferences import TIE, Judgment
 
 SYSTEMS = ("one", "two")
@@ -51,4 +54,55 @@ def judgments(population, messages, chance):
             first = SYSTEMS[chance.integers(2)]
             answer = first if judge < population.left else str(said[judge])
             found.append(Judgment(message, f"judge {judge}", SYSTEMS, answer, first))
+    return found
+
+
+@dataclass(frozen=True)
+class Field:
+    """Several systems. strengths: of them, on the average of messages; differ: the standard deviation from it on one
+    message, in natural logarithms; ties: the share of judgments that are ties."""
+
+    strengths: tuple[float, ...]
+    differ: float
+    ties: float = 0.2
+    judges: int = 3
+
+    @property
+    def systems(self):
+        return [f"system {number}" for number in range(len(self.strengths))]
+
+    def chances(self, messages, chance):
+        """Of each message, that the row's system is preferred to the column's where it is no tie."""
+        own = np.array(self.strengths) + self.differ * chance.standard_normal((messages, len(self.strengths)))
+        return expit(own[:, :, None] - own[:, None, :])
+
+    def truth(self, *, ties):
+        """The strengths that endless messages would give, ties left out or as half a win for both; where messages
+        differ all lie nearer together, and where ties count too."""
+        chances = self.chances(400_000, np.random.default_rng(1)).mean(axis=0)
+        if ties:
+            chances = (1 - self.ties) * chances + self.ties / 2
+        return dict(zip(self.systems, strengths(chances * (1 - np.eye(len(chances)))), strict=True))
+
+
+FIELDS = {
+    "alike": Field((0, 0, 0), differ=0.5),
+    "near each other, messages differ strongly": Field((0.3, 0, -0.3), differ=2),
+    "far apart": Field((1.5, 0, -1.5), differ=0.5),
+    "five, many ties": Field((0.8, 0.4, 0, -0.4, -0.8), differ=1, ties=0.7),
+}
+
+
+def compared_judgments(field, messages, chance):
+    """One task: on each message all judges compare each two of the systems."""
+    found = []
+    pairs = list(combinations(range(len(field.systems)), 2))
+    for message, chances in enumerate(field.chances(messages, chance)):
+        for a, b in pairs:
+            drawn = chance.random((field.judges, 2))
+            for judge, (tie, first) in enumerate(drawn):
+                answer = TIE if tie < field.ties else field.systems[a if first < chances[a, b] else b]
+                unit = (message, a, b)
+                systems = (field.systems[a], field.systems[b])
+                found.append(Judgment(unit, f"judge {judge}", systems, answer, message=message))
     return found

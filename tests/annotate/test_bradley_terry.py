@@ -54,17 +54,25 @@ def test_halves_count_and_very_uneven_counts_have_strengths_too():
 def test_a_system_that_was_never_beaten_has_no_finite_strength():
     wins = np.array([[0, 2, 3], [0, 0, 2], [0, 1, 0]], float)
     assert groups(wins) == [[0], [1, 2]]
-    assert strengths(wins) is None
+    assert np.isnan(strengths(wins)).all()
 
 
 def test_systems_that_were_compared_in_two_rooms_have_no_strengths_together():
     wins = np.zeros((4, 4))
     wins[0, 1] = wins[1, 0] = wins[2, 3] = wins[3, 2] = 3
     assert groups(wins) == [[0, 1], [2, 3]]
-    assert strengths(wins) is None
+    assert np.isnan(strengths(wins)).all()
 
 
 def test_the_group_that_nobody_of_another_beats_comes_first():
     wins = np.zeros((3, 3))
     wins[2, 1] = wins[1, 0] = 1
     assert groups(wins) == [[2], [1], [0]]
+
+
+def test_many_comparisons_at_once_have_the_strengths_that_each_has_alone():
+    unbeaten = np.array([[0, 2, 3], [0, 0, 2], [0, 1, 0]], float)
+    whole = np.array([[THREE, unbeaten], [THREE.T, 100 * THREE]])
+    assert strengths(whole) == pytest.approx(
+        np.array([[strengths(each) for each in row] for row in whole]), abs=1e-9, nan_ok=True
+    )

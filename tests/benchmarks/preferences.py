@@ -1,4 +1,5 @@
-"""Simulated tasks of two systems: whether the intervals hold the truth, and what becomes of who takes the left.
+"""Simulated tasks of two systems: whether the intervals hold the truth, and what becomes of who takes the left. And of
+three and five: whether the intervals of their strengths hold the truth.
 
 In every task a message has its own shares of people who prefer the one system, the other, or neither, drawn for it.
 No data are needed; the core that tasks use makes the figures.
@@ -8,11 +9,20 @@ from pathlib import Path
 
 import numpy as np
 
-from annotate.core.preferences import TIE, compared, sides
-from tests.annotate.simulated_preferences import POPULATIONS, SYSTEMS, Population, judgments
+from annotate.core.preferences import TIE, compared, order, sides
+from tests.annotate.simulated_preferences import (
+    FIELDS,
+    POPULATIONS,
+    SYSTEMS,
+    Field,
+    Population,
+    compared_judgments,
+    judgments,
+)
 from tests.benchmarks.tables import share, show
 
 SIZES = (50, 100, 500)
+ORDERED_SIZES = (20, 50, 200)
 # Systems that are liked alike, and such that are not, with one of three judges who always takes what stands first.
 LEFT = {
     "liked alike": Population((0.4, 0.4, 0.2), alike=1, left=1),
@@ -37,6 +47,13 @@ def run(folder: Path, options) -> None:
     rows = [[name, *left(population, 60, tasks, chance)] for name, population in LEFT.items()]
     head = ["systems", "he is seen", "others are", "his for one", "one without him", "one with him"]
     show(f"{tasks:,} tasks of 60 messages: a judge who always takes the left", head, rows)
+    rows = [
+        [f"{name}, {size} messages", *ordered(field, size, tasks, chance)]
+        for name, field in FIELDS.items()
+        for size in ORDERED_SIZES
+    ]
+    head = ["systems", "ties left out", "none given", "as half", "none given"]
+    show(f"{tasks:,} tasks each: 95% intervals of strengths that hold the truth", head, rows)
 
 
 def covered(population: Population, size: int, tasks: int, chance) -> list[str]:
@@ -63,3 +80,20 @@ def left(population: Population, size: int, tasks: int, chance) -> list[str]:
         for values, some in ((without, [each for each in said if each.person != "judge 0"]), (whole, said)):
             values.append(compared(some)[0].win.value)
     return [share(seen, tasks), share(others, 2 * tasks), *(f"{np.mean(each):.2%}" for each in (his, without, whole))]
+
+
+def ordered(field: Field, size: int, tasks: int, chance) -> list[str]:
+    """How often the intervals of strengths hold the truth, and in how many tasks none are given, with ties left out and
+    as half a win for both."""
+    told = []
+    for ties in (False, True):
+        truth = field.truth(ties=ties)
+        held, given, none = 0, 0, 0
+        for number in range(tasks):
+            found = order(compared_judgments(field, size, chance), ties=ties, seed=str(number)).strengths
+            known = {system: each for system, each in found.items() if each.low is not None}
+            none += not known
+            given += len(known)
+            held += sum(each.low <= truth[system] <= each.high for system, each in known.items())
+        told += [share(held, given), share(none, tasks)]
+    return told
