@@ -1,6 +1,5 @@
 """From a file of scores to a scorer of a corpus of pairs (scores.py). A file is taken as a whole or not at all."""
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 from corpora.columns import Columns
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.pairs import message_id
-from corpora.core.records import RecordError
+from corpora.core.records import RecordError, read_number
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.files import Progress, check_file, format_of
 from corpora.folders import digest_of, part_name, sync
@@ -182,13 +181,8 @@ def _read(
 
 def _score(value: object) -> float | None:
     """From 0 to 1; None where there is none. RecordError for anything else, such as NaN or 1.5."""
-    if value is None or value == "":
-        return None
-    try:
-        score = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        score = math.nan
-    if not 0 <= score <= 1:
+    score = read_number(value)
+    if score is not None and not 0 <= score <= 1:
         raise RecordError(
             f"The score is {str(value)[:40]}; it must be a number from 0 to 1, or empty where there is none."
         )

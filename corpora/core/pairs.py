@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from corpora.core.languages import LANGUAGES, finer, in_its_case, normalise
-from corpora.core.records import RecordError, checked, kind_of, read_author, read_id
+from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number
 from corpora.core.voting import DETECTOR_NAMES
 
 # The fields of a record that is a pair. People are shown the first two. `certainty` is the detector's score of the
@@ -132,12 +132,9 @@ def _name(field: str, value: object) -> str:
 
 
 def _is_low(value: object) -> bool:
-    if value is None or value == "":
+    score = read_number(value)
+    if score is None:
         return False
-    try:
-        score = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        score = math.nan
     if math.isnan(score):
         raise RecordError(f"The score {str(value)[:40]!r} is not a number; leave it empty where there is none.")
     return score < LEAST_SCORE

@@ -5,6 +5,7 @@ refused with a sentence for the person who has to mend the source.
 """
 
 import hmac
+import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -250,6 +251,16 @@ def _moment(value: object) -> datetime:
 
 
 _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "a list"}
+
+
+def read_number(value: object) -> float | None:
+    """None where there is none, NaN where it is no number."""
+    if value is None or value == "":
+        return None
+    try:
+        return math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def kind_of(value: object) -> str:
