@@ -10,6 +10,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from datasets import load_dataset
 from django.core.management import CommandError, call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -327,6 +328,17 @@ def test_parquet_has_what_the_lines_have(chatterbot, exporting):
     rows = [row for split in SPLITS for row in pq.read_table(folder / f"pairs.{split}.parquet").to_pylist()]
     told = [{**row, "scores": {}} for row in rows]
     assert sorted(told, key=lambda row: row["id"]) == sorted(lines(folder / "pairs.jsonl"), key=lambda row: row["id"])
+
+
+def test_the_datasets_library_reads_the_folder_split_by_split(chatterbot, exporting, tmp_path):
+    folder, _ = exporting(chatterbot)
+    loaded = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
+    assert set(loaded) == {"train", "validation", "test"}
+    rows = [json.loads(line) for line in (folder / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    for name, split in zip(loaded, SPLITS, strict=True):
+        own = [row for row in rows if row["split"] == split]
+        assert loaded[name]["id"][:] == [row["id"] for row in own]
+        assert loaded[name]["message"][:] == [row["message"] for row in own]
 
 
 def test_only_an_earlier_export_of_the_corpus_is_replaced(pairs_of, exporting, tmp_path):
