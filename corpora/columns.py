@@ -65,6 +65,13 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
         if column not in header and (field in columns.needed or column != field)
     ]
     if missing:
+        if len(header) < 2 <= len(columns.needed) and not set(header) & set(columns.named.values()):
+            only = f"is the one cell {header[0][:40]!r}" if header else "is blank"
+            separator = "a tab" if format_of(path) == "tsv" else "a comma"
+            raise CorpusError(
+                f"{path}: its first line {only}, where {' and '.join(columns.named[name] for name in columns.needed)} "
+                f"are wanted; put {separator} between the cells."
+            )
         if any(map(_is_value, header)):
             raise CorpusError(
                 f"{_lacking(path, missing)}: its first line seems to be a row already, and not the names of the "

@@ -20,8 +20,9 @@ from corpora.scores import filter_digest, filtering
 _DESIGN = pa.schema({"seed": pa.string(), "kept": pa.int64(), "dropped": pa.int64()})
 KEPT, DROPPED = PARTS = ("kept", "dropped")
 # Of a draw's parameters: language -> part -> how many pairs there are, of the whole draw; part -> how many were drawn
-# of the draw's language; the ids of the dropped among these; part -> the chance that a pair had.
-FRAME, DRAWN, IDS, CHANCES = "frame", "drawn", "dropped_ids", "chances"
+# of the draw's language; the ids of the dropped among these; part -> the chance that a pair had; and the digest of the
+# filter (scores.py).
+FRAME, DRAWN, IDS, CHANCES, FILTER = "frame", "drawn", "dropped_ids", "chances", "filter"
 
 
 def sample_filtered(
@@ -63,7 +64,7 @@ def sample_filtered(
             )
         found = store.found("draw_filtered")
     chances = {part: min(1.0, number / totals[part]) for part, number in ((KEPT, kept), (DROPPED, dropped))}
-    of_all = {"kept": kept, "dropped": dropped, "filter": filter_digest(manifest), CHANCES: chances, FRAME: frame}
+    of_all = {"kept": kept, "dropped": dropped, FILTER: filter_digest(manifest), CHANCES: chances, FRAME: frame}
     rows: dict[str, list[dict[str, Any]]] = {code: [] for code in sorted({row["language"] for row in found})}
     ids: dict[str, list[str]] = {code: [] for code in rows}
     for row in found:

@@ -41,7 +41,7 @@ _BATCH_ROWS = 10_000
 class Imported:
     """What became of a file. empty: its rows without a score; outside: how many ids are of nothing in the corpus, and
     the first of them; replaced: the threshold or file that the scorer had before. dropped: pairs that all scorers drop
-    together."""
+    together. draws: how many there were by the filter that this changed."""
 
     scores: Scores
     pairs: int
@@ -49,6 +49,7 @@ class Imported:
     outside: int
     first_outside: list[str]
     dropped: int
+    draws: int
     replaced: Scores | None = None
     already: bool = False
 
@@ -115,7 +116,8 @@ def import_scores(
     dropped = filter_counts(corpus_name, manifest)["dropped"]
     first = [row["id"] for row in outside]
     replaced = None if already else before
-    return Imported(scores, manifest.rows, empty, total, first, dropped, replaced, already)
+    draws = Draw.objects.filter(corpus__name=corpus_name, design="filtered").count()
+    return Imported(scores, manifest.rows, empty, total, first, dropped, draws, replaced, already)
 
 
 def _other(of: str) -> str:

@@ -171,7 +171,8 @@ def manifest_of(name: str) -> Manifest:
     manifest = read_manifest(name)
     if manifest is None:
         raise CorpusError(
-            f"There is no corpus {name!r}; make one with `assay import_corpus {name} FILE --licence LICENCE`."
+            f"There is no corpus {name!r}; make one with `assay import_corpus {name} FILE --licence LICENCE`, or one "
+            "of pairs of message and reply with import_threads."
         )
     return manifest
 

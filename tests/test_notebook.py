@@ -149,7 +149,8 @@ def test_in_a_kernel_the_database_is_asked_outside_its_event_loop_and_refusals_a
     (error,) = refused.outputs
     assert (error.ename, error.evalue) == (
         "AssayError",
-        "There is no corpus 'july'; make one with `assay import_corpus july FILE --licence LICENCE`.",
+        "There is no corpus 'july'; make one with `assay import_corpus july FILE --licence LICENCE`, or one of pairs "
+        "of message and reply with import_threads.",
     )
     assert "During handling" not in "".join(error.traceback)
     assert printed(interrupted) == "interrupted True\n"

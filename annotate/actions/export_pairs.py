@@ -92,8 +92,12 @@ def run(values, progress) -> Outcome:
     if not manifest["corpus"]["text_may_leave"]:
         warned.append("The licence keeps the text here: there are ids, languages and scores only, and no response set.")
     if unseen := manifest["response_set"]["unseen"]:
-        replies_told = "1 reply" if unseen == 1 else f"{unseen:,} replies"
-        warned.append(f"Note: {replies_told} of {values['strike']} would not have been in the response set.")
+        replies_told = "1 reply" if len(unseen) == 1 else f"{len(unseen):,} replies"
+        first = unseen[0]
+        warned.append(
+            f"Note: {replies_told} of {values['strike']} would not have been in the response set; the first is in line "
+            f"{first['line']:,}: {first['reply'][:60]}."
+        )
     if not manifest["filter"]["scorers"]:
         warned.append("Note: no scores were imported, so no pair was dropped; see import_scores.")
     return Outcome([told], warned, manifest)

@@ -51,6 +51,11 @@ def run(values, progress) -> Outcome:
             f"Note: {are(scores.lacking, 'pair lacks', 'pairs lack')} a score of {scores.name}, which is not taken for "
             "0: without another reason they are kept."
         )
+    if imported.draws and not imported.already:
+        warned.append(
+            f"Note: the filter is another one now. What was drawn before (draws: {imported.draws:,}) tells of the "
+            "filter as it was; open another task to audit this one."
+        )
     kept = imported.pairs - imported.dropped
     data = asdict(scores) | {
         "corpus": corpus,

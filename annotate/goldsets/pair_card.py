@@ -19,35 +19,35 @@ from annotate.reports import markdown
 from annotate.reports import pairs as told
 from annotate.reports.tables import LANGUAGE, Table, numbers, table
 from corpora.core.licences import licence_key
+from corpora.draw_filtered import PARTS
 from corpora.pair_sets import SPLITS
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the card, and what the manifest says under the section's name. words: paragraphs without markup."""
+    """A part of the card, and what the manifest says under the section's name. told: paragraphs without markup, each
+    with the table that it is about."""
 
     heading: str
-    words: list[str]
-    tables: list[Table] = field(default_factory=list)
+    told: list[tuple[str, Table]]
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _filter_audits(corpus_name: str) -> Section | None:
-    """What people found of the filter, in each task that was drawn from both of its sides."""
+    """What people found of the filter, in each task that was drawn from both of its sides and in which they read."""
     tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
-    found = {task.name: audit for task in tasks if (audit := filter_audits.report(task))}
+    found = {task.name: audit for task in tasks if (audit := filter_audits.report(task)) and _is_read(audit)}
     if not found:
         return None
-    words = [
-        f"{name}: {' '.join(of_filter.words(audit))}" if len(found) > 1 else " ".join(of_filter.words(audit))
+    told = [
+        (f"Task {name}: {' '.join(of_filter.words(audit))}", of_filter.figures_table(audit))
         for name, audit in found.items()
     ]
-    return Section(
-        "What people found of the filter",
-        words,
-        [of_filter.figures_table(each) for each in found.values()],
-        {"audits": found},
-    )
+    return Section("What people found of the filter", told, {"audits": found})
+
+
+def _is_read(audit: Mapping[str, Any]) -> bool:
+    return any(audit[part]["read"] for part in PARTS)
 
 
 # Name in the manifest -> the section of a corpus, None where there is nothing to tell.
@@ -60,8 +60,7 @@ def sections_of(corpus_name: str) -> dict[str, Any]:
     return {
         name: {
             "heading": section.heading,
-            "words": section.words,
-            "tables": [markdown.parts(each) for each in section.tables],
+            "told": [{"words": words, "table": markdown.parts(each)} for words, each in section.told],
             **section.data,
         }
         for name, section in found.items()

@@ -15,6 +15,7 @@ They are written into a folder beside the wanted one, which takes its place when
 what the set is.
 """
 
+import codecs
 import json
 import math
 from collections import Counter
@@ -31,6 +32,7 @@ import pyarrow as pa
 from annotate.goldsets import folders, pair_card
 from annotate.goldsets.manifest import FORMAT, SUMS, write_with_card
 from annotate.goldsets.parquet import parquet_files
+from corpora.core.languages import LANGUAGES
 from corpora.core.pairs import cell
 from corpora.engines import Store
 from corpora.folders import digest_of
@@ -56,9 +58,11 @@ class PairsError(Exception):
 
 @dataclass(frozen=True)
 class Struck:
-    """Replies that a manager strikes out of the response set: (language, or empty for all; reply) -> reason."""
+    """Replies that a manager strikes out of the response set: (language, or empty for all; reply) -> reason; and the
+    line of the file that says so."""
 
     reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    lines: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def reason(self, language: str, reply: str) -> str:
         return self.reasons.get((language, reply)) or self.reasons.get(("", reply), "")
@@ -77,12 +81,16 @@ class Responses:
 
 def read_struck(path: Path) -> Struck:
     """The replies in a file of lines `reply<TAB>reason` or `language<TAB>reply<TAB>reason`. PairsError for another
-    line."""
+    line, and where there is none."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PairsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode().split("\n")
+    except OSError as error:
+        raise PairsError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise PairsError(f"{path}, line {line:,}, is not UTF-8; save the file as UTF-8.") from error
     reasons: dict[tuple[str, str], str] = {}
+    of_line: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines, 1):
         cells = [cell(each) for each in line.split("\t")]
         if not any(cells):
@@ -92,8 +100,18 @@ def read_struck(path: Path) -> Struck:
                 f"{path}, line {number:,}: write the reply, a tab and the reason why it is struck out, or the "
                 "language, the reply and the reason."
             )
-        reasons["" if len(cells) == 2 else cells[0], cells[-2]] = cells[-1]
-    return Struck(reasons)
+        if len(cells) == 2 and cells[0] in LANGUAGES:
+            raise PairsError(
+                f"{path}, line {number:,}: {cells[0]} is the code of a language, so that a cell may be lacking; write "
+                "the language, the reply and the reason."
+            )
+        if len(cells) == 3 and cells[0] not in LANGUAGES:
+            raise PairsError(f"{path}, line {number:,}: {cells[0][:40]!r} is no language; write its code, such as en.")
+        asked = "" if len(cells) == 2 else cells[0], cells[-2]
+        reasons[asked], of_line[asked] = cells[-1], number
+    if not reasons:
+        raise PairsError(f"{path} names no reply; write lines of a reply, a tab and the reason why it is struck out.")
+    return Struck(reasons, of_line)
 
 
 def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
@@ -158,7 +176,7 @@ def _write(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, respons
             "most": responses.most,
             "of": responses.of,
             "struck": len(struck),
-            "unseen": len(responses.struck.reasons) - len({(row["asked"], row["reply"]) for row in struck}),
+            "unseen": _unseen(responses.struck, struck),
         },
         "sections": pair_card.sections_of(corpus_name),
         "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
@@ -167,6 +185,13 @@ def _write(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, respons
     _write_sums(folder)
     write_with_card(folder, manifest, lambda: pair_card.card_of(manifest))
     return manifest
+
+
+def _unseen(wanted: Struck, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The lines that struck out nothing, since no such reply would have been there."""
+    met = {(row["asked"], row["reply"]) for row in found}
+    lines = [(line, reply) for (language, reply), line in wanted.lines.items() if (language, reply) not in met]
+    return [{"line": line, "reply": reply} for line, reply in sorted(lines)]
 
 
 def _by_language(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Iterator[Mapping[str, Any]]]]:

@@ -93,7 +93,12 @@ def advise(unit, blind: bool) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     words = item.fields[kind.fields[0]] if kind.fields else item.text
     # A query or a question is not a word to look up in a dictionary.
-    return {"options": choices(unit.task, kind.answers, item.language), "searches": searches(words, SEARCHES[1:])}
+    # Nobody looks up what somebody said to somebody, and what may hurt stays behind its veil.
+    is_talk = kind.sensitive or kind.form.SIDED
+    return {
+        "options": choices(unit.task, kind.answers, item.language),
+        "searches": [] if is_talk else searches(words, SEARCHES[1:]),
+    }
 
 
 def list_row(unit, answers) -> list[str]:
@@ -102,10 +107,10 @@ def list_row(unit, answers) -> list[str]:
 
 
 def faults(options: Mapping[str, Any]) -> str:
-    if options["redundancy"] == 2:
+    if options["redundancy"] == 2 and options["on_conflict"] == stages.DISCARDED:
         return (
             "If two answers differ, neither is a majority, so a redundancy of 2 loses every such unit; ask 3, and with "
-            "stop_early the third only if the first two differ."
+            "stop_early the third only if the first two differ, or send conflicts to an adjudicator."
         )
     return ""
 

@@ -302,7 +302,7 @@ def answers(request, permit):
     rows = [_told(judgment, said) for judgment, said in zip(page, words, strict=True)]
     may = _may(permit, progress.own_progress(permit))
     context = {"task": task, "has_sheets": bool(task.kind.sheet), "page": page, "rows": rows, **may}
-    return render(request, "annotate/answers.html", context)
+    return render(request, "annotate/answers.html", context | {"may_read": permit.has_agreed})
 
 
 def _told(judgment, said: str) -> tuple:

@@ -45,6 +45,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     }
     return {
         "blind": blind,
+        "decides": True,
         **({} if blind else known),
         **record(unit.item, kind),
         **sets(sides_of(annotator, unit), unit.item, kind),

@@ -138,6 +138,7 @@ def people(request, _, task):
         times_plot=progress_report.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
         decides=may(request.user, "decide"),
         agreed=people_report.agreed_table(statistics.consents(task), sort, address),
+        not_agreed=statistics.not_agreed(task) if task.kind.sensitive else [],
     )
 
 

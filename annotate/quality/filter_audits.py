@@ -11,13 +11,16 @@ from typing import Any
 from annotate.core import stages
 from annotate.core.filter_audit import Part, audit
 from annotate.models import Task
-from corpora.draw_filtered import CHANCES, DRAWN, DROPPED, FRAME, IDS, KEPT, PARTS
+from corpora.draw_filtered import CHANCES, DRAWN, DROPPED, FILTER, FRAME, IDS, KEPT, PARTS
+from corpora.manifest import manifest_of
+from corpora.scores import filter_digest
 
 
 def report(task: Task) -> dict[str, Any] | None:
     """What the audit found, in JSON's terms; None of a task that was not drawn from both sides of a filter.
 
-    meant: the answer of what the filter is meant to drop. kept, dropped: of each part its pairs, how many were drawn
+    meant: the answer of what the filter is meant to drop. is_current: whether the corpus is filtered by the same scores
+    and thresholds still. kept, dropped: of each part its pairs, how many were drawn
     and are read (have a label), how many of these are meant (found), how many have no label, and the share that is
     meant with its interval; of the dropped that is the filter's precision. recall: of what is meant the share that was
     dropped. languages: the same by language, for those of which something was drawn, if there are several.
@@ -42,6 +45,7 @@ def report(task: Task) -> dict[str, Any] | None:
     others = [frame[code] for code in frame if code not in rows]
     return {
         "meant": task.kind.filtered,
+        "is_current": _is_current(task),
         **_told(_summed([*rows.values(), *map(_undrawn, others)])),
         "languages": [{"language": code, **_told(row)} for code, row in rows.items()] if len(frame) > 1 else [],
     }
@@ -63,6 +67,11 @@ def chances(task: Task) -> dict[str, float]:
 def _drawn(task: Task) -> dict[str, dict[str, Any]]:
     """Language -> the parameters of its draw from both sides of a filter."""
     return {draw.language: draw.parameters for draw in task.draws.order_by("language") if IDS in draw.parameters}
+
+
+def _is_current(task: Task) -> bool:
+    draw = task.draws.select_related("corpus").first()
+    return draw.parameters[FILTER] == filter_digest(manifest_of(draw.corpus.name))
 
 
 def _undrawn(frame: dict[str, int]) -> dict[str, dict[str, int]]:

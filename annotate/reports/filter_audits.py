@@ -11,6 +11,10 @@ from annotate.reports.tables import NUMBER, Cell, Column, Table, many, share, ta
 
 NOT_DRAWN = "It was not drawn from what a filter kept and dropped, so nothing is told of a filter."
 EMPTY = table("", (), ())
+OLD_FILTER = (
+    "Scores were imported since, and this is about the filter as it was before: about other sets of kept and dropped "
+    "pairs than the corpus has now."
+)
 
 
 def words(audit: Mapping[str, Any]) -> list[str]:
@@ -27,6 +31,7 @@ def words(audit: Mapping[str, Any]) -> list[str]:
         f"not tell or are not done; the intervals hold whether or not these are {name}."
     )
     return [
+        *([] if audit["is_current"] else [OLD_FILTER]),
         drawn,
         *_of_kept(kept, name),
         *_of_dropped(dropped, name),

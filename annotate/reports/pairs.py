@@ -29,13 +29,13 @@ def steps_of(threads: Mapping[str, Any]) -> list[Step]:
 def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
     """From the pairs of a corpus to those of an exported set. manifest: as goldsets/pairs.py has it."""
     found = manifest["filter"]
-    scorers = [
-        (f"{each['name']} has a score above {each['threshold']:g}", each["dropped"]) for each in found["scorers"]
-    ]
-    dropped = [("dropped by any scorer", found["dropped"])] if len(scorers) > 1 else []
+    above = [(f"{each['name']} has a score above {each['threshold']:g}", each["dropped"]) for each in found["scorers"]]
+    # Several may drop one pair, so what each drops is part of the step and no step of its own.
+    each_alone = [(f"of these: {step}", number) for step, number in above]
+    dropped = above if len(above) < 2 else [("a scorer has a score above its threshold", found["dropped"]), *each_alone]
     small = manifest["small_languages"]
     few = [(f"in a language with fewer than {manifest['least_pairs']:,} pairs", small)] if small else []
-    return [*scorers, *dropped, *few, ("pairs of this set", found["pairs"] - found["dropped"] - small)]
+    return [*dropped, *few, ("pairs of this set", found["pairs"] - found["dropped"] - small)]
 
 
 def steps_table(found: Iterable[Step]) -> Table:

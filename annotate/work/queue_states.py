@@ -18,21 +18,23 @@ from annotate.reports.tables import many
 from annotate.work.routes import Routes, readers_of
 
 # States in which a queue gets no further unless a manager does something.
-UNREAD, UNTESTED, PAUSED, JUDGED, LACKING = "unread", "untested", "paused", "judged", "lacking"
-STUCK = (UNREAD, UNTESTED, PAUSED, JUDGED, LACKING)
+UNREAD, UNTESTED, NOT_AGREED, PAUSED = "unread", "untested", "not agreed", "paused"
+JUDGED, LACKING = "judged", "lacking"
+STUCK = (UNREAD, UNTESTED, NOT_AGREED, PAUSED, JUDGED, LACKING)
 DONE, CLOSED, LEASED, GOING = "done", "closed", "leased", "going"
 AT_WORK = timedelta(hours=1)
 
 
 @dataclass
 class _Queue:
-    """The units that wait in one queue, and its people: its readers, those of them who passed its test, those who may
-    work.
+    """The units that wait in one queue, and its people: its readers, those of them who passed its test, those of them
+    who agreed to work that may hurt, and those who may work.
     """
 
     redundancy: dict[int, int] = field(default_factory=dict)
     readers: set[int] = field(default_factory=set)
     passed: set[int] = field(default_factory=set)
+    agreed: set[int] = field(default_factory=set)
     able: set[int] = field(default_factory=set)
 
 
@@ -57,8 +59,9 @@ def queue_states(task: Task) -> dict:
     """{"queues": [ROW, ...] the stuck ones first, then the fullest, "idle": [PERSON, ...], "stuck": how many queues}.
 
     ROW: queue, name, waiting (units), leased (of these, open with somebody now), missing (answers), lacking (units
-    that fewer people may still judge than answers are missing), readers, passed, able (numbers of people), adjudication
-    (units that came from it and wait for an adjudicator), last (time of the last judgment), state, stuck, said.
+    that fewer people may still judge than answers are missing), readers, passed, agreed, able (numbers of people),
+    adjudication (units that came from it and wait for an adjudicator), last (time of the last judgment), state, stuck,
+    said.
     PERSON: somebody who may work but has nothing left now: annotator, name, queues, last, at_work (within the last
     hour), said.
     """
@@ -105,6 +108,7 @@ def _counts(queue: str, found: _Queue, tables: _Tables, free: dict[int, Counter[
         "lacking": _count_free(queue, found, tables.held, tables.judged, tables.answers, free),
         "readers": len(found.readers),
         "passed": len(found.passed),
+        "agreed": len(found.agreed),
         "able": len(found.able),
     }
 
@@ -134,8 +138,8 @@ def _queues(tasks: list[Task]) -> dict[int, dict[str, _Queue]]:
         queues[task][queue].redundancy[unit] = asked
     for task, people in readers_of(Routes.load_all(tasks)).items():
         for queue, found in queues[task].items():
-            found.readers, found.passed, found.able = (
-                of.get(queue, set()) for of in (people.reads, people.passed, people.able)
+            found.readers, found.passed, found.agreed, found.able = (
+                of.get(queue, set()) for of in (people.reads, people.passed, people.agreed, people.able)
             )
     return queues
 
@@ -202,6 +206,8 @@ def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
         return UNREAD
     if not counts["passed"]:
         return UNTESTED
+    if not counts["agreed"]:
+        return NOT_AGREED
     if not counts["able"]:
         return PAUSED
     if not unjudged:
@@ -228,9 +234,15 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
         )
     if state == UNTESTED:
         return f"{_read(counts['readers'])} {name}, but nobody has passed the test yet. Ask them to take it."
+    if state == NOT_AGREED:
+        return (
+            f"{_read(counts['passed'])} {name}, but nobody has agreed to work that may hurt. The task's page asks; "
+            "nobody has to."
+        )
     if state == PAUSED:
         able = "has passed the test" if task.test_items else f"reads {name}"
-        return f"Everybody who {able} is paused ({counts['passed']:,}). Let somebody go on, or find others."
+        able += " and has agreed to it" if task.kind.sensitive else ""
+        return f"Everybody who {able} is paused ({counts['agreed']:,}). Let somebody go on, or find others."
     if state == JUDGED:
         return (
             f"{units} {_lack(counts['waiting'])} {answers}, and each of the {people} who may work has judged "
@@ -244,7 +256,8 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
             f"{of} {units} need answers from more people than are still able to give one ({counts['able']:,} may work "
             "here). Find others."
         )
-    return f"{people.capitalize()} may work on {units}; {answers} are missing."
+    a_day = f" Each of them is given at most {task.kind.sensitive.a_day:,} on one day." if task.kind.sensitive else ""
+    return f"{people.capitalize()} may work on {units}; {answers} are missing.{a_day}"
 
 
 def _wait(counts: dict) -> str:

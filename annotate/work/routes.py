@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from annotate.models import AnnotatorLanguage, LanguageRoute, Pause, Task
+from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Pause, Task
 from annotate.quality.qualification import qualified_in
 
 
@@ -68,11 +68,13 @@ class Routes:
 @dataclass(frozen=True)
 class Readers:
     """One task's queues -> ids of active annotators. reads: those who read one of its languages well enough; passed:
-    those of them who are qualified, if a test is required; able: those of them who are not paused, and so may work.
+    those of them who are qualified, if a test is required; agreed: those of them who agreed to it, if such work may
+    hurt; able: those of them who are not paused, and so may work.
     """
 
     reads: dict[str, set[int]]
     passed: dict[str, set[int]]
+    agreed: dict[str, set[int]]
     able: dict[str, set[int]]
 
 
@@ -84,6 +86,11 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     for task, person in Pause.objects.filter(task__in=tasks, lifted_at=None).values_list("task_id", "annotator_id"):
         paused[task].add(person)
     held = qualified_in([task for task in tasks if task.test_items])
+    willing: dict[int, set[int]] = {task.pk: set() for task in tasks if task.kind.sensitive}
+    if willing:
+        consents = Consent.objects.filter(task__in=willing, withdrawn_at=None)
+        for task, person in consents.values_list("task_id", "annotator_id"):
+            willing[task].add(person)
     found = {}
     for routes in all_routes:
         task, reads = routes.task, defaultdict(set)
@@ -98,8 +105,11 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
             for language, people in held[task.pk].items():
                 able[routes.queue_in(language)] |= people
             passed = {queue: people & able[queue] for queue, people in reads.items()}
-        may_work = {queue: people - paused[task.pk] for queue, people in passed.items()}
-        found[task.pk] = Readers(dict(reads), passed, may_work)
+        agreed = passed
+        if task.pk in willing:
+            agreed = {queue: people & willing[task.pk] for queue, people in passed.items()}
+        may_work = {queue: people - paused[task.pk] for queue, people in agreed.items()}
+        found[task.pk] = Readers(dict(reads), passed, agreed, may_work)
     return found
 
 

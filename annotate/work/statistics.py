@@ -20,7 +20,7 @@ from annotate.core.estimation import proportion
 from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.quality import honeypots
 from annotate.quality.guidelines import majors
-from annotate.work.routes import Routes
+from annotate.work.routes import Routes, readers_of
 
 DAY = timedelta(days=1)
 # Up to this long, the time since the beginning is cut into hours, then into days, then into weeks.
@@ -338,6 +338,13 @@ def consents(task: Task) -> list[dict]:
         }
         for consent in found
     ]
+
+
+def not_agreed(task: Task) -> list[str]:
+    """The names of those who might do work that may hurt, and have not agreed to it or have taken that back."""
+    people = readers_of([Routes.load(task)])[task.pk]
+    lacking = set().union(*people.passed.values()) - set().union(*people.agreed.values())
+    return sorted(map(str, Annotator.objects.filter(pk__in=lacking).select_related("user")), key=str.casefold)
 
 
 def _user(user) -> str:

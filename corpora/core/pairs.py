@@ -61,7 +61,7 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
     The text of a deleted message is not kept.
     """
     text = _text(raw.get("text"))
-    deleted = _deleted(raw.get("deleted")) or text.startswith(REMOVED)
+    deleted = _deleted(raw.get("deleted")) or text.lstrip().startswith(REMOVED)
     return Message(
         id=message_id(raw.get("id")),
         parent=_parent(raw.get("parent_id")),

@@ -12,7 +12,7 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality import filter_audits
-from annotate.reports.filter_audits import words
+from annotate.reports.filter_audits import OLD_FILTER, words
 from annotate.work import consenting
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
@@ -149,6 +149,34 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     assert {row["id"]: row["chance"] for row in rows} == pytest.approx(
         {row["id"]: chances["dropped" if row["id"] in dropped else "kept"] for row in rows}
     )
+
+
+def test_an_audit_of_an_earlier_filter_says_so_wherever_it_is_told(audited, ann, tmp_path, capsys):
+    task = audited()
+    dropped = dropped_of(task)
+    read_all(task, ann, lambda key: key in dropped)
+    assert filter_audits.report(task)["is_current"]
+    scores = tmp_path / "other.tsv"
+    scores.write_text("".join(f"{key}\t0.9\n" for key in sorted(keys(task))[:2]), encoding="utf-8")
+    call_command("import_scores", "talk", scores, name="other", threshold="0.5", of="pair")
+    assert "What was drawn before (draws: 1) tells of the filter as it was" in capsys.readouterr().err
+    assert not filter_audits.report(task)["is_current"]
+    call_command("audit", "audit")
+    assert OLD_FILTER in capsys.readouterr().out
+    call_command("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
+    assert f"Task audit: {OLD_FILTER}" in (tmp_path / "pairs" / "README.md").read_text()
+
+
+def test_a_card_tells_of_audits_that_somebody_read_each_with_its_table(audited, ann, tmp_path):
+    task = audited()
+    call_command("export_pairs", "talk", out=tmp_path / "before", seed="1")
+    assert "What people found" not in (tmp_path / "before" / "README.md").read_text()
+    read_all(task, ann, lambda key: True)
+    call_command("open_task", "again", corpus="talk", kind="toxic_pairs", seed="2", kept=3, dropped=2, languages=["en"])
+    call_command("export_pairs", "talk", out=tmp_path / "after", seed="1")
+    card = (tmp_path / "after" / "README.md").read_text()
+    assert re.search(r"\nTask audit: [^\n]+\n\n\| language \|", card)
+    assert "Task again" not in card
 
 
 # --- nothing tells which is which

@@ -301,7 +301,7 @@ def test_a_predictor_goes_alone_unless_posts_were_drawn_by_it(demo_corpus, data_
         (
             [],
             {"corpus": "c", "predictor": "p"},
-            "There is no corpus 'c'; make one with `assay import_corpus c FILE --licence LICENCE`.",
+            "There is no corpus 'c'; make one with `assay import_corpus c FILE --licence LICENCE`, or",
         ),
     ],
 )

@@ -257,7 +257,7 @@ WRONG = [
     (
         mood("gold_share = 0", "redundancy = 2"),
         "line 24: if two answers differ, neither is a majority, so a redundancy of 2 loses every such unit; ask 3, "
-        "and with stop_early the third only if the first two differ.",
+        "and with stop_early the third only if the first two differ, or send conflicts to an adjudicator.",
     ),
     (
         mood("gold_share = 0", 'aggregation = "median"').replace("grades", "choice"),

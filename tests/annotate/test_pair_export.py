@@ -232,11 +232,48 @@ def test_a_manager_may_strike_out_replies_with_a_reason(pairs_of, exporting, tmp
     folder, said = exporting(name, least="2", strike=str(strike))
     assert (folder / "struck.tsv").read_text() == f"en\t{thanks}\t3\tempty politeness\n"
     assert "1 reply in the response set" in said
-    assert "Note: 2 replies of" in said
+    assert re.search(r"Note: 2 replies of .* in the response set; the first is in line 2: Yes, that is what", said)
     for content, where in ((f"{yes}\n", "line 1"), (f"{yes}\tso\n{thanks}\t\n", "line 2")):
         strike.write_text(content, encoding="utf-8")
         with pytest.raises(CommandError, match=rf"strike.tsv, {where}: write the reply, a tab and the reason"):
             exporting(name, strike=str(strike))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"en\tThank you.\n", "line 1: en is the code of a language, so that a cell may be lacking"),
+        (b"xx\tThank you.\twhy\n", "line 1: 'xx' is no language"),
+        (b"\n\n", "names no reply"),
+        ("a\tb\nMerci à tous\tpoli\n".encode("latin-1"), "line 2, is not UTF-8"),
+    ],
+)
+def test_a_file_of_struck_replies_that_says_something_else_is_refused(pairs_of, exporting, tmp_path, content, sentence):
+    name, strike = pairs_of(talk(["Thank you very much."])), tmp_path / "strike.tsv"
+    strike.write_bytes(content)
+    with pytest.raises(CommandError, match=sentence):
+        exporting(name, strike=str(strike))
+    assert not (tmp_path / "out").exists()
+
+
+def test_where_several_scorers_drop_the_steps_add_up_and_say_what_each_does(capsys, exporting):
+    messages = FIXTURES / "oasst1" / "messages.jsonl"
+    call_command("import_threads", "oasst", str(messages), licence="Apache-2.0", text_may_leave=True)
+    for name, threshold in (("strict", "0.1"), ("lax", "0.5")):
+        call_command("import_scores", "oasst", str(messages), name=name, threshold=threshold, column=["score=detoxify"])
+    folder, _ = exporting("oasst")
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    steps = dict(re.findall(r"^\| (.+?) \| ([\d,]+) \|$", card, re.MULTILINE))
+    left, strict, lax = (
+        int(steps[name])
+        for name in (
+            "a scorer has a score above its threshold",
+            "of these: strict has a score above 0.1",
+            "of these: lax has a score above 0.5",
+        )
+    )
+    assert left == strict >= lax > 0
+    assert int(steps["pairs of the corpus"]) - left == int(steps["pairs of this set"])
 
 
 def test_pairs_that_scorers_drop_are_left_out_with_their_scores(capsys, exporting):

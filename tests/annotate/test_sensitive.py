@@ -106,6 +106,34 @@ def test_agreeing_twice_is_agreeing_once(hurting, agreed):
     assert Consent.objects.get().at == first
 
 
+def test_managers_are_told_that_nobody_has_agreed_who_has_not_and_how_much_is_given_on_a_day(
+    hurting, person, client, manager
+):
+    task, ann = hurting(a_day=7, redundancy=1), person("ann", "en")
+    person("bea", "en")
+    client.force_login(manager)
+    page = f"/manage/tasks/{task.name}/"
+    assert "2 people read English, but nobody has agreed to work that may hurt." in text_of(client.get(page))
+    consenting.agree(ann, task.name)
+    shown = text_of(client.get(page))
+    assert "1 person may work on 4 units; 4 answers are missing. Each of them is given at most 7 on one day." in shown
+    people = text_of(client.get(f"{page}people/"))
+    assert "Not agreed: bea." in people
+    assert "at most 7 on one day" in people
+
+
+def test_who_took_an_agreement_back_is_not_shown_the_texts_of_their_answers(hurting, agreed, client):
+    task = hurting()
+    ann = agreed("ann", task)
+    answered(ann, task)
+    client.force_login(ann.user)
+    assert "the message of" in text_of(client.get(f"/tasks/{task.name}/answers/"))
+    consenting.withdraw(ann, task.name)
+    after = text_of(client.get(f"/tasks/{task.name}/answers/"))
+    assert "the message of" not in after
+    assert "not shown, since you have not agreed to read it" in after
+
+
 def test_an_agreement_is_taken_back_at_any_time_and_what_is_open_goes_back(hurting, agreed, client):
     task = hurting()
     ann = agreed("ann", task)

@@ -103,7 +103,7 @@ def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing
         *TALK,
         message("gone", "a", "A secret that somebody has taken back.", deleted=True, score=-4),
         message("below", "gone", score=0),
-        message("removed", "a", "[removed] by a moderator"),
+        message("removed", "a", "  [removed] by a moderator"),
         message("deleted", "a", "[deleted]"),
         message("low", "a", score=0.5),
         message("under low", "low", "\u200b \n"),

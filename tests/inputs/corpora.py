@@ -309,6 +309,8 @@ IMPORT_SCORES = [
     (scores(), b"a\tNaN\nb\t1.5\n", 1, "2 rows are no scores, the first, line 1: The score is NaN"),
     (scores(), b"a\t0.1\na\t0.2\n", 1, "repeats 1 id: a"),
     (scores(), "ä\t0.1\n".encode("latin-1"), 1, "1 row is no score, line 1: The row is not UTF-8"),
+    (scores(), b"m 0.1\n", 1, "its first line is the one cell 'm 0.1', where id and score are wanted; put a tab"),
+    (scores(), b"\n\n", 1, "its first line is blank"),
     (scores("--threshold 1.5"), b"a\t0.1\n", 1, "--threshold is 1.5; it must be 0 to 1"),
     (scores("--threshold nan"), b"a\t0.1\n", 1, "--threshold"),
     (scores("--threshold 0.5 --of thread"), b"a\t0.1\n", 1, "--of is 'thread'; it is one of message, pair"),

@@ -238,7 +238,7 @@ EXPORT = [
     ("export_pairs talk --out new --seed 1 --splits '80 20'", None, 1, "write three whole numbers"),
     ("export_pairs talk --out new --seed 1 --splits half", None, 1, "'half' is not a whole number"),
     ("export_pairs talk --out new --seed 1 --strike FILE.tsv", b"Thanks\n", 1, "line 1: write the reply, a tab and"),
-    ("export_pairs talk --out new --seed 1 --strike FILE.tsv", b"\xff\t1\n", 1, "cannot be read"),
+    ("export_pairs talk --out new --seed 1 --strike FILE.tsv", b"\xff\t1\n", 1, "line 1, is not UTF-8"),
     ("export_pairs talk --out new --seed 1 --strike nowhere.tsv", None, 1, "nowhere.tsv cannot be read: No such file"),
 ]
 TABLE = [*SET_UP, *LISTS, *OPEN_TASK, *CHANGES, *JUDGMENTS, *PEOPLE, *ADJUDICATE, *REPORTS, *KINDS, *EXPORT]
