@@ -15,7 +15,7 @@ from annotate.core.answers import tabulate
 from annotate.core.comparing import holm
 from annotate.core.lottery import lot
 from annotate.core.preferences import TIE, Judgment, Order, Pair, Sides, Standing
-from annotate.kinds.preferences import BETWEEN
+from annotate.kinds.preferences import between
 from annotate.models import Annotator, Comparison, Side, Task
 from annotate.quality.agreement import answers
 
@@ -117,7 +117,7 @@ def _judgment(
     sides: Mapping[tuple[int, int], str],
 ) -> Judgment:
     a, b = sorted((pair.system_a, pair.system_b))
-    message = key.removesuffix(BETWEEN.join(("", a, b))).removesuffix(BETWEEN.join(("", b, a)))
+    message = key.removesuffix(between(a, b))
     first = "" if annotator is None else sides.get((pair.unit_id, annotator), "")
     return Judgment(pair.unit_id, annotator, (a, b), label, first, language, message)
 

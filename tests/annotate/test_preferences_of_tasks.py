@@ -57,12 +57,23 @@ def test_judgments_of_pairs_are_of_the_systems_that_the_items_name(file_of):
     task = imported.task
     assert (task.kind_slug, task.labels, task.is_open) == ("imported_pairs", ["bert", "mt5", "tie"], False)
     assert list(task.units.values_list("item__key", "stage", "label")) == [
-        ("0|mt5|bert", stages.LABELLED, "mt5"),
-        ("1|mt5|bert", stages.LABELLED, "bert"),
-        ("2|mt5|bert", stages.DISCARDED, ""),
+        ("0|bert|mt5", stages.LABELLED, "mt5"),
+        ("1|bert|mt5", stages.LABELLED, "bert"),
+        ("2|bert|mt5", stages.DISCARDED, ""),
     ]
     assert set(Comparison.objects.values_list("system_a", "system_b")) == {("bert", "mt5")}
     assert not Side.objects.exists()
+
+
+def test_systems_named_in_the_other_order_are_the_same_comparison(file_of):
+    rows = ("m1|a|b w1 A", "m1|b|a w1 B", "m1|b|a w1 A", "m1|b|a w2 A", "m1|b|a w3 B")
+    imported = import_judgments("pairs", file_of(*rows), pairs=True)
+    assert (imported.units, imported.judgments) == (1, 3)
+    assert imported.rejects == dict.fromkeys((3, 4), "w1 has answered m1|a|b before, with a; the first answer counts.")
+    assert imported.task.units.get().label == "a"
+    turned = file_of("m1|b|a w1 B", "m1|a|b w2 B", name="turned.tsv")
+    again = import_judgments("pairs", turned, pairs=True)
+    assert (again.judgments, again.already, again.rejects) == (0, 2, {})
 
 
 def test_run_again_judgments_of_pairs_add_nothing_whether_that_is_said_or_not(file_of):
