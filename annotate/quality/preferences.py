@@ -1,10 +1,11 @@
 """Which of two systems the people of a task prefer, by what counts of their answers. Reads only.
 
 The figures are made in core/preferences.py; which answers count is decided in agreement.py. Where both systems suggest
-the same, nobody is asked, and the unit counts as that many ties as people would have been asked.
+the same, nobody is asked, and the unit counts as that many ties as people would have been asked. A unit is finished
+unless it waits in a queue for further answers; what was judged elsewhere never does.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -27,12 +28,14 @@ class NoPreferences(ValueError):
     """A task in which nobody compares systems; the sentence says so."""
 
 
-def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
+def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
     """Everything of the preferences of a task that can be written as JSON; NoPreferences if it has none. without: units
     that do not count.
 
         {"task", "kind", "systems": [name, ...],
          "all": SECTION and
+            "comparisons": units, with those that nobody has answered yet, and "unfinished": those of them that wait for
+                           answers,
             "equal": units of which both systems suggest the same,
             "people": who answered, how many,
             "agreement": MEASURE, the nominal alpha of: the first of two systems by the alphabet, the second, or a tie,
@@ -44,10 +47,10 @@ def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
          "languages": {code: SECTION}}                     no languages where it is not known which the units are in
 
     SECTION: {"units", "judgments": counts, "pairs": [PAIR, ...]}
-    PAIR: {"systems": [a, b], "units", "judgments": counts, "counts": {answer: n}, "shares": {answer: ESTIMATE} of
-           judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of units, "win": ESTIMATE of a,
-           ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the section}; an answer is the name
-           of a system, tie, and of majorities none.
+    PAIR: {"systems": [a, b], "units", "finished": units, "judgments": counts, "counts": {answer: n}, "shares":
+           {answer: ESTIMATE} of judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of finished
+           units, "win": ESTIMATE of a, ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the
+           section}; an answer is the name of a system, tie, and of majorities none.
     ORDER: {"strengths": [{"system", "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}, as
            core/preferences.py has it.
     SIDES: {"annotator": pk or None, "pseudonym", "judgments": counts, those with known sides, "ties", "first", "share":
@@ -59,6 +62,7 @@ def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
             f"Nobody compares systems in the task {task.name}: its kind is {task.kind_slug}. Name a task whose people "
             "say which of two systems they prefer."
         )
+    waiting = _waiting(task) - set(without)
     judgments = [each for each in judgments_of(task) if each.unit not in without]
     asked = [each for each in judgments if each.person is not None]
     seed = lot(task.draw.seed, "preferences", task.name)
@@ -73,6 +77,8 @@ def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
         "systems": systems,
         "all": _section(judgments)
         | {
+            "comparisons": len(waiting | {each.unit for each in judgments}),
+            "unfinished": len(waiting),
             "equal": len({each.unit for each in judgments if each.person is None}),
             "people": len({each.person for each in asked}),
             "agreement": _agreement(asked, int(seed[:12], 16)),
@@ -89,8 +95,14 @@ def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
     }
 
 
+def _waiting(task: Task) -> set[int]:
+    """The units that are not finished."""
+    return set(task.units.exported().queued().values_list("pk", flat=True))
+
+
 def judgments_of(task: Task) -> list[Judgment]:
     """The answers that count, and the ties on which both systems agree."""
+    waiting = _waiting(task)
     pairs = {each.unit_id: each for each in Comparison.objects.filter(unit__task=task).exclude(unit=None)}
     sides = {
         (unit, annotator): first
@@ -105,7 +117,7 @@ def judgments_of(task: Task) -> list[Judgment]:
         code = unit.item.language if task.languages else ""
         equal = _judgment(pairs[unit.pk], unit.item.key, code, None, unit.label, sides)
         found += [equal] * task.redundancy
-    return found
+    return [each._replace(is_finished=each.unit not in waiting) for each in found]
 
 
 def _judgment(

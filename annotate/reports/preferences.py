@@ -53,7 +53,7 @@ def two_tables(pair: Section) -> list[Table]:
             _answers(pair, "shares", "counts"),
         ),
         table(
-            f"majorities of {many(pair['units'], 'comparison')}",
+            f"majorities of {many(pair['finished'], 'comparison')}",
             (
                 Column("answer", "majority"),
                 numbered("number", "comparisons"),
@@ -159,11 +159,17 @@ def words(report: Section) -> list[str]:
         f"{LEAST_LEFT_OUT} messages no interval is given. A majority is more than half of the judgments of a "
         "comparison.",
     ]
+    if unfinished := whole["unfinished"]:
+        is_, them = ("is", "it") if unfinished == 1 else ("are", "them")
+        said.append(
+            f"{unfinished:,} of {many(whole['comparisons'], 'comparison')} {is_} not answered by all who are asked "
+            f"yet; majorities and the sign test leave {them} out."
+        )
     if len(report["systems"]) == 2:
         [pair] = whole["pairs"]
         a, b = pair["systems"]
         said.append(
-            f"Without ties, {a} has the majority of {pair['majority'][a]:,} messages and {b} of "
+            f"Without ties, {a} has the majority of {many(pair['majority'][a], 'message')} and {b} of "
             f"{pair['majority'][b]:,}: by the sign test p = {p_value(pair['p'])} that neither is preferred. Counting "
             f"ties as half, {a} is preferred in {estimate(pair['win'])}."
         )

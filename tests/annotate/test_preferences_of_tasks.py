@@ -10,9 +10,13 @@ from django.utils import timezone
 from annotate.actions.import_judgments import import_judgments
 from annotate.actions.judgment_files import JudgmentFileError
 from annotate.core import stages
-from annotate.models import Comparison, Judgment, Side, Task
+from annotate.kinds import Answer
+from annotate.models import Annotator, Comparison, Judgment, Side, Task
 from annotate.quality.preferences import NoPreferences, report
-from annotate.quality.sides import keep_side
+from annotate.quality.sides import keep_side, sides_of
+from annotate.work.judging import judge
+from annotate.work.pausing import void
+from annotate.work.queue import take
 from tests.annotate.preferring.comparing import open_comparison
 
 pytestmark = pytest.mark.django_db
@@ -214,6 +218,49 @@ def test_a_task_without_answers_or_without_pairs_is_told(file_of, capsys):
     import_judgments("pairs", file_of("1|a|b ann A"), pairs=True)
     Judgment.objects.filter(unit__task__name="pairs").update(voided_at=timezone.now())
     assert told(capsys, "pairs") == "Task pairs: no answer counts yet.\n"
+
+
+def says(somebody, task, system, times=None):
+    """A person says of so many units, or of all that they are given, that the system is better; or tie."""
+    while times != 0 and (lease := take(somebody, task)):
+        judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).seen(system)))
+        times = times and times - 1
+
+
+def test_comparisons_that_wait_for_answers_have_no_majority_yet_and_are_told(tmp_path, person, capsys, client, manager):
+    task = open_comparison(tmp_path, number=4)
+    ann, bea, cem = (person(name, "en") for name in ("ann", "bea", "cem"))
+    says(ann, task, "bert", 3)
+    says(bea, task, "mt5")
+    says(cem, task, "bert", 1)
+    whole = report(task)["all"]
+    [pair] = whole["pairs"]
+    assert (whole["comparisons"], whole["unfinished"], pair["units"], pair["judgments"]) == (4, 3, 4, 8)
+    assert (pair["finished"], pair["majority"]) == (1, {"bert": 1, "mt5": 0, "tie": 0, "none": 0})
+    sentence = (
+        "3 of 4 comparisons are not answered by all who are asked yet; majorities and the sign test leave them out."
+    )
+    text = " ".join(told(capsys, "talk").split())
+    assert sentence in text
+    assert "bert has the majority of 1 message and mt5 of 0:" in text
+    client.force_login(manager)
+    page = " ".join(client.get("/manage/tasks/talk/agreement/?show=1").content.decode().split())
+    assert sentence in page
+    call_command("export_gold", "talk", out=tmp_path / "gold", verbosity=0)
+    assert sentence in " ".join((tmp_path / "gold/README.md").read_text(encoding="utf-8").split())
+    says(ann, task, "bert")
+    says(cem, task, "tie")
+    whole = report(task)["all"]
+    assert (whole["unfinished"], whole["pairs"][0]["majority"]["none"]) == (0, 3)
+    assert "not answered by all" not in told(capsys, "talk")
+
+
+def test_what_was_judged_elsewhere_is_finished_whatever_is_voided_of_it(file_of, manager):
+    import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
+    task = Task.objects.get()
+    void(Annotator.objects.get(user__username="imported:pairs:p2"), task, by=manager, reason="a robot")
+    whole = report(task)["all"]
+    assert (whole["judgments"], whole["unfinished"], whole["pairs"][0]["finished"]) == (32, 0, 16)
 
 
 # --- published
