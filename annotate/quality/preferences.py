@@ -11,14 +11,12 @@ from operator import attrgetter
 from typing import Any
 
 from annotate.core import preferences, stages
-from annotate.core.agreement import alpha
-from annotate.core.answers import tabulate
 from annotate.core.comparing import holm
 from annotate.core.lottery import lot
-from annotate.core.preferences import TIE, Judgment, Order, Pair, Sides, Standing
+from annotate.core.preferences import Judgment, Order, Pair, Sides, Standing
 from annotate.kinds.preferences import between
 from annotate.models import Annotator, Comparison, Side, Task
-from annotate.quality.agreement import answers
+from annotate.quality import agreement
 
 # How many systems have an order, beyond which of two is preferred.
 LEAST_ORDERED = 3
@@ -38,7 +36,7 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
                            answers,
             "equal": units of which both systems suggest the same,
             "people": who answered, how many,
-            "agreement": MEASURE, the nominal alpha of: the first of two systems by the alphabet, the second, or a tie,
+            "agreement": MEASURE, the nominal alpha, as quality/agreement.py has it,
             "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...] the one who wins most first, and
             "order": {"left_out": ORDER, "half": ORDER}    ties left out, or as half a win for both; both of these are
                                                            empty and None of fewer than three systems
@@ -81,7 +79,7 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
             "unfinished": len(waiting),
             "equal": len({each.unit for each in judgments if each.person is None}),
             "people": len({each.person for each in asked}),
-            "agreement": _agreement(asked, int(seed[:12], 16)),
+            "agreement": agreement.nominal(task, without=without),
             "standings": [_standing(each) for each in preferences.standings(judgments)] if is_ordered else [],
             "order": {
                 "left_out": _order(preferences.order(judgments, ties=False, seed=seed)),
@@ -110,7 +108,7 @@ def judgments_of(task: Task) -> list[Judgment]:
     }
     found = [
         _judgment(pairs[said.unit], said.key, said.language, said.annotator, said.label, sides)
-        for said in answers(task)
+        for said in agreement.answers(task)
         if said.unit in pairs
     ]
     for unit in task.units.exported().filter(stage=stages.AGREED, pk__in=pairs).select_related("item").order_by("pk"):
@@ -149,16 +147,6 @@ def _pair(found: Pair) -> dict[str, Any]:
     for key in ("shares", "majority_shares"):
         told[key] = {answer: each.as_dict() for answer, each in told[key].items()}
     return told | {"systems": list(found.systems), "win": found.win.as_dict()}
-
-
-def _agreement(judgments: Sequence[Judgment], seed: int) -> dict[str, Any]:
-    """Each two systems are told apart by their places, as nobody can prefer a system that they are not shown."""
-    places = ("first", "second", TIE)
-    rows = (
-        (each.unit, each.person, dict(zip((*each.systems, TIE), places, strict=True))[each.answer])
-        for each in judgments
-    )
-    return alpha(tabulate(rows, places).counts(), seed=seed).as_dict()
 
 
 def _standing(found: Standing) -> dict[str, Any]:

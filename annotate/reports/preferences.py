@@ -180,12 +180,14 @@ def words(report: Section) -> list[str]:
             f"Of {are(whole['equal'], 'comparison', 'comparisons')} both systems suggest the same; nobody was asked, "
             "and each counts as so many ties as people would have been asked."
         )
-    if whole["agreement"]["value"] is not None:
-        said.append(
-            f"Krippendorff’s nominal alpha is {coefficient(whole['agreement'])}, of the first of two systems, the "
-            "second, or a tie."
-        )
     return [*said, side_words(whole["sides"])]
+
+
+def agreement_words(report: Section) -> list[str]:
+    """Where nothing else tells how far people agree, as page and card do."""
+    if (alpha := report["all"]["agreement"])["value"] is None:
+        return []
+    return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}; `agreement` tells more of how far people agree."]
 
 
 TIES = {"left_out": "With ties left out", "half": "With ties as half a win for both"}

@@ -12,8 +12,10 @@ from annotate.actions.judgment_files import JudgmentFileError
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Comparison, Judgment, Side, Task
+from annotate.quality import agreement
 from annotate.quality.preferences import NoPreferences, report
 from annotate.quality.sides import keep_side, sides_of
+from annotate.reports.numbers import coefficient
 from annotate.work.judging import judge
 from annotate.work.pausing import void
 from annotate.work.queue import take
@@ -145,6 +147,30 @@ def test_alpha_tells_two_systems_apart_by_their_places_whatever_they_are_called(
         found.append(report(Task.objects.get(name=name))["all"]["agreement"]["value"])
     assert found[0] == pytest.approx(found[1])
     assert 0 < found[0] < 1
+
+
+@pytest.mark.parametrize("pairs", [["a|b"], ["a|b", "b|c", "a|c"]], ids=["two systems", "three systems"])
+def test_alpha_has_one_interval_wherever_it_is_told(file_of, manager, client, capsys, tmp_path, pairs):
+    import_judgments("pairs", file_of(*(row for systems in pairs for row in judged(TWO, systems))), pairs=True)
+    task = Task.objects.get()
+    alpha = report(task)["all"]["agreement"]
+    found = agreement.report(task)
+    assert found["all"]["nominal"] == alpha
+    assert {row["label"] for row in found["all"]["by_label"]} == (
+        {"a", "b", "tie"} if len(pairs) == 1 else {"first by name", "second by name", "tie"}
+    )
+    assert f"nominal alpha is {coefficient(alpha)}; `agreement`" in " ".join(told(capsys, "pairs").split())
+    call_command("agreement", "pairs")
+    assert coefficient(alpha) in capsys.readouterr().out
+    by_place = "nobody can prefer a system that they are not shown"
+    call_command("export_gold", "pairs", out=tmp_path / "gold", verbosity=0)
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert card.count(coefficient(alpha)) == 1
+    assert (by_place in " ".join(card.split())) == (len(pairs) > 1)
+    client.force_login(manager)
+    page = client.get("/manage/tasks/pairs/agreement/?show=1").content.decode()
+    assert page.count("alpha is") == 0
+    assert (by_place in page) == (len(pairs) > 1)
 
 
 def test_languages_are_told_apart_where_the_file_has_them(file_of, capsys):
