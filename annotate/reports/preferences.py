@@ -180,7 +180,7 @@ def words(report: Section) -> list[str]:
             f"Of {are(whole['equal'], 'comparison', 'comparisons')} both systems suggest the same; nobody was asked, "
             "and each counts as so many ties as people would have been asked."
         )
-    return [*said, side_words(whole["sides"])]
+    return [*said, side_words(whole["sides"], whole["people"])]
 
 
 def agreement_words(report: Section) -> list[str]:
@@ -217,10 +217,13 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
     return found
 
 
-def side_words(sides: Section) -> str:
+def side_words(sides: Section, people: int) -> str:
+    """people: how many have answered."""
+    if not people:
+        return "Nobody has answered yet, so nothing can be said of sides."
     if not sides["judgments"]:
         return "Which system stood first is not known, so nothing can be said of sides."
-    out = sides["out_of_line"]
+    out, chosen = sides["out_of_line"], sides["judgments"] - sides["ties"]
     told = (
         f"{are(out, 'person is', 'people are')} out of line: they choose one side so much more often that chance makes "
         "it less than once in a hundred such tasks"
@@ -228,9 +231,10 @@ def side_words(sides: Section) -> str:
         else "nobody is out of line"
     )
     return (
-        f"The first side was chosen in {estimate(sides['share'])} of the {sides['judgments'] - sides['ties']:,} "
-        f"judgments that were no tie; {told}. Which system stands first is drawn by lot for each person and message, "
-        "so that whoever prefers a side prefers neither system, but makes their difference look smaller."
+        f"The first side was chosen in {estimate(sides['share'])} of the "
+        f"{are(chosen, 'judgment that was', 'judgments that were')} no tie; {told}. Which system "
+        "stands first is drawn by lot for each person and message, so that whoever prefers a side prefers neither "
+        "system, but makes their difference look smaller."
     )
 
 

@@ -307,7 +307,7 @@ def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(
     assert {row["label"] for row in rows} == {"a", "b", "tie"}
 
 
-def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person):
+def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person, capsys):
     def same(row):
         return [f"the same for {row['id']}"]
 
@@ -316,3 +316,6 @@ def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person):
     assert (found["equal"], found["people"], found["judgments"]) == (3, 0, 9)
     assert found["pairs"][0]["counts"] == {"bert": 0, "mt5": 0, "tie": 9}
     assert found["agreement"]["value"] is None
+    assert "Nobody has answered yet, so nothing can be said of sides." in " ".join(told(capsys, "talk").split())
+    says(person("ann", "en"), open_comparison(tmp_path, name="one", number=1), "bert")
+    assert "of the 1 judgment that was no tie" in " ".join(told(capsys, "one").split())
