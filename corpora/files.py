@@ -25,10 +25,12 @@ Progress = Callable[[int], object]  # is told of bytes read
 
 def format_of(path: Path) -> str | None:
     """The format that a file's name tells, apart from its packing; None if it tells none."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in PACKINGS:
-        suffixes.pop()
-    return SUFFIXES.get(suffixes[-1]) if suffixes else None
+    return SUFFIXES.get(unpacked(path).suffix.lower())
+
+
+def unpacked(path: Path) -> Path:
+    """The path without the ending of its packing, if its name has one."""
+    return path.with_suffix("") if path.suffix.lower() in PACKINGS else path
 
 
 def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.core.pairs import cell
+from corpora.files import damage_explained, opened
 from corpora.folders import digest_of
 
 MOST = 3  # replies of a message
@@ -68,13 +69,9 @@ def read_suggested(path: Path) -> Suggested:
 
 
 def examples(path: Path) -> Iterator[Example]:
-    """The lines of a file that are not empty, each as it stands. CorpusError for one that has not two to five cells, or
-    is not UTF-8."""
-    try:
-        lines = path.open("rb")
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
-    with lines:
+    """The lines of a file that are not empty, each as it stands; the file may be packed. CorpusError for one that has
+    not two to five cells, or is not UTF-8."""
+    with damage_explained(path, "predictions"), opened(path, lambda count: None) as lines:
         for number, raw in enumerate(lines, 1):
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")

@@ -196,7 +196,7 @@ def _told(imported: Imported) -> str:
         f"{are(len(imported.rejects), 'was', 'were')} rejected"
     )
     listed = f", listed in {imported.rejects_file}" if imported.rejects_file else ""
-    kept = f"{imported.repeats:,} repeats kept for analysis"
+    kept = f"{many(imported.repeats, 'repeat')} kept for analysis"
     if not imported.judgments:
         return f"Task {imported.task.name}: no new judgment, {kept}; {rejected}{listed}."
     went = {

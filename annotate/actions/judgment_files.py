@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotate.kinds.forms.pair import TIE
+from annotate.kinds.preferences import between
 from annotate.quality.gold_answers import text_of
 from annotate.work.imported_task import systems_of
 from annotate.work.importing import Rejects, Row
@@ -98,8 +99,8 @@ def _value(raw: Mapping[str, object], column: str, most: int = 0) -> str:
 
 
 def of_pairs(rows: Iterable[Row], rejects: Rejects) -> list[Row]:
-    """The rows of MESSAGE|SYSTEM|SYSTEM with the label A, B or tie, labelled by the name of the system instead; the
-    others are added to the rejects."""
+    """The rows of MESSAGE|SYSTEM|SYSTEM with the label A, B or tie, labelled by the name of the system instead, and
+    with the systems by the alphabet, whichever the file names first; the others are added to the rejects."""
     found = []
     for row in rows:
         try:
@@ -109,7 +110,8 @@ def of_pairs(rows: Iterable[Row], rejects: Rejects) -> list[Row]:
         except ValueError as error:
             rejects[row.line] = str(error)
         else:
-            found.append(replace(row, label={FIRST: a, SECOND: b}.get(row.label, TIE)))
+            task = row.task.removesuffix(between(a, b)) + between(*sorted((a, b)))
+            found.append(replace(row, task=task, label={FIRST: a, SECOND: b}.get(row.label, TIE)))
     return found
 
 

@@ -91,6 +91,10 @@ def lacking(task: Task) -> list[str]:
     return [f"Warning: units in these queues lack readers: {queues}. Invite some{then}."]
 
 
+def _copies(opened: Opened) -> str:
+    return are(opened.stages[stages.COPIED], "copy of another", "copies of others")
+
+
 def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
     counts, total = opened.stages, opened.stages.total()
     warned = []
@@ -104,7 +108,7 @@ def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
     said = [
         f"Task {opened.task.name}: {total:,} posts {'added' if extended else 'drawn'}; "
         f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
-        f"{counts[stages.COPIED]:,} copies of others; {audited:,} posts audit the agreement."
+        f"{_copies(opened)}; {audited:,} posts audit the agreement."
     ]
     if counting := opened.task.units.exclude(agreed_label="").count():
         said.append(_agreement(opened.task, counting, audited))
@@ -194,7 +198,7 @@ def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:
     said = (
         f"Task {opened.task.name}: {drawn:,} posts drawn for {' '.join(opened.task.labels)}; "
         f"{opened.stages[stages.QUEUED]:,} units queued for readers, {opened.decoys.total():,} of them decoys; "
-        f"{opened.stages[stages.COPIED]:,} copies of others, {opened.reused.total():,} labels reused."
+        f"{_copies(opened)}, {opened.reused.total():,} labels reused."
     )
     return Outcome([said], [*_short(opened), *_bare(opened)])
 
@@ -231,7 +235,7 @@ def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
     stand = f"{opened.stages[stages.AGREED]:,} keep the labels that were declared; " if task.keep_declared else ""
     said = (
         f"Task {task.name}: {many(opened.stages[stages.QUEUED], task.kind.noun)} queued ({drawn}), each for "
-        f"{task.redundancy} people; {stand}{opened.stages[stages.COPIED]:,} copies of others; gold answers: "
+        f"{are(task.redundancy, 'person', 'people')}; {stand}{_copies(opened)}; gold answers: "
         f"{golds or 'none'}."
     )
     return Outcome([said], [*_not_kept(task), *_hidden(task)])
@@ -246,13 +250,13 @@ def _compared(opened: Opened, size: int | None, extended: bool) -> Outcome:
     counts = opened.stages
     said = [
         f"Task {task.name}: {many(messages, 'message')} drawn ({drawn}), and {' and '.join(systems)} compared on each; "
-        f"{many(counts[stages.QUEUED], task.kind.noun)} queued, each for {task.redundancy} people, "
-        f"{counts[stages.COPIED]:,} copies of others, and {are(counts[stages.AGREED], 'is a tie', 'are ties')}, since "
+        f"{many(counts[stages.QUEUED], task.kind.noun)} queued, each for {are(task.redundancy, 'person', 'people')}, "
+        f"{_copies(opened)}, and {are(counts[stages.AGREED], 'is a tie', 'are ties')}, since "
         "both suggest the same."
     ]
     warned = [
-        f"Note: in {sample.language} there are only {many(len(sample.rows), 'message')} for which all systems suggest "
-        f"a reply; {sample.asked:,} were asked for."
+        f"Note: in {sample.language} there {'is' if len(sample.rows) == 1 else 'are'} only "
+        f"{many(len(sample.rows), 'message')} for which all systems suggest a reply; {sample.asked:,} were asked for."
         for sample in draws
         if size and len(sample.rows) < size
     ]

@@ -28,7 +28,7 @@ def _written(report: dict[str, Any]) -> list[str]:
     written = [line for table in tables for line in (as_lines(table), "")]
     longest = max(len(people), len(report["all"]["pairs"]))
     cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
-    return [*written, *cut, *(wrapped(words) for words in told.words(report))]
+    return [*written, *cut, *(wrapped(words) for words in [*told.words(report), *told.agreement_words(report)])]
 
 
 ACTION = Action(

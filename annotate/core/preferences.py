@@ -14,6 +14,7 @@ with 50 and in 94.3% to 95.0% with 200 (`python -m tests.benchmarks FOLDER prefe
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from annotate.core.comparing import holm, mcnemar
 from annotate.core.estimation import UNKNOWN, Estimate, proportion
 from annotate.core.lottery import lot
 from annotate.core.ranked_labels import Share
-from annotate.core.resampling import jackknife, percentiles
+from annotate.core.resampling import LEAST_LEFT_OUT, jackknife, percentiles
 
 TIE, NONE = "tie", "none"
 REPLICATES = 1000
@@ -36,7 +37,8 @@ OUT_OF_LINE = 0.01  # a Holm p below it
 class Judgment(NamedTuple):
     """systems: the two, in the order of the alphabet. answer: the one preferred, or TIE. first: the one that stood
     first; empty if that is not known. person: None for the machine's judgment of equal replies. message: what several
-    units have in common, in each of which other systems are compared; None if they have nothing.
+    units have in common, in each of which other systems are compared; None if they have nothing. is_finished: whether
+    nobody else is asked about the unit.
     """
 
     unit: Hashable
@@ -46,6 +48,7 @@ class Judgment(NamedTuple):
     first: str = ""
     language: str = ""
     message: Hashable = None
+    is_finished: bool = True
 
     @property
     def cluster(self) -> Hashable:
@@ -55,13 +58,15 @@ class Judgment(NamedTuple):
 
 class Pair(NamedTuple):
     """Two systems compared. units: of them; counts, shares: of the judgments for a, for b, and ties; majority,
-    majority_shares: of the units for a, b, ties, and those without a majority.
+    majority_shares: of the finished units for a, b, ties, and those without a majority, since a unit that lacks answers
+    may yet come to one.
 
     win: the share of a, ties as half. p: of the sign test; 1 where no unit has a majority for a system.
     """
 
     systems: tuple[str, str]
     units: int
+    finished: int
     judgments: int
     counts: Mapping[str, int]
     shares: Mapping[str, Estimate]
@@ -87,18 +92,19 @@ def compared(judgments: Sequence[Judgment]) -> list[Pair]:
 
 def _pair(systems: tuple[str, str], judgments: Sequence[Judgment]) -> Pair:
     answers = (*systems, TIE)
-    said = _by_unit(judgments)
+    said, finished = _by_unit(judgments), _by_unit(each for each in judgments if each.is_finished)
     table = np.array([[each.count(answer) for answer in answers] for each in said.values()], dtype=np.float64)
-    decided = Counter(majority(each) for each in said.values())
+    decided = Counter(majority(each) for each in finished.values())
     shares = {answer: _share(table[:, place], table.sum(axis=1)) for place, answer in enumerate(answers)}
     return Pair(
         systems,
         len(said),
+        len(finished),
         len(judgments),
         {answer: int(number) for answer, number in zip(answers, table.sum(axis=0), strict=True)},
         shares,
         {answer: decided[answer] for answer in (*answers, NONE)},
-        {answer: proportion(decided[answer], len(said)) for answer in (*answers, NONE)},
+        {answer: _of_units(decided[answer], len(finished)) for answer in (*answers, NONE)},
         _share(table[:, 0] + table[:, 2] / 2, table.sum(axis=1)),
         sign_test(decided[systems[0]], decided[systems[1]]),
     )
@@ -120,6 +126,12 @@ def _share(parts: Floats, wholes: Floats) -> Estimate:
     left = whole - wholes
     without = np.divide(parts.sum() - parts, left, out=np.full(len(parts), value), where=left > 0)
     return jackknife(value, without)
+
+
+def _of_units(hits: int, units: int) -> Estimate:
+    """A share of units, with no interval of fewer than a share of judgments needs for one."""
+    found = proportion(hits, units)
+    return found if units >= LEAST_LEFT_OUT else replace(found, low=0.0, high=1.0)
 
 
 def sign_test(first: int, second: int) -> float:

@@ -77,14 +77,15 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
     """What a file, or a folder of one file a language, suggests for the test pairs. EvaluationError where it lacks one
     of them, or is no such file."""
     told: list[str] = []
-    files = _files(path, tests)
+    files = _files(path, tests, told)
     replies = {language: _read(file, language, tests[language], told) for language, file in files.items()}
     if without := sorted(tests.keys() - files.keys()):
         told.append(f"There are no predictions for {', '.join(without)}, whose test pairs are not measured.")
     return Suggested(replies, told)
 
 
-def _files(path: Path, tests: Mapping[str, Tested]) -> dict[str, Path]:
+def _files(path: Path, tests: Mapping[str, Tested], told: list[str]) -> dict[str, Path]:
+    """Language -> its file. One of a folder that is for a language without test pairs is left out, and told."""
     example = f"{next(iter(tests))}{OF_LANGUAGE}"
     if not path.exists():
         raise EvaluationError(f"There is no {path}; name a file such as {example}, or a folder of such files.")
@@ -93,16 +94,20 @@ def _files(path: Path, tests: Mapping[str, Tested]) -> dict[str, Path]:
     files = sorted(path.glob(f"*{OF_LANGUAGE}")) if path.is_dir() else [path]
     if not files:
         raise EvaluationError(f"{path} has no file of predictions; put one there for each language, such as {example}.")
-    found = {}
+    found, others = {}, []
     for file in files:
         language = file.name.removesuffix(OF_LANGUAGE)
         if language == file.name:
             raise EvaluationError(f"{file} does not say its language; name it by that, such as {example}.")
-        if language not in tests:
-            raise EvaluationError(
-                f"{file} is for {language}, of which the set has no test pairs; it has them in {', '.join(tests)}."
-            )
-        found[language] = file
+        if language in tests:
+            found[language] = file
+        else:
+            others.append(language)
+            told.append(f"{file.name} is for {language}, of which the set has no test pairs; it is left out.")
+    if not found:
+        raise EvaluationError(
+            f"{path} is for {', '.join(others)}, of which the set has no test pairs; it has them in {', '.join(tests)}."
+        )
     return found
 
 

@@ -153,6 +153,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
 
     return {
         "ordered": found["ordered"],
+        "placed": found["placed"],
         "all": told(found["all"]),
         "languages": {code: told(section) for code, section in found["languages"].items()},
     }

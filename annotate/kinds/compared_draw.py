@@ -14,6 +14,7 @@ from annotate.kinds.forms import pair
 from corpora.core.errors import CorpusError
 from corpora.declared import declared_records
 from corpora.draw import Sample, sample_chosen
+from corpora.files import unpacked
 from corpora.models import Corpus
 from corpora.suggested import Key, Suggested, read_suggested
 
@@ -31,7 +32,7 @@ def systems_of(given: Sequence[str]) -> dict[str, Path]:
     for each in given:
         name, sign, path = each.partition("=")
         if not sign or Path(each).exists():
-            name, path = Path(each).stem, each
+            name, path = unpacked(Path(each)).stem, each
         try:
             pair.check_system(name)
         except ValueError as error:

@@ -16,7 +16,7 @@ from annotate.kinds.kind import Answer, Named
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
 
 FORM: ModuleType = pair
-BETWEEN = "|"  # in the ids of imported comparisons, MESSAGE|SYSTEM|SYSTEM
+BETWEEN = "|"  # in the ids of imported comparisons, MESSAGE|SYSTEM|SYSTEM, by the alphabet
 # As MRS's authors had it: three people, of whom two must agree; otherwise nobody is preferred, and nobody is asked on.
 DEFAULTS: Mapping[str, Any] = {
     "redundancy": 3,
@@ -43,6 +43,11 @@ ELSEWHERE: Mapping[str, Any] = {
     ),
     "sections": (*declared.SECTIONS, "preferences"),
 }
+
+
+def between(first: str, second: str) -> str:
+    """How the id of an imported comparison ends."""
+    return BETWEEN.join(("", first, second))
 
 
 class Compared(NamedTuple):

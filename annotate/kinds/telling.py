@@ -48,6 +48,13 @@ def _shown(kind: Kind) -> Iterator[str]:
         yield "People see, from top to bottom:"
         for block in kind.layout:
             yield f"- {', '.join(block.fields)} ({block.style}: {STYLES[block.style]})"
+    if kind.sensitive:
+        a_day = kind.sensitive.a_day
+        others = sorted(kind.sensitive.warnings.keys() - {ENGLISH})
+        also = f", and in {_some(others)}" if others else ""
+        yield f"It may hurt, so it is veiled until they ask for it, and they first agree to this warning{also}:"
+        yield f"- {kind.sensitive.warnings[ENGLISH]}"
+        yield f"On a day a person is given {a_day:,} {kind.noun}{'' if a_day == 1 else 's'} at most."
 
 
 def _answers(kind: Kind) -> Iterator[str]:
@@ -67,6 +74,11 @@ def _answers(kind: Kind) -> Iterator[str]:
         yield f"They answer with a language: {_some(kind.labels)}."
     if kind.form.SIDED:
         yield "Which of two systems stands first is drawn for each person; stored is the one that they prefer, or tie."
+    if kind.filtered:
+        yield (
+            f"It audits a filter: what that kept and what it dropped is drawn mixed, and {kind.filtered} is the answer "
+            "of what it is meant to drop."
+        )
     if kind.reasons:
         yield f"Or they say Undefined (Q), and why: {', '.join(kind.reasons.values())}."
     for choice in choices_of(kind) if kind.answers else ():

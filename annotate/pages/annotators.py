@@ -299,13 +299,14 @@ def answers(request, permit):
     for judgment in page:
         judgment.unit.task = task
     words = showing.said(page, permit.annotator, task.kind)
-    rows = [_told(judgment, said) for judgment, said in zip(page, words, strict=True)]
+    sets = showing.sets_answered(page, permit.annotator, task.kind)
+    rows = [_told(judgment, said, two) for judgment, said, two in zip(page, words, sets, strict=True)]
     may = _may(permit, progress.own_progress(permit))
     context = {"task": task, "has_sheets": bool(task.kind.sheet), "page": page, "rows": rows, **may}
     return render(request, "annotate/answers.html", context | {"may_read": permit.has_agreed})
 
 
-def _told(judgment, said: str) -> tuple:
-    """A judgment with its text, its answer, the reason, and the language that was asked about."""
+def _told(judgment, said: str, sets: list) -> tuple:
+    """A judgment with its text, its answer, the reason, the language that was asked about, and the two sets if any."""
     why = showing.reason(judgment, judgment.unit.task.kind)
-    return judgment, judgment.unit.in_a_line, said, why, label_name(judgment.unit.asked)
+    return judgment, judgment.unit.in_a_line, said, why, label_name(judgment.unit.asked), sets

@@ -18,7 +18,7 @@ from annotate.pages import choosing
 from annotate.pages.paragraphs import paragraphs, parted
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
-from annotate.quality.sides import Sides, seen, sides_of
+from annotate.quality.sides import Sides, seen, sides_in, sides_of
 from annotate.work.permit import Permit
 from corpora.models import Item
 
@@ -87,6 +87,21 @@ def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
     options = {option.label: option for option in in_order(kind.answers, kind.answers, item.language)}
     named = zip((options[side] for side in kind.form.SIDES[:2]), sides.sets, strict=True)
     return {"sets": [(option, replies) for option, replies in named], "set_language": item.language}
+
+
+def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[tuple]]:
+    """Of each of a person's judgments the two sets as they stood: what means each, its replies, and whether the person
+    chose it; nothing where nothing stood side by side.
+    """
+    listed = list(judgments)
+    sides = sides_in(annotator, (each.unit for each in listed))
+    return [_sets_answered(sides[each.unit_id], each, kind) if each.unit_id in sides else [] for each in listed]
+
+
+def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[tuple]:
+    chosen = sides.seen(judgment.label)
+    told = sets(sides, judgment.unit.item, kind)["sets"]
+    return [(option, replies, option.label == chosen) for option, replies in told]
 
 
 def question(lease: Lease, permit: Permit, posted: QueryDict | None = None) -> dict[str, Any]:

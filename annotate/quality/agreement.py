@@ -3,12 +3,13 @@
 The statistics are in core/; this module decides whose answers count: those that stand, on units that may be exported.
 Answers to hidden gold answers do not count, nor do those of adjudicators, who see what others said. Of the posts that
 detectors label, only the overlap counts: posts that two or more people have read. Where an answer is several labels
-(SEVERAL of kinds/forms/), there are no models.
+(SEVERAL of kinds/forms/), there are no models. Where people compare two of several systems, agreement is over PLACES,
+as nobody can prefer a system that they are not shown.
 """
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any
@@ -19,8 +20,9 @@ from annotate.core import agreement, dawid_skene, label_sets, pairs
 from annotate.core.aggregation import at_first
 from annotate.core.answers import Answers, Floats, Ints, winners
 from annotate.core.lottery import drawn, lot
+from annotate.kinds.forms.pair import TIE
 from annotate.kinds.kind import ENGLISH
-from annotate.models import Annotator, Judgment, Task
+from annotate.models import Annotator, Comparison, Judgment, Task
 from annotate.quality.modelled import Model, Said, modelled, posterior_of, tabled
 from annotate.quality.true_labels import Measuring, against
 
@@ -30,6 +32,8 @@ from annotate.quality.true_labels import Measuring, against
 MOST_UNITS = 500
 # Of single labels out of thousands so many are told, those that are on the most units.
 MOST_LABELS = 20
+# What is told apart of three systems or more: which of the two that were compared, by the alphabet, or neither.
+PLACES = ("first by name", "second by name", TIE)
 
 
 class UnorderedLabels(ValueError):
@@ -49,10 +53,13 @@ class Fitted:
 
 @dataclass(frozen=True)
 class _Options:
-    """labels: the canonical texts of the answers on the units that are measured. unlike: as in kinds/forms/."""
+    """labels: the canonical texts of the answers on the units that are measured, or PLACES; places: unit and system ->
+    which of them, empty where they are texts. unlike: as in kinds/forms/.
+    """
 
     task: Task
     labels: list[str]
+    places: Mapping[tuple[int, str], str]
     measured: Container[int]
     distances: Mapping[str, pairs.Distance]
     unlike: Floats
@@ -80,6 +87,7 @@ def report(
 
         {"task", "kind", "repeats": bool, "replicates", "ordered": bool,
          "labels": [...], those that may be given; none where they are thousands,
+         "placed": bool, whether PLACES are told apart instead of labels,
          "by": the distance by which annotators are compared, such as "nominal", "ordinal" or "masi",
          "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
 
@@ -110,28 +118,14 @@ def report(
     are asked for later, all of them count. MEASUREs are of MOST_UNITS by lot where an answer is several labels.
     """
     found = found or fitted(task, repeats=repeats)
-    said, model, form = found.said, found.model, task.kind.form
-    measured = _measured(task, said)
-    labels = values_of(task, (one for one in said if one.unit in measured)) if form.SEVERAL else found.labels
-    options = _Options(
-        task=task,
-        labels=labels,
-        measured=measured,
-        distances=_distances(task, labels, ordinal),
-        unlike=form.unlike(labels),
-        seed=int(lot(task.draw.seed, "agreement", task.name)[:12], 16),
-        replicates=replicates,
-        asked_first=at_first(task.redundancy, stop_early=task.stop_early)
-        if task.stop_early or task.extra_answers
-        else None,
-        pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
-    )
-    truth = None if gold is None else against(task, said, found.labels, model, gold)
-    whole = _section(said, model, truth, options)
+    said = found.said
+    options = _options(task, said, found.labels, ordinal=ordinal, replicates=replicates)
+    truth = None if gold is None else against(task, said, found.labels, found.model, gold)
+    whole = _section(said, found, truth, options)
     by_language = {code: list(group) for code, group in groupby(said, attrgetter("language"))}
     by_language.pop("", None)
     languages = {
-        code: whole if len(group) == len(said) else _section(group, model, truth, options)
+        code: whole if len(group) == len(said) else _section(group, found, truth, options)
         for code, group in by_language.items()
     }
     if gold is not None:
@@ -144,10 +138,18 @@ def report(
         "replicates": replicates,
         "ordered": "ordinal" in options.distances,
         "labels": task.kind.compared(task),
+        "placed": bool(options.places),
         "by": list(options.distances)[-1],
         "all": whole,
         "languages": languages,
     }
+
+
+def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
+    """The nominal alpha of all answers, a MEASURE, as `report` has it; without: units whose answers do not count."""
+    said = [one for one in answers(task) if one.unit not in without]
+    options = _options(task, said, values_of(task, said), ordinal=False, replicates=agreement.REPLICATES)
+    return _alphas(_table(said, options).counts(), options)["nominal"]
 
 
 def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -> Fitted:
@@ -208,6 +210,41 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
 # --- what is made of the answers
 
 
+def _options(task: Task, said: list[Said], labels: list[str], *, ordinal: bool, replicates: int) -> _Options:
+    """labels: the texts that are told apart in all answers."""
+    form, measured, places = task.kind.form, _measured(task, said), _places(task)
+    if form.SEVERAL:
+        labels = values_of(task, (one for one in said if one.unit in measured))
+    elif places:
+        labels = list(PLACES)
+    return _Options(
+        task=task,
+        labels=labels,
+        places=places,
+        measured=measured,
+        distances=_distances(task, labels, ordinal),
+        unlike=form.unlike(labels),
+        seed=int(lot(task.draw.seed, "agreement", task.name)[:12], 16),
+        replicates=replicates,
+        asked_first=at_first(task.redundancy, stop_early=task.stop_early)
+        if task.stop_early or task.extra_answers
+        else None,
+        pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
+    )
+
+
+def _places(task: Task) -> dict[tuple[int, str], str]:
+    """Of tasks that compare three systems or more. Two are told apart by their names, which are their places."""
+    if not task.kind.form.SIDED or len(task.labels) <= len(PLACES):
+        return {}
+    compared = Comparison.objects.filter(unit__task=task).values_list("unit", "system_a", "system_b")
+    return {
+        (unit, system): place
+        for unit, *systems in compared
+        for system, place in zip(sorted(systems), PLACES, strict=False)
+    }
+
+
 def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pairs.Distance]:
     """ordinal: the labels are grades although the kind's form does not say so."""
     found = task.kind.form.distances(labels)
@@ -232,26 +269,40 @@ def _measured(task: Task, said: list[Said]) -> Collection[int]:
     return {by_key[key] for key in drawn(by_key, MOST_UNITS, seed=task.draw.seed, purpose="agreement")}
 
 
-def _section(said: list[Said], model: Model | None, truth: Measuring | None, options: _Options) -> dict[str, Any]:
-    first = list(_first(said, options.asked_first))
-    table = tabled((one for one in first if one.unit in options.measured), options.labels)
+def _section(said: list[Said], found: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:
+    table, model = _table(said, options), found.model
     counts = table.counts()
     how = {"seed": options.seed, "replicates": options.replicates}
-    alphas = {name: agreement.alpha(counts, each, **how).as_dict() for name, each in options.distances.items()}
     return {
         "units": len({one.unit for one in said}),
-        "units_of_two": sum(number > 1 for number in Counter(one.unit for one in first).values()),
+        "units_of_two": sum(
+            number > 1 for number in Counter(one.unit for one in _first(said, options.asked_first)).values()
+        ),
         "annotators": len({one.annotator for one in said}),
         "judgments": len(said),
         "observed": agreement.observed_agreement(counts, **how).as_dict(),
         "ordinal": None,
-        **alphas,
+        **_alphas(counts, options),
         "ac1": agreement.ac1(counts, **how).as_dict() if model else None,
         "few_others": _few_others(counts, options.labels) if model else None,
         "by_label": _by_label(counts, options),
         "against_rest": _against_rest(table, options),
-        "dawid_skene": _modelled(said, model, options.labels) if model else None,
+        "dawid_skene": _modelled(said, model, found.labels) if model else None,
         "gold": truth(said) if truth else None,
+    }
+
+
+def _table(said: list[Said], options: _Options) -> Answers:
+    """The answers that are measured."""
+    counted = (one for one in _first(said, options.asked_first) if one.unit in options.measured)
+    placed = (replace(one, label=options.places.get((one.unit, one.label), one.label)) for one in counted)
+    return tabled(placed if options.places else counted, options.labels)
+
+
+def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
+    return {
+        name: agreement.alpha(counts, each, seed=options.seed, replicates=options.replicates).as_dict()
+        for name, each in options.distances.items()
     }
 
 

@@ -1,23 +1,22 @@
 """Which of two systems the people of a task prefer, by what counts of their answers. Reads only.
 
 The figures are made in core/preferences.py; which answers count is decided in agreement.py. Where both systems suggest
-the same, nobody is asked, and the unit counts as that many ties as people would have been asked.
+the same, nobody is asked, and the unit counts as that many ties as people would have been asked. A unit is finished
+unless it waits in a queue for further answers; what was judged elsewhere never does.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
 from annotate.core import preferences, stages
-from annotate.core.agreement import alpha
-from annotate.core.answers import tabulate
 from annotate.core.comparing import holm
 from annotate.core.lottery import lot
-from annotate.core.preferences import TIE, Judgment, Order, Pair, Sides, Standing
-from annotate.kinds.preferences import BETWEEN
+from annotate.core.preferences import Judgment, Order, Pair, Sides, Standing
+from annotate.kinds.preferences import between
 from annotate.models import Annotator, Comparison, Side, Task
-from annotate.quality.agreement import answers
+from annotate.quality import agreement
 
 # How many systems have an order, beyond which of two is preferred.
 LEAST_ORDERED = 3
@@ -27,15 +26,17 @@ class NoPreferences(ValueError):
     """A task in which nobody compares systems; the sentence says so."""
 
 
-def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
+def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
     """Everything of the preferences of a task that can be written as JSON; NoPreferences if it has none. without: units
     that do not count.
 
         {"task", "kind", "systems": [name, ...],
          "all": SECTION and
+            "comparisons": units, with those that nobody has answered yet, and "unfinished": those of them that wait for
+                           answers,
             "equal": units of which both systems suggest the same,
             "people": who answered, how many,
-            "agreement": MEASURE, the nominal alpha of: the first of two systems by the alphabet, the second, or a tie,
+            "agreement": MEASURE, the nominal alpha, as quality/agreement.py has it,
             "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...] the one who wins most first, and
             "order": {"left_out": ORDER, "half": ORDER}    ties left out, or as half a win for both; both of these are
                                                            empty and None of fewer than three systems
@@ -44,10 +45,10 @@ def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
          "languages": {code: SECTION}}                     no languages where it is not known which the units are in
 
     SECTION: {"units", "judgments": counts, "pairs": [PAIR, ...]}
-    PAIR: {"systems": [a, b], "units", "judgments": counts, "counts": {answer: n}, "shares": {answer: ESTIMATE} of
-           judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of units, "win": ESTIMATE of a,
-           ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the section}; an answer is the name
-           of a system, tie, and of majorities none.
+    PAIR: {"systems": [a, b], "units", "finished": units, "judgments": counts, "counts": {answer: n}, "shares":
+           {answer: ESTIMATE} of judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of finished
+           units, "win": ESTIMATE of a, ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the
+           section}; an answer is the name of a system, tie, and of majorities none.
     ORDER: {"strengths": [{"system", "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}, as
            core/preferences.py has it.
     SIDES: {"annotator": pk or None, "pseudonym", "judgments": counts, those with known sides, "ties", "first", "share":
@@ -59,6 +60,7 @@ def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
             f"Nobody compares systems in the task {task.name}: its kind is {task.kind_slug}. Name a task whose people "
             "say which of two systems they prefer."
         )
+    waiting = _waiting(task) - set(without)
     judgments = [each for each in judgments_of(task) if each.unit not in without]
     asked = [each for each in judgments if each.person is not None]
     seed = lot(task.draw.seed, "preferences", task.name)
@@ -73,9 +75,11 @@ def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
         "systems": systems,
         "all": _section(judgments)
         | {
+            "comparisons": len(waiting | {each.unit for each in judgments}),
+            "unfinished": len(waiting),
             "equal": len({each.unit for each in judgments if each.person is None}),
             "people": len({each.person for each in asked}),
-            "agreement": _agreement(asked, int(seed[:12], 16)),
+            "agreement": agreement.nominal(task, without=without),
             "standings": [_standing(each) for each in preferences.standings(judgments)] if is_ordered else [],
             "order": {
                 "left_out": _order(preferences.order(judgments, ties=False, seed=seed)),
@@ -89,8 +93,14 @@ def report(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
     }
 
 
+def _waiting(task: Task) -> set[int]:
+    """The units that are not finished."""
+    return set(task.units.exported().queued().values_list("pk", flat=True))
+
+
 def judgments_of(task: Task) -> list[Judgment]:
     """The answers that count, and the ties on which both systems agree."""
+    waiting = _waiting(task)
     pairs = {each.unit_id: each for each in Comparison.objects.filter(unit__task=task).exclude(unit=None)}
     sides = {
         (unit, annotator): first
@@ -98,14 +108,14 @@ def judgments_of(task: Task) -> list[Judgment]:
     }
     found = [
         _judgment(pairs[said.unit], said.key, said.language, said.annotator, said.label, sides)
-        for said in answers(task)
+        for said in agreement.answers(task)
         if said.unit in pairs
     ]
     for unit in task.units.exported().filter(stage=stages.AGREED, pk__in=pairs).select_related("item").order_by("pk"):
         code = unit.item.language if task.languages else ""
         equal = _judgment(pairs[unit.pk], unit.item.key, code, None, unit.label, sides)
         found += [equal] * task.redundancy
-    return found
+    return [each._replace(is_finished=each.unit not in waiting) for each in found]
 
 
 def _judgment(
@@ -117,7 +127,7 @@ def _judgment(
     sides: Mapping[tuple[int, int], str],
 ) -> Judgment:
     a, b = sorted((pair.system_a, pair.system_b))
-    message = key.removesuffix(BETWEEN.join(("", a, b))).removesuffix(BETWEEN.join(("", b, a)))
+    message = key.removesuffix(between(a, b))
     first = "" if annotator is None else sides.get((pair.unit_id, annotator), "")
     return Judgment(pair.unit_id, annotator, (a, b), label, first, language, message)
 
@@ -137,16 +147,6 @@ def _pair(found: Pair) -> dict[str, Any]:
     for key in ("shares", "majority_shares"):
         told[key] = {answer: each.as_dict() for answer, each in told[key].items()}
     return told | {"systems": list(found.systems), "win": found.win.as_dict()}
-
-
-def _agreement(judgments: Sequence[Judgment], seed: int) -> dict[str, Any]:
-    """Each two systems are told apart by their places, as nobody can prefer a system that they are not shown."""
-    places = ("first", "second", TIE)
-    rows = (
-        (each.unit, each.person, dict(zip((*each.systems, TIE), places, strict=True))[each.answer])
-        for each in judgments
-    )
-    return alpha(tabulate(rows, places).counts(), seed=seed).as_dict()
 
 
 def _standing(found: Standing) -> dict[str, Any]:

@@ -244,9 +244,14 @@ def alike(group: list[str]) -> str:
 
 
 def doubts(report: Section) -> list[str]:
-    """Labels that may be meant for one; that only some of the units are measured; and where nearly all answers are one
-    label: why alpha says little of how reliable the labels are."""
+    """Labels that may be meant for one; that places are told apart instead of systems; that only some of the units are
+    measured; and where nearly all answers are one label: why alpha says little of how reliable the labels are."""
     told, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
+    if report["placed"]:
+        told.append(
+            "Each comparison is of two systems out of several, so that what is told apart is which of the two, by the "
+            "alphabet, and not its name: nobody can prefer a system that they are not shown."
+        )
     if (used := part["nominal"]["units"]) < part["units_of_two"]:
         told.append(
             f"Of {count(part['units_of_two'])} units of two answers or more, {count(used)} drawn by lot are measured."

@@ -53,7 +53,7 @@ def two_tables(pair: Section) -> list[Table]:
             _answers(pair, "shares", "counts"),
         ),
         table(
-            f"majorities of {many(pair['units'], 'comparison')}",
+            f"majorities of {many(pair['finished'], 'comparison')}",
             (
                 Column("answer", "majority"),
                 numbered("number", "comparisons"),
@@ -159,11 +159,17 @@ def words(report: Section) -> list[str]:
         f"{LEAST_LEFT_OUT} messages no interval is given. A majority is more than half of the judgments of a "
         "comparison.",
     ]
+    if unfinished := whole["unfinished"]:
+        is_, them = ("is", "it") if unfinished == 1 else ("are", "them")
+        said.append(
+            f"{unfinished:,} of {many(whole['comparisons'], 'comparison')} {is_} not answered by all who are asked "
+            f"yet; majorities and the sign test leave {them} out."
+        )
     if len(report["systems"]) == 2:
         [pair] = whole["pairs"]
         a, b = pair["systems"]
         said.append(
-            f"Without ties, {a} has the majority of {pair['majority'][a]:,} messages and {b} of "
+            f"Without ties, {a} has the majority of {many(pair['majority'][a], 'message')} and {b} of "
             f"{pair['majority'][b]:,}: by the sign test p = {p_value(pair['p'])} that neither is preferred. Counting "
             f"ties as half, {a} is preferred in {estimate(pair['win'])}."
         )
@@ -174,12 +180,14 @@ def words(report: Section) -> list[str]:
             f"Of {are(whole['equal'], 'comparison', 'comparisons')} both systems suggest the same; nobody was asked, "
             "and each counts as so many ties as people would have been asked."
         )
-    if whole["agreement"]["value"] is not None:
-        said.append(
-            f"Krippendorff’s nominal alpha is {coefficient(whole['agreement'])}, of the first of two systems, the "
-            "second, or a tie."
-        )
-    return [*said, side_words(whole["sides"])]
+    return [*said, side_words(whole["sides"], whole["people"])]
+
+
+def agreement_words(report: Section) -> list[str]:
+    """Where nothing else tells how far people agree, as page and card do."""
+    if (alpha := report["all"]["agreement"])["value"] is None:
+        return []
+    return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}; `agreement` tells more of how far people agree."]
 
 
 TIES = {"left_out": "With ties left out", "half": "With ties as half a win for both"}
@@ -209,10 +217,13 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
     return found
 
 
-def side_words(sides: Section) -> str:
+def side_words(sides: Section, people: int) -> str:
+    """people: how many have answered."""
+    if not people:
+        return "Nobody has answered yet, so nothing can be said of sides."
     if not sides["judgments"]:
         return "Which system stood first is not known, so nothing can be said of sides."
-    out = sides["out_of_line"]
+    out, chosen = sides["out_of_line"], sides["judgments"] - sides["ties"]
     told = (
         f"{are(out, 'person is', 'people are')} out of line: they choose one side so much more often that chance makes "
         "it less than once in a hundred such tasks"
@@ -220,9 +231,10 @@ def side_words(sides: Section) -> str:
         else "nobody is out of line"
     )
     return (
-        f"The first side was chosen in {estimate(sides['share'])} of the {sides['judgments'] - sides['ties']:,} "
-        f"judgments that were no tie; {told}. Which system stands first is drawn by lot for each person and message, "
-        "so that whoever prefers a side prefers neither system, but makes their difference look smaller."
+        f"The first side was chosen in {estimate(sides['share'])} of the "
+        f"{are(chosen, 'judgment that was', 'judgments that were')} no tie; {told}. Which system "
+        "stands first is drawn by lot for each person and message, so that whoever prefers a side prefers neither "
+        "system, but makes their difference look smaller."
     )
 
 

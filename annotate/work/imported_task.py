@@ -74,7 +74,7 @@ def _compare(task: Task) -> None:
         (
             Comparison(unit=unit, system_a=a, system_b=b)
             for unit in task.units.select_related("item").order_by("pk")
-            for a, b in [sorted(systems_of(unit.item.key))]
+            for a, b in [systems_of(unit.item.key)]
         ),
         batch_size=BATCH,
     )

@@ -20,6 +20,7 @@ from annotate.kinds.files import (
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
 from annotate.kinds.tables import read_tables
+from annotate.kinds.telling import tell
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
 
 MOOD = """\
@@ -529,6 +530,14 @@ def test_no_field_has_the_name_of_a_column():
 def checked(path, capsys, **options):
     call_command("check_kind", path, **options)
     return capsys.readouterr().out
+
+
+def test_the_warning_the_limit_of_a_day_and_the_filter_that_is_audited_are_told():
+    told = tell(KINDS["toxic_pairs"])
+    assert "they first agree to this warning, and in German (de), French (fr):\n- Some of these messages" in told
+    assert "On a day a person is given 50 " in told
+    assert "toxic is the answer of what it is meant to drop" in told
+    assert "hurt" not in tell(KINDS["topic"])
 
 
 def test_what_people_will_see_is_said_in_english(write, capsys):

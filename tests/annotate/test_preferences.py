@@ -42,6 +42,15 @@ def test_shares_are_of_judgments_and_of_majorities_with_ties_apart():
     assert found.win.value == (7 + 3 / 2) / 15
 
 
+def test_a_unit_that_lacks_answers_has_its_judgments_counted_and_no_majority_yet():
+    waits = [each._replace(unit="waiting", is_finished=False) for each in said("ab")]
+    [found] = compared([*said("aaa", "abt"), *waits])
+    assert (found.units, found.finished, found.counts) == (3, 2, {"a": 5, "b": 2, TIE: 1})
+    assert found.majority == {"a": 1, "b": 0, TIE: 0, NONE: 1}
+    [none] = compared(waits)
+    assert (none.finished, none.majority_shares["a"].value, none.p) == (0, None, 1)
+
+
 @pytest.mark.parametrize(
     ("answers", "expected"), [("aab", "a"), ("att", TIE), ("abt", NONE), ("ab", NONE), ("a", "a"), ("aabb", NONE)]
 )
@@ -74,7 +83,9 @@ def test_a_system_that_everybody_prefers_has_an_interval_below_1():
     [found] = compared(said(*["aaa"] * 12))
     assert (found.shares["a"].value, found.shares["a"].high) == (1, 1)
     assert 0.7 < found.shares["a"].low < 0.9
-    assert not compared(said(*["aaa"] * 9))[0].shares["a"].has_interval
+    assert found.majority_shares["a"].has_interval
+    few = compared(said(*["aaa"] * 9))[0]
+    assert not any(share.has_interval for share in (few.shares["a"], few.majority_shares["a"], few.win))
 
 
 def test_each_two_systems_are_told_apart_and_a_system_stands_against_all_others():

@@ -10,9 +10,15 @@ from django.utils import timezone
 from annotate.actions.import_judgments import import_judgments
 from annotate.actions.judgment_files import JudgmentFileError
 from annotate.core import stages
-from annotate.models import Comparison, Judgment, Side, Task
+from annotate.kinds import Answer
+from annotate.models import Annotator, Comparison, Judgment, Side, Task
+from annotate.quality import agreement
 from annotate.quality.preferences import NoPreferences, report
-from annotate.quality.sides import keep_side
+from annotate.quality.sides import keep_side, sides_of
+from annotate.reports.numbers import coefficient
+from annotate.work.judging import judge
+from annotate.work.pausing import void
+from annotate.work.queue import take
 from tests.annotate.preferring.comparing import open_comparison
 
 pytestmark = pytest.mark.django_db
@@ -57,12 +63,23 @@ def test_judgments_of_pairs_are_of_the_systems_that_the_items_name(file_of):
     task = imported.task
     assert (task.kind_slug, task.labels, task.is_open) == ("imported_pairs", ["bert", "mt5", "tie"], False)
     assert list(task.units.values_list("item__key", "stage", "label")) == [
-        ("0|mt5|bert", stages.LABELLED, "mt5"),
-        ("1|mt5|bert", stages.LABELLED, "bert"),
-        ("2|mt5|bert", stages.DISCARDED, ""),
+        ("0|bert|mt5", stages.LABELLED, "mt5"),
+        ("1|bert|mt5", stages.LABELLED, "bert"),
+        ("2|bert|mt5", stages.DISCARDED, ""),
     ]
     assert set(Comparison.objects.values_list("system_a", "system_b")) == {("bert", "mt5")}
     assert not Side.objects.exists()
+
+
+def test_systems_named_in_the_other_order_are_the_same_comparison(file_of):
+    rows = ("m1|a|b w1 A", "m1|b|a w1 B", "m1|b|a w1 A", "m1|b|a w2 A", "m1|b|a w3 B")
+    imported = import_judgments("pairs", file_of(*rows), pairs=True)
+    assert (imported.units, imported.judgments) == (1, 3)
+    assert imported.rejects == dict.fromkeys((3, 4), "w1 has answered m1|a|b before, with a; the first answer counts.")
+    assert imported.task.units.get().label == "a"
+    turned = file_of("m1|b|a w1 B", "m1|a|b w2 B", name="turned.tsv")
+    again = import_judgments("pairs", turned, pairs=True)
+    assert (again.judgments, again.already, again.rejects) == (0, 2, {})
 
 
 def test_run_again_judgments_of_pairs_add_nothing_whether_that_is_said_or_not(file_of):
@@ -130,6 +147,30 @@ def test_alpha_tells_two_systems_apart_by_their_places_whatever_they_are_called(
         found.append(report(Task.objects.get(name=name))["all"]["agreement"]["value"])
     assert found[0] == pytest.approx(found[1])
     assert 0 < found[0] < 1
+
+
+@pytest.mark.parametrize("pairs", [["a|b"], ["a|b", "b|c", "a|c"]], ids=["two systems", "three systems"])
+def test_alpha_has_one_interval_wherever_it_is_told(file_of, manager, client, capsys, tmp_path, pairs):
+    import_judgments("pairs", file_of(*(row for systems in pairs for row in judged(TWO, systems))), pairs=True)
+    task = Task.objects.get()
+    alpha = report(task)["all"]["agreement"]
+    found = agreement.report(task)
+    assert found["all"]["nominal"] == alpha
+    assert {row["label"] for row in found["all"]["by_label"]} == (
+        {"a", "b", "tie"} if len(pairs) == 1 else {"first by name", "second by name", "tie"}
+    )
+    assert f"nominal alpha is {coefficient(alpha)}; `agreement`" in " ".join(told(capsys, "pairs").split())
+    call_command("agreement", "pairs")
+    assert coefficient(alpha) in capsys.readouterr().out
+    by_place = "nobody can prefer a system that they are not shown"
+    call_command("export_gold", "pairs", out=tmp_path / "gold", verbosity=0)
+    card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
+    assert card.count(coefficient(alpha)) == 1
+    assert (by_place in " ".join(card.split())) == (len(pairs) > 1)
+    client.force_login(manager)
+    page = client.get("/manage/tasks/pairs/agreement/?show=1").content.decode()
+    assert page.count("alpha is") == 0
+    assert (by_place in page) == (len(pairs) > 1)
 
 
 def test_languages_are_told_apart_where_the_file_has_them(file_of, capsys):
@@ -205,6 +246,49 @@ def test_a_task_without_answers_or_without_pairs_is_told(file_of, capsys):
     assert told(capsys, "pairs") == "Task pairs: no answer counts yet.\n"
 
 
+def says(somebody, task, system, times=None):
+    """A person says of so many units, or of all that they are given, that the system is better; or tie."""
+    while times != 0 and (lease := take(somebody, task)):
+        judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).seen(system)))
+        times = times and times - 1
+
+
+def test_comparisons_that_wait_for_answers_have_no_majority_yet_and_are_told(tmp_path, person, capsys, client, manager):
+    task = open_comparison(tmp_path, number=4)
+    ann, bea, cem = (person(name, "en") for name in ("ann", "bea", "cem"))
+    says(ann, task, "bert", 3)
+    says(bea, task, "mt5")
+    says(cem, task, "bert", 1)
+    whole = report(task)["all"]
+    [pair] = whole["pairs"]
+    assert (whole["comparisons"], whole["unfinished"], pair["units"], pair["judgments"]) == (4, 3, 4, 8)
+    assert (pair["finished"], pair["majority"]) == (1, {"bert": 1, "mt5": 0, "tie": 0, "none": 0})
+    sentence = (
+        "3 of 4 comparisons are not answered by all who are asked yet; majorities and the sign test leave them out."
+    )
+    text = " ".join(told(capsys, "talk").split())
+    assert sentence in text
+    assert "bert has the majority of 1 message and mt5 of 0:" in text
+    client.force_login(manager)
+    page = " ".join(client.get("/manage/tasks/talk/agreement/?show=1").content.decode().split())
+    assert sentence in page
+    call_command("export_gold", "talk", out=tmp_path / "gold", verbosity=0)
+    assert sentence in " ".join((tmp_path / "gold/README.md").read_text(encoding="utf-8").split())
+    says(ann, task, "bert")
+    says(cem, task, "tie")
+    whole = report(task)["all"]
+    assert (whole["unfinished"], whole["pairs"][0]["majority"]["none"]) == (0, 3)
+    assert "not answered by all" not in told(capsys, "talk")
+
+
+def test_what_was_judged_elsewhere_is_finished_whatever_is_voided_of_it(file_of, manager):
+    import_judgments("pairs", file_of(*judged(TWO)), pairs=True)
+    task = Task.objects.get()
+    void(Annotator.objects.get(user__username="imported:pairs:p2"), task, by=manager, reason="a robot")
+    whole = report(task)["all"]
+    assert (whole["judgments"], whole["unfinished"], whole["pairs"][0]["finished"]) == (32, 0, 16)
+
+
 # --- published
 
 
@@ -223,7 +307,7 @@ def test_the_exported_set_has_the_figures_in_manifest_and_card_and_names_nobody(
     assert {row["label"] for row in rows} == {"a", "b", "tie"}
 
 
-def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person):
+def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person, capsys):
     def same(row):
         return [f"the same for {row['id']}"]
 
@@ -232,3 +316,6 @@ def test_equal_sets_count_as_ties_that_nobody_was_asked_about(tmp_path, person):
     assert (found["equal"], found["people"], found["judgments"]) == (3, 0, 9)
     assert found["pairs"][0]["counts"] == {"bert": 0, "mt5": 0, "tie": 9}
     assert found["agreement"]["value"] is None
+    assert "Nobody has answered yet, so nothing can be said of sides." in " ".join(told(capsys, "talk").split())
+    says(person("ann", "en"), open_comparison(tmp_path, name="one", number=1), "bert")
+    assert "of the 1 judgment that was no tie" in " ".join(told(capsys, "one").split())

@@ -112,6 +112,17 @@ def test_a_language_without_predictions_is_told(gold, english, run):
     ]
 
 
+def test_a_file_of_a_language_without_test_pairs_is_left_out_of_a_folder_and_told(gold, english, run):
+    alone = run("--gold", gold, "--predictions", english.parent)["replies"]
+    responses_file(english.parent, "fr", [("Qui ?", "Moi.", "Toi.")])
+    report = run("--gold", gold, "--predictions", english.parent)
+    assert report["replies"] == alone
+    assert any(
+        "fr_model_responses.txt is for fr, of which the set has no test pairs; it is left out." in words
+        for words in report["told"]
+    )
+
+
 # --- what is refused
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from annotate.models import Judgment, Side
 from tests.annotate.hands import ARABIC, FRENCH, RUSSIAN, let_guard_pass, worst_contrast
+from tests.annotate.preferring.test_known_answers import gold_file
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -106,3 +107,43 @@ def test_what_a_thumb_presses_is_what_a_key_says(at_work, compare, reader, size)
 def test_all_that_is_read_has_enough_contrast(at_work, compare, reader, scheme):
     page = at_work(compare(number=1), reader, RUSSIAN, color_scheme=scheme).page
     assert worst_contrast(page) >= 4.5
+
+
+@SIZES
+def test_before_an_answer_is_taken_back_it_is_seen_what_this_one_was(at_work, compare, reader, size):
+    hands = at_work(compare(number=3, replies=LONGER), reader, RUSSIAN, **size)
+    page, stood = hands.page, []
+    for key in ("Digit2", "Digit3"):
+        stood.append(page.locator(".set li").all_inner_texts())
+        hands.press_and_wait(key)
+    page.click("text=Today’s answers")
+    for row, number, chosen in ((0, 1, []), (1, 0, ["That one"])):  # the last answer is on top
+        told = page.locator(".sets-answered").nth(row)
+        assert told.locator("li").first.is_hidden()
+        told.locator("summary").click()
+        assert told.locator("li").all_inner_texts() == stood[number]
+        assert [each.split("\n")[0] for each in told.locator(".preferred").all_inner_texts()] == [
+            f"2 {name} your answer" for name in chosen
+        ]
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["viewport"]["width"]
+    assert worst_contrast(page) >= 4.5
+
+
+def test_in_practice_steps_and_what_is_explained_are_as_wide_as_the_sets(new_page, compare, reader, tmp_path):
+    compare(number=30, gold=[str(gold_file(tmp_path))], test_items=8)
+    page = new_page(user=reader.user, **DESK)
+    page.goto("/tasks/talk/qualification/en/")
+    page.click("form.onwards button")
+
+    def are_as_wide(*parts):
+        article = page.locator("#post").bounding_box()
+        for part in parts:
+            box = page.locator(part).bounding_box()
+            assert (box["x"], box["width"]) == (article["x"], article["width"]), part
+
+    page.wait_for_selector(".set")
+    are_as_wide(".steps", ".answers")
+    let_guard_pass(page)
+    page.click("button:has-text('This one')")
+    page.wait_for_selector(".explained")
+    are_as_wide(".steps", ".explained")

@@ -1,5 +1,6 @@
 """Opening a task in which two systems are compared: how their files meet the corpus, and what is refused."""
 
+import gzip
 import json
 from collections import Counter
 
@@ -167,6 +168,33 @@ def test_a_folder_with_a_file_for_each_language_is_a_system_too(tmp_path):
         "de_model_responses.txt",
         "en_model_responses.txt",
     ]
+
+
+def test_a_packed_file_is_read_and_its_system_called_like_the_file_that_is_in_it(talk, capsys):
+    folder, rows = talk
+    plain, other = write_system(folder, "mt5", rows), write_system(folder, "bert", rows[:2])
+    packed = plain.with_name("mt5.tsv.gz")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert open_task(packed, other, size=5, redundancy=1).labels == ["bert", "mt5", "tie"]
+    said = told(capsys)
+    assert "2 comparisons queued, each for 1 person, 0 copies of others" in said
+    assert "Note: in en there are only 2 messages for which all systems suggest a reply; 5 were asked for." in said
+    Task.objects.all().update(name="other")
+    cut = plain.with_name("cut.tsv.gz")
+    cut.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(CommandError, match=r"cut\.tsv\.gz is cut off or damaged"):
+        open_task(cut, other)
+
+
+def test_of_one_message_one_copy_and_one_tie_is_told_in_the_singular(tmp_path, capsys):
+    rows = [{"id": f"{n}", "language": "en", "message": "Hello", "reply": f"reply {n}"} for n in range(2)]
+    write_corpus(tmp_path, rows)
+    said = lambda row: ["Hi"]  # noqa: E731
+    task = open_task(
+        write_system(tmp_path, "mt5", rows, said), write_system(tmp_path, "bert", rows, lambda row: ["Bye"])
+    )
+    assert task.units.count() == 2
+    assert "1 comparison queued, each for 3 people, 1 copy of another, and 0 are ties" in told(capsys)
 
 
 def refused(*files, **options):
