@@ -313,7 +313,7 @@ def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
     )
     call_command("import_judgments", "crowd", str(file), "--keep-repeats")
     assert said(capsys) == (
-        "Task crowd: no new judgment, 1 repeats kept for analysis; 3 rows were there already, 0 were rejected."
+        "Task crowd: no new judgment, 1 repeat kept for analysis; 3 rows were there already, 0 were rejected."
     )
     with pytest.raises(CommandError, match="write FIELD=COLUMN with one of task, worker, label"):
         call_command("import_judgments", "crowd", str(file), "--column", "item=a")

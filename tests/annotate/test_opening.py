@@ -57,7 +57,7 @@ def keys(task):
 
 
 def told_counts(out):
-    found = re.search(r"([\d,]+) posts (?:drawn|added); ([\d,]+) agreed, ([\d,]+) queued .*, ([\d,]+) copies", out)
+    found = re.search(r"([\d,]+) posts (?:drawn|added); ([\d,]+) agreed, ([\d,]+) queued .*, ([\d,]+) cop(?:y|ies)", out)
     return tuple(int(number.replace(",", "")) for number in found.groups())
 
 
@@ -332,7 +332,7 @@ def refused(run, *arguments, **options):
             "t",
             10,
             ["--design", "none"],
-            "'none'; it is one of uniform, recall, precision, triggers, records, balanced, systems.",
+            "'none'; it is one of uniform, recall, precision, triggers, records, balanced, systems, filtered.",
         ),
         ("t", 10, ["--kind", "none"], "There is no kind 'none'; there is: language, verify, ad_relevance"),
         ("t", 10, ["--guidelines", "none.md"], "The guidelines none.md cannot be read: "),

@@ -95,7 +95,7 @@ IMPORT_CORPUS = [
     (corpus("csv"), b"", 1, "is empty"),
     (corpus("jsonl"), b"\n\n  \n", 1, "holds no rows"),
     (corpus("csv"), b"id,text\n", 1, "holds no rows"),
-    (corpus("csv"), b"\n", 1, "has no columns id, text"),
+    (corpus("csv"), b"\n", 1, "its first line is blank, where id and text are wanted"),
     (corpus("parquet"), b"PAR1" + b"x" * 100, 1, "cannot be read as parquet"),
     (corpus("parquet"), CSV.encode(), 1, "cannot be read as parquet"),
     # lines
