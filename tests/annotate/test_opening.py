@@ -57,7 +57,9 @@ def keys(task):
 
 
 def told_counts(out):
-    found = re.search(r"([\d,]+) posts (?:drawn|added); ([\d,]+) agreed, ([\d,]+) queued .*, ([\d,]+) cop(?:y|ies)", out)
+    found = re.search(
+        r"([\d,]+) posts (?:drawn|added); ([\d,]+) agreed, ([\d,]+) queued .*, ([\d,]+) cop(?:y|ies)", out
+    )
     return tuple(int(number.replace(",", "")) for number in found.groups())
 
 
