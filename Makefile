@@ -4,7 +4,7 @@ PYTHON = .venv/bin/python
 # Asked for only when a list of requirements has changed: a stamp in .venv is as new as the list it stands for.
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: demo test bench lock clean
+.PHONY: demo test bench bench-faults lock clean
 
 PORT = 8000
 demo: .venv/.requirements
@@ -19,6 +19,11 @@ test: .venv/.requirements-test
 # make bench DATA=folder
 bench: .venv/.requirements-test
 	$(PYTHON) -m tests.benchmarks $(DATA)
+
+# Kills, full disks and lost connections, on either database.
+bench-faults: .venv/.requirements-test
+	$(PYTHON) -m tests.benchmarks fixtures faults
+	$(PYTHON) -m tests.postgres $(PYTHON) -m tests.benchmarks fixtures faults
 
 # After a change of the dependencies in pyproject.toml; needs uv.
 lock:

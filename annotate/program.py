@@ -16,6 +16,7 @@ from django.core.management.base import CommandError
 from annotate import endings
 from annotate.actions.calling import STATUS
 from corpora.checkout import IN_CHECKOUT
+from corpora.rights import private
 from corpora.version import VERSION
 
 # Group -> command -> what it does, in a line.
@@ -51,6 +52,7 @@ COMMANDS = {
     },
     "People": {
         "add_annotators": "Make annotators from a table, each with a link to log in by.",
+        "unlock": "Let somebody log in at once who typed too many wrong passwords.",
         "reroute": "Send on units of queues that too few people read.",
         "adjudicate": "Take in an adjudicator's decisions from a file, or list what waits.",
         "audit": "Show what people found where the detectors agreed.",
@@ -62,6 +64,7 @@ COMMANDS = {
         "export_pairs": "Write pairs of message and reply in splits, with a set of frequent replies.",
         "import_gold": "Take in a gold set that was published elsewhere.",
         "evaluate": "Measure a classifier on gold sets.",
+        "verify_lots": "Draw the lots of a gold set again, and say whether they are as they should be.",
     },
 }
 # They change the source.
@@ -77,7 +80,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
     words = sys.argv[1:]
     # Django's commands deal with Ctrl-C themselves: a shell goes on, a server ends.
-    status = endings.run(partial(run, words), listens=words[:1] != ["django"])
+    with private():
+        status = endings.run(partial(run, words), listens=words[:1] != ["django"])
     # All is done and said; whoever wants to stop it now comes too late.
     for number in endings.STOPS:
         signal.signal(number, signal.SIG_IGN)

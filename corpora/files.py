@@ -19,6 +19,10 @@ SUFFIXES = {
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 PACKINGS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+# What a packed file unpacks to, and a Parquet file has in all its cells, is bounded: a few kilobytes may else fill
+# memory and disk. Text is packed to a third or a twentieth, and the most that gzip can do is a thousandth.
+MOST_TIMES = 200  # its own size
+AT_LEAST = 64 << 20  # bytes that any file may have
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 Progress = Callable[[int], object]  # is told of bytes read
 
@@ -68,7 +72,7 @@ def opened(path: Path, progress: Progress) -> Iterator[BinaryIO]:
     with path.open("rb") as raw:
         packing = _packing(path, raw.peek(4)[:4])
         counted = _Counted(raw, progress)
-        source = pa.CompressedInputStream(counted, packing) if packing else counted
+        source = _Bounded(path, pa.CompressedInputStream(counted, packing)) if packing else counted
         with io.BufferedReader(source, 1 << 18) as file:
             yield file
 
@@ -88,6 +92,41 @@ class _Counted(io.RawIOBase):
         return int(count)
 
 
+class Bound:
+    """Counts the bytes that a file comes to when it is read. CorpusError where they are more than may be."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.size, self.taken = path, path.stat().st_size, 0
+        self.most = max(AT_LEAST, MOST_TIMES * self.size)
+
+    def take(self, count: int) -> None:
+        self.taken += count
+        self.check(self.taken)
+
+    def check(self, count: int) -> None:
+        if count > self.most:
+            raise CorpusError(
+                f"{self.path} has {self.size:,} bytes and holds more than {self.most:,}; what is packed may hold "
+                f"{MOST_TIMES} times its size, or {AT_LEAST >> 20} MB. If these are texts all the same, unpack it, or "
+                "write it as JSONL, and name that."
+            )
+
+
+class _Bounded(io.RawIOBase):
+    """What a packed file unpacks to."""
+
+    def __init__(self, path: Path, unpacked: Any) -> None:
+        self.bound, self.unpacked = Bound(path), unpacked
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = int(self.unpacked.readinto(buffer))
+        self.bound.take(count)
+        return count
+
+
 @contextmanager
 def damage_explained(path: Path, format: str) -> Iterator[None]:
     """What stops the reading of a file becomes a CorpusError that says so."""
@@ -95,6 +134,10 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
         yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise CorpusError(f"{path} cannot be read as {format}: {first_line(error)}.") from error
+    except MemoryError as error:
+        raise CorpusError(
+            f"{path} needs more memory than there is for one page of it; write it with smaller pages, or as JSONL."
+        ) from error
     except OSError as error:
         if error.errno is not None:  # the system's own, e.g. no right to read
             raise CorpusError(f"{error.filename or path} cannot be read: {error.strerror}.") from error
@@ -104,9 +147,9 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
 
 
 def looks_like_utf16(start: bytes) -> bool:
-    """Whether text begins with the mark of UTF-16, or every other byte of it is NUL."""
-    nuls = max(start[::2].count(0), start[1::2].count(0))
-    return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (len(start) > 1 and nuls * 3 > len(start))
+    """Whether text begins with the mark of UTF-16, or every other byte of it is NUL, and not all."""
+    fewer, more = sorted((start[::2].count(0), start[1::2].count(0)))
+    return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (more * 3 > len(start) and more > 2 * fewer)
 
 
 def first_line(error: Exception) -> str:

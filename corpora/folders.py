@@ -16,11 +16,13 @@ writes the manifest.
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
 
 from corpora.core.errors import CorpusError
+from corpora.rights import release
 
 
 def corpora_dir() -> Path:
@@ -54,6 +56,24 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file outside of the data folder that takes its place as a whole: whatever ends the program meanwhile,
+    what was there before stays.
+    OSError if it cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="")
+        release(draft)
+        sync(draft)
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+    sync(path.parent)
 
 
 def files_in(folder: Path) -> list[Path]:

@@ -13,7 +13,16 @@ from pathlib import Path
 from corpora.columns import Columns
 from corpora.core.errors import CorpusError
 from corpora.core.licences import is_free
-from corpora.core.records import DECLARED, FIELD_NAME, RESERVED, RecordError, columns_of, needed_of, read_language
+from corpora.core.records import (
+    DECLARED,
+    FIELD_NAME,
+    FORMULA,
+    RESERVED,
+    RecordError,
+    columns_of,
+    needed_of,
+    read_language,
+)
 from corpora.documents import DOCUMENTS, read_any
 from corpora.engines import full_disk_explained
 from corpora.files import Progress, check_file, format_of
@@ -22,17 +31,37 @@ from corpora.lines import MAX_LINE
 from corpora.locks import changing
 from corpora.manifest import Manifest, Source, read_manifest, with_source, write_manifest
 from corpora.models import Corpus
+from corpora.readers import Row
 from corpora.rejecting import Rejected, TooManyRejected, check_rejects, encoding_hint
 from corpora.staging import RejectLog, deduplicate, stage
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one file. `source` is as in the manifest; `rejects` is the file that lists them."""
+    """What became of one file. `source` is as in the manifest; `rejects` is the file that lists them; formulas: how
+    many of its ids a spreadsheet would run as such, and the first of them.
+    """
 
     source: Source
     rejects: Path
     already: bool = False
+    formulas: tuple[int, str] = (0, "")
+
+
+@dataclass
+class _Formulas:
+    """Counts them on the way."""
+
+    count: int = 0
+    first: str = ""
+
+    def among(self, rows: Iterator[Row]) -> Iterator[Row]:
+        for line, raw in rows:
+            key = raw.get("id") if isinstance(raw, dict) else None
+            if isinstance(key, str) and key.lstrip().startswith(FORMULA):
+                self.count += 1
+                self.first = self.first or key.strip()
+            yield line, raw
 
 
 def open_corpus(
@@ -198,7 +227,8 @@ def _import(
         log = RejectLog(name_of(path), file)
         wanted = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
         may_be_empty = DOCUMENTS[format].may_be_empty if format in DOCUMENTS else ()
-        read = read_any(path, format, wanted, max_line, progress)
+        formulas = _Formulas()
+        read = formulas.among(read_any(path, format, wanted, max_line, progress))
         rows = stage(directory, read, log, manifest.fields, language, manifest.declared, may_be_empty)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
@@ -230,4 +260,4 @@ def _import(
         sync(directory / folder)
     sync(rejects)
     write_manifest(name, manifest)
-    return Outcome(source, rejects), manifest
+    return Outcome(source, rejects, formulas=(formulas.count, formulas.first)), manifest

@@ -85,6 +85,8 @@ def import_threads(
         if manifest.parts or manifest.threads:
             _check_same(name, manifest, given, columns or {}, least_certainty)
             progress(sum(map(size_of, paths)))
+            # A call that was broken off may have made the files and not the row.
+            Corpus.objects.get_or_create(name=name)
             return Outcome(manifest, _lists(directory, manifest), already=True)
         _check_once(paths, given)
         how = Reading(columns or {}, max_line, max_rejects, progress)

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpora.columns import Columns, lacks, places_in
 from corpora.core.errors import CorpusError
 from corpora.csv_records import Cells, fields_said, records
-from corpora.files import Progress, damage_explained
+from corpora.files import Bound, Progress, damage_explained
 from corpora.lines import Fault, Line, decoded, lines_of, object_of
 
 Row = tuple[int, dict[str, Any] | Fault]
+_BATCH = 32 << 20  # bytes of the rows that are in memory at once, as far as the file says
+_TOO_LONG = object()
 
 
 def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
@@ -112,31 +115,91 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress) ->
     with pq.ParquetFile(path) as file:
         places = places_in(path, file.schema_arrow.names, columns)
         names = [file.schema_arrow.names[place] for _, place in places]
+        texts = _texts(file.schema, names)
+    bound = Bound(path)
+    # A value that many rows share stands in the file once. It stays so in memory, and is not written out in each row.
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        told = _unpacked(file.metadata, names)
+        bound.check(told)
         size, rows, line = path.stat().st_size, max(file.metadata.num_rows, 1), 0
-        for batch in file.iter_batches(1000, columns=names):
-            values = {field: _values(batch.column(columns.named[field])) for field, _ in places}
+        at_once = max(1, min(1000, _BATCH * rows // max(told, 1)))
+        for batch in file.iter_batches(at_once, columns=names):
+            values = {field: _in_microseconds(batch.column(columns.named[field])) for field, _ in places}
             for number in range(batch.num_rows):
                 line += 1
-                raw = {field: column[number] for field, column in values.items()}
+                raw = {field: _value(column, number, max_line) for field, column in values.items()}
+                bound.take(sum(map(_bytes, raw.values())))
                 fault = next((value for value in raw.values() if isinstance(value, Fault)), None)
                 for field, value in raw.items():
-                    if isinstance(value, str) and len(value) > max_line:
+                    if value is _TOO_LONG or (isinstance(value, str) and len(value) > max_line):
                         fault = Fault(f"The {field} is longer than {max_line:,} characters.")
                 yield line, fault or raw
             progress(size * batch.num_rows // rows)
 
 
-def _values(column: pa.Array) -> list[Any]:
+def _texts(schema: Any, names: list[str]) -> list[str]:
+    """The paths in Parquet of the texts in some columns."""
+    found = (schema.column(number) for number in range(len(schema)))
+    return [each.path for each in found if each.physical_type == "BYTE_ARRAY" and each.path.split(".")[0] in names]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    types = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
+    return any(is_kind(kind) for is_kind in types)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+
+
+def _unpacked(metadata: Any, names: list[str]) -> int:
+    """The bytes that the pages of some columns unpack to, as the file says at its end."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    chunks = (group.column(number) for group in groups for number in range(group.num_columns))
+    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in names)
+
+
+def _in_microseconds(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):  # Python knows no nanoseconds
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    try:
-        return column.to_pylist()
-    except UnicodeDecodeError:
-        return [_value(cell) for cell in column]
+        return column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    return column
 
 
-def _value(cell: pa.Scalar) -> Any:
+def _value(column: pa.Array, number: int, longest: int) -> Any:
+    """longest: characters of a text; _TOO_LONG in place of what has more for certain."""
+    cell = column[number]
+    cell = cell.value if isinstance(cell, pa.DictionaryScalar) else cell
+    if not cell.is_valid:
+        return None
+    size = len(cell.as_buffer()) if _is_text(cell.type) else 0
+    if pa.types.is_nested(cell.type):
+        size = _size(column.slice(number, 1))
+    if size > 4 * longest:  # UTF-8 has up to four bytes for a character
+        return _TOO_LONG
     try:
         return cell.as_py()
     except UnicodeDecodeError:
         return Fault("The row is not UTF-8.")
+
+
+def _size(values: pa.Array) -> int:
+    """The bytes of all texts in an array, and one of whatever else is in its lists, before they are written out."""
+    kind = values.type
+    if _is_text(kind):
+        return pc.sum(pc.binary_length(values)).as_py() or 0
+    if pa.types.is_dictionary(kind) and _is_text(kind.value_type):
+        return pc.sum(pc.binary_length(values.dictionary).take(values.indices)).as_py() or 0
+    if pa.types.is_map(kind):
+        return len(values.keys) + _size(values.keys) + _size(values.items)
+    if _is_list(kind):
+        return len(values.flatten()) + _size(values.flatten())
+    return sum(map(_size, values.flatten())) if pa.types.is_struct(kind) else 0
+
+
+def _bytes(value: Any) -> int:
+    """About as many as a value takes in a file of lines."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, list | tuple):
+        return sum(map(_bytes, value))
+    return len(value) if isinstance(value, str | bytes) else 8

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.core.pairs import cell
-from corpora.files import damage_explained, opened
+from corpora.files import damage_explained
 from corpora.folders import digest_of
+from corpora.lines import MAX_LINE, Fault, lines_of
 
 MOST = 3  # replies of a message
 OF_LANGUAGE = "_model_responses.txt"
@@ -71,10 +72,12 @@ def read_suggested(path: Path) -> Suggested:
 def examples(path: Path) -> Iterator[Example]:
     """The lines of a file that are not empty, each as it stands; the file may be packed. CorpusError for one that has
     not two to five cells, or is not UTF-8."""
-    with damage_explained(path, "predictions"), opened(path, lambda count: None) as lines:
-        for number, raw in enumerate(lines, 1):
+    with damage_explained(path, "predictions"):
+        for number, raw in lines_of(path, MAX_LINE, lambda count: None):
+            if isinstance(raw, Fault):
+                raise CorpusError(f"{path}, line {number:,}: {raw.reason[0].lower()}{raw.reason[1:]}")
             try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                line = raw.decode().rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise CorpusError(f"{path}, line {number:,}: this is not UTF-8; save the file as UTF-8.") from error
             if "\x00" in line:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from corpora.core.errors import CorpusError
+from corpora.files import Bound
 
 
 def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosixPath, bytes | None]]:
@@ -24,7 +25,9 @@ def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosi
                     if inside
                     else f"{path} holds no {kind} file; each document is one in a ZIP file, or one by itself."
                 )
+            bound = Bound(path)
             for entry in wanted:
+                bound.take(min(entry.file_size, longest))
                 content = archive.read(entry) if entry.file_size <= longest else None
                 yield PurePosixPath(entry.filename), content
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # the last where it asks for a password

@@ -7,14 +7,16 @@ installation: debug off, SQLite, all state in one folder, answering on localhost
 import os
 import secrets
 import zoneinfo
+from datetime import timedelta
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 import dj_database_url
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from corpora.checkout import IN_CHECKOUT
+from corpora.rights import FOLDER
 from corpora.version import VERSION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -56,7 +58,7 @@ def installation_key(name: str) -> str:
 
 def _kept_key(path: Path) -> str:
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(FOLDER, parents=True, exist_ok=True)
         # Written beside and linked into place: if two processes start together, one wins and both read its key.
         draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -77,6 +79,13 @@ def flag(name: str) -> bool:
     return value in ("1", "true")
 
 
+def whole_number(name: str, otherwise: int = 0) -> int:
+    value = os.environ.get(name) or str(otherwise)
+    if not (value.isascii() and value.isdigit()):
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number, such as 1.")
+    return int(value)
+
+
 SECRET_KEY = installation_key("SECRET_KEY")
 # Author ids are hashed with this key, so that they cannot be found by hashing every known account.
 AUTHOR_KEY = installation_key("AUTHOR_KEY")
@@ -85,6 +94,8 @@ DEBUG = flag("ASSAY_DEBUG")
 HOSTS_ASSUMED = "ASSAY_HOSTS" not in os.environ
 ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").replace(",", " ").split()
 HTTPS = flag("ASSAY_HTTPS")
+# Each appends the address that it was reached from to X-Forwarded-For; what stands before that anybody can have sent.
+PROXIES = whole_number("ASSAY_PROXIES")
 # The address of the site, for what is printed outside any request.
 SITE = os.environ.get("ASSAY_SITE", "").rstrip("/")
 SITE_ASSUMED = not (SITE or HTTPS)
@@ -108,11 +119,13 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
+    "axes",
 ]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "annotate.pages.middleware.NothingKeptMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -123,6 +136,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "annotate.pages.middleware.RefusalMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "deploy.urls"
@@ -171,14 +185,68 @@ def database() -> dict:
 DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# Pages, the admin and `assay django changepassword` all ask these; the last one refuses nothing.
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "annotate.work.passwords.NewPasswordEndsTheRest"},
+]
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# Whoever guesses from elsewhere does not keep the person out: a name waits only at the address of the wrong attempts.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=30)
+# The page says how long; further attempts do not make it longer.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "annotate.pages.addresses.address_of"
+AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
+# Of people no more is kept than the wrong attempts of the last half hour, and of these nothing that was typed as a
+# password, which may be the right one of another site.
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+AXES_SENSITIVE_PARAMETERS = [
+    *("username", "ip_address", "csrfmiddlewaretoken"),
+    *("password", "old_password", "new_password1", "new_password2"),
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
+PASSWORD_RESET_TIMEOUT = 3600  # seconds that a link in a mail works
 CSRF_FAILURE_VIEW = "annotate.pages.middleware.csrf_failure"
+
+# Scheme of ASSAY_MAIL -> its port, and whether it begins with TLS, or turns to it.
+MAIL_SCHEMES = {"smtps": (465, True, False), "smtp+starttls": (587, False, True), "smtp": (25, False, False)}
+
+
+def mail_server(given: str) -> tuple[str, int, str, str, bool, bool]:
+    """Host, port, user, password, and how it is encrypted; ImproperlyConfigured if it cannot be read."""
+    try:
+        url = urlsplit(given)
+        port, tls, starttls = MAIL_SCHEMES[url.scheme]
+        if url.hostname and not url.path.strip("/"):
+            user, password = unquote(url.username or ""), unquote(url.password or "")
+            return url.hostname, url.port or port, user, password, tls, starttls
+    except (KeyError, ValueError):
+        pass
+    # What was given may hold a password, and is not repeated.
+    raise ImproperlyConfigured(
+        "ASSAY_MAIL cannot be read. Write it like smtp+starttls://user:password@mail.example.org:587; it begins with "
+        f"one of {', '.join(f'{scheme}://' for scheme in MAIL_SCHEMES)}, and characters such as / and @ in the "
+        "password are percent-encoded."
+    )
+
+
+MAIL = bool(os.environ.get("ASSAY_MAIL"))
+if MAIL:
+    EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_SSL, EMAIL_USE_TLS = mail_server(
+        os.environ["ASSAY_MAIL"]
+    )
+EMAIL_TIMEOUT = 30  # seconds
+DEFAULT_FROM_EMAIL = os.environ.get("ASSAY_MAIL_FROM") or f"assay@{urlsplit(SITE).hostname}"
 
 TIME_ZONE = os.environ.get("ASSAY_TIME_ZONE", "UTC")
 if TIME_ZONE not in zoneinfo.available_timezones():
@@ -208,16 +276,23 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "annotate.pages.tokens.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["annotate.pages.throttles.PerMinute"],
+    "DEFAULT_METADATA_CLASS": "annotate.pages.metadata.NoMetadata",
     "EXCEPTION_HANDLER": "annotate.pages.errors.api_exception_handler",
+    "NUM_PROXIES": PROXIES,
 }
-REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Token"}
+# Requests a minute. A program that takes and answers one unit after another does not come to so many: a request takes
+# 24 ms of a core, measured in the tests' process, thus 2,500 a minute.
+API_RATE = whole_number("ASSAY_API_RATE", 6000)
+API_RATE_UNKNOWN = whole_number("ASSAY_API_RATE_UNKNOWN", 300)
+REST_KNOX = {"TOKEN_TTL": timedelta(days=90), "AUTH_HEADER_PREFIX": "Token"}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
     "DESCRIPTION": "The annotator's queue: take a unit, judge or skip it, undo, and see how far the queue is. And the "
@@ -231,6 +306,7 @@ SPECTACULAR_SETTINGS = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "formatters": {"masked": {"()": "deploy.logs.Masking"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "masked"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
 }

@@ -4,5 +4,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from corpora.rights import UMASK
+
+# Before the settings, which make the data folder.
+os.umask(UMASK)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
 application = get_wsgi_application()

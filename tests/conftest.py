@@ -13,6 +13,8 @@ ASSAY_REQUIRE_ALL=1 (set in CI) turns every skip that comes from the machine int
 import copy
 import itertools
 import os
+import random
+import secrets
 import shutil
 import signal
 import sqlite3
@@ -40,8 +42,8 @@ ON_BOTH = """
     test_exporting test_file_formats test_http_load test_import_corpus test_judging test_judgment_import
     test_late_answers test_listing test_opening test_pausing test_pausing_at_once test_posts_of_a_corpus
     test_predictors test_preferences_of_tasks test_queue test_races test_record_manifest test_record_routing
-    test_record_rows test_record_splits test_routing test_several_concepts test_sheet test_sheet_races test_sides
-    test_statements test_trials test_trials_at_once test_trials_by_api test_versions_of_guidelines
+    test_record_rows test_record_splits test_restore test_routing test_several_concepts test_sheet test_sheet_races
+    test_sides test_statements test_trials test_trials_at_once test_trials_by_api test_versions_of_guidelines
     test_vocabularies test_vocabulary_search test_voiding test_who_is_tested test_whole_run
 """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
 # Files of corpora, and the program as it is called, shown and installed, which is on SQLite: there the database itself
@@ -198,6 +200,27 @@ def _swept(django_db_blocker):
     if ON_POSTGRES and connection.connection is not None:
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute("VACUUM")
+
+
+_chance = random.Random()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _chance_is_the_same_in_every_run():
+    """The secrets of tasks and the pseudonyms, which decide what lots draw. Each module and each test begins anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secrets, "token_hex", lambda size=32: _chance.randbytes(size).hex())
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _chance_of_a_module(request):
+    _chance.seed(request.module.__name__)
+
+
+@pytest.fixture(autouse=True)
+def _chance_of_a_test(request):
+    _chance.seed(request.node.nodeid)
 
 
 @pytest.fixture(scope="session")

@@ -220,7 +220,7 @@ def test_the_demo_is_served_by_what_is_installed_and_nothing_of_the_checkout_is_
         (installed.folder / name).write_text("raise Exception('This is not the program.')\n")
     before = listing(installed.packages), listing(installed.folder)
     with installed.serving("--demo") as (server, address, said):
-        password = re.search(r"the password  (\w+)  as", said)[1]
+        password = re.search(r"the password  (\S+)  as", said)[1]
         browser = log_in(address, "anna", password)
         home = browser.open(f"{address}/").read().decode()
         assert "Which language is this post in?" in home

@@ -91,7 +91,8 @@ def _rows(file):
 
 ACTION = Action(
     "add_annotators",
-    "Make annotators from a CSV: username, name, languages (as in: de:5 en:4) and, if wanted, adjudicates (yes).",
+    "Make annotators from a CSV: username, name, languages (as in: de:5 en:4) and, if wanted, adjudicates (yes) and "
+    "email, to which a link is sent if the password is forgotten.",
     OPTIONS,
     run,
 )

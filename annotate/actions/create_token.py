@@ -18,4 +18,10 @@ def run(values, progress) -> Outcome:
     return Outcome([token], data={"username": name, "token": token, "expires": instance.expiry})
 
 
-ACTION = Action("create_token", "Make an API token for an account and print it; only its hash is kept.", OPTIONS, run)
+ACTION = Action(
+    "create_token",
+    "Make an API token for an account and print it; only its hash is kept. It works for 90 days, and until the "
+    "password is changed; its owner can renew it on the account's page.",
+    OPTIONS,
+    run,
+)

@@ -6,22 +6,22 @@ What becomes of a decision is the matter of adjudicate.py, and of work/adjudicat
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotate.actions.action import ActionError
 from annotate.work.importing import Rejects
 from corpora.columns import Columns
-from corpora.core.records import RecordError, read_id
+from corpora.core.records import FORMULA, RecordError, read_id
 from corpora.files import check_file, format_of
+from corpora.folders import write_whole
 from corpora.lines import MAX_LINE, Fault
 from corpora.readers import read_rows
 
 # asked: the language that the question is about, where an item is asked about in several.
 COLUMNS = ("id", "asked", "label", "reason", "comment")
+AS_TEXT = "'"  # before what a spreadsheet would else run as a formula
 NEEDED = ("id", "label", "reason")
 
 
@@ -47,9 +47,13 @@ def read_decisions(path: Path, columns: Mapping[str, str], format: str | None, r
             continue
         try:
             said = {column: _words(raw, column) for column in COLUMNS[1:]}
-            yield Decision(line, read_id(raw.get("id")), **said)
+            yield Decision(line, _unmarked(read_id(raw.get("id"))), **said)
         except (RecordError, ValueError) as error:
             rejects[line] = str(error)
+
+
+def _unmarked(key: str) -> str:
+    return key[1:] if key.startswith(tuple(f"{AS_TEXT}{mark}" for mark in FORMULA)) else key
 
 
 def _words(raw: Mapping[str, object], column: str) -> str:
@@ -71,15 +75,11 @@ def write_waiting(rows: Rows, heads: Sequence[str], path: Path) -> None:
     write = WRITERS.get(path.suffix.lower())
     if write is None:
         raise ActionError(f"{path} cannot be written; give it a name that ends in {', '.join(WRITERS)}.")
-    draft = path.with_name(f"{path.name}.new")
     try:
         if path.exists():
             raise ActionError(f"{path} is there already, and there may be decisions in it; name another file.")
-        draft.write_text(write(rows, heads), encoding="utf-8", newline="")
-        os.replace(draft, path)
+        write_whole(path, write(rows, heads))
     except OSError as error:
-        with suppress(OSError):
-            draft.unlink()
         raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
 
 
@@ -100,8 +100,9 @@ def _tsv(rows: Rows, heads: Sequence[str]) -> str:
 
 
 def _in_lines(row: Mapping[str, str]) -> list[str]:
-    """The cells of a row, each in one line and without a tab."""
-    return [" ".join(cell.split()) for cell in row.values()]
+    """The cells of a row, each in one line and without a tab, and none that a spreadsheet would run as a formula."""
+    cells = (" ".join(cell.split()) for cell in row.values())
+    return [f"{AS_TEXT}{cell}" if cell.startswith(FORMULA) else cell for cell in cells]
 
 
 WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {".csv": _csv, ".tsv": _tsv, ".jsonl": _jsonl}

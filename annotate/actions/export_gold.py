@@ -6,11 +6,12 @@ from annotate.actions.action import Action, Outcome, task_named
 from annotate.actions.opened import lacking
 from annotate.actions.options import TASK
 from annotate.core.label_shares import FREQUENT_OVER
-from annotate.core.option import Option, whole_number
+from annotate.core.option import Option, flag, whole_number
 from annotate.goldsets.writing import SPLITS, ExportError, export
 from annotate.quality.audits import contested_waiting
 from annotate.reports import sentences
 from annotate.reports.tables import many
+from annotate.work import closing
 from annotate.work import progress as progressing
 
 OF_RECORDS = "The splits of records"
@@ -40,12 +41,21 @@ OPTIONS = (
         f"{FREQUENT_OVER}",
         group=OF_RECORDS,
     ),
+    Option(
+        "tell_secret",
+        flag,
+        False,
+        help="of a closed task: tell the secret of its lots, and write what they were drawn from, so that verify_lots "
+        "can draw them again; the task cannot be opened again",
+    ),
 )
 
 
 def run(values, progress) -> Outcome:
     task, out = task_named(values["task"]), values["out"]
-    given = {name: values[name] for name in ("splits", "seed", "frequent_over")}
+    given = {name: values[name] for name in ("splits", "seed", "frequent_over", "tell_secret")}
+    if values["tell_secret"]:
+        closing.tell_secret(task)
     manifest = export(task, out, **given)
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
     warned = [sentences.undecidable(progressing.undecidable(task))]

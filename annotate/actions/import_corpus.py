@@ -22,7 +22,7 @@ from annotate.core.option import Option, words
 from annotate.reports.tables import many
 from corpora.added_languages import add_languages
 from corpora.columns import named_columns
-from corpora.core.records import columns_of
+from corpora.core.records import FORMULA, columns_of
 from corpora.declared import Declared, declared_counts
 from corpora.documents import DOCUMENTS, terms_of
 from corpora.files import FORMATS
@@ -120,6 +120,16 @@ def _told(outcome: Imported) -> str:
     return f"{told}, {source.rejects:,} rejected{listed}."
 
 
+def _of_formulas(outcome: Imported) -> str:
+    count, first = outcome.formulas
+    begin = "begins" if count == 1 else "begin"
+    return (
+        f"{outcome.source.name}: {many(count, 'id')} {begin} with one of {' '.join(FORMULA)}, "
+        f"the first is {first}. A spreadsheet that opens an exported file takes these for formulas and runs them: open "
+        "such files as text."
+    )
+
+
 def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     new = [outcome.source for outcome in outcomes if not outcome.already]
     counts = {count: sum(getattr(source, count) for source in new) for count in ("accepted", "duplicates", "rejects")}
@@ -129,12 +139,13 @@ def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     )
     if not new:
         told = f"Corpus {corpus}: nothing is new; it has {many(manifest_of(corpus).rows, noun)}."
+    warned = [_of_formulas(outcome) for outcome in outcomes if outcome.formulas[0]]
     files = [_file(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}
     if not manifest_of(corpus).declared:
-        return Outcome([told], data=data)
+        return Outcome([told], warned, data)
     declared = declared_counts(corpus)
-    return Outcome([told, _labels(declared)], data=data | {"declared": declared._asdict()})
+    return Outcome([told, _labels(declared)], warned, data | {"declared": declared._asdict()})
 
 
 def _labels(declared: Declared) -> str:

@@ -12,6 +12,7 @@ from django.db import transaction
 from annotate.actions import opened
 from annotate.actions.action import Action, ActionError, Outcome, Values
 from annotate.actions.options import column
+from annotate.core.guidelines import fault
 from annotate.core.option import Option, codes, flag, whole_number
 from annotate.kinds import KINDS, Kind, declared
 from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
@@ -223,11 +224,14 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str] | None:
     for path in paths:
         code = path.stem.rpartition(".")[2]
         try:
-            texts[code if code in LANGUAGES and "." in path.stem else "en"] = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
         except OSError as error:
             raise ActionError(f"The guidelines {path} cannot be read: {error.strerror}.") from error
         except UnicodeDecodeError as error:
             raise ActionError(f"The guidelines {path} are not UTF-8; save them as UTF-8.") from error
+        if wrong := fault(text):
+            raise ActionError(f"The guidelines {path} {wrong}.")
+        texts[code if code in LANGUAGES and "." in path.stem else "en"] = text
     return texts or None
 
 

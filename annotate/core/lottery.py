@@ -1,43 +1,69 @@
-"""Choices by lot: in the order of a hash of seed, purpose and id, so that anybody can draw them again."""
+"""Choices by lot: in the order of a hash of purpose and id, so that anybody can draw them again.
+
+What is drawn of a corpus goes by a seed, which is known from the start. What decides about people or trust goes by a
+secret, so that nobody can foresee it; whoever is told the secret at the end can draw that again too.
+"""
 
 import hashlib
 import hmac
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from fractions import Fraction
+from functools import partial
+
+# Purpose and id -> the lot in hex digits; purpose keeps choices apart that use one seed or secret.
+Lots = Callable[[str, str], str]
 
 
 def lot(seed: str, purpose: str, key: str) -> str:
-    """The lot of one id, 32 hex digits; purpose keeps choices that use one seed apart."""
+    """The lot of one id by a seed, 32 hex digits."""
     return hashlib.md5(f"{seed}:{purpose}:{key}".encode(), usedforsecurity=False).hexdigest()
 
 
 def secret_lot(secret: str, purpose: str, key: str) -> str:
-    """The lot of one id, 64 hex digits, which nobody foresees without the secret: HMAC-SHA256. It is for what would
-    tell people something of their work if they could draw it themselves.
-    """
+    """The lot of one id, 64 hex digits, which nobody foresees without the secret: HMAC-SHA256 (RFC 2104)."""
     return hmac.digest(secret.encode(), f"{purpose}:{key}".encode(), "sha256").hex()
 
 
-def drawn(keys: Iterable[str], count: int, *, seed: str, purpose: str) -> list[str]:
+def by_seed(seed: str) -> Lots:
+    return partial(lot, seed)
+
+
+def by_secret(secret: str) -> Lots:
+    return partial(secret_lot, secret)
+
+
+def _number(lot: str) -> tuple[int, float]:
+    """A lot as a whole number, and the first number that it cannot be."""
+    return int(lot, 16), 16.0 ** len(lot)
+
+
+def drawn(keys: Iterable[str], count: int, *, lots: Lots, purpose: str) -> list[str]:
     """`count` of the ids, each with the same chance; all of them where there are fewer."""
-    return sorted(keys, key=lambda key: (lot(seed, purpose, key), key))[:count]
+    return sorted(keys, key=lambda key: (lots(purpose, key), key))[:count]
 
 
-def hit(share: float, *, seed: str, purpose: str, key: str) -> bool:
+def place(lots: Lots, purpose: str, key: str) -> float:
+    """A number from 0 to 1 for an id, each as likely as any other."""
+    number, of = _number(lots(purpose, key))
+    return number / of
+
+
+def hit(share: float, *, lots: Lots, purpose: str, key: str) -> bool:
     """Whether this id is among a share (0 to 1) of all ids, each for itself."""
-    return int(lot(seed, purpose, key), 16) < share * 16**32
+    number, of = _number(lots(purpose, key))
+    return number < share * of
 
 
 def topped_up(
-    keys: Collection[str], *, before: tuple[int, int], share: float, least: int, seed: str, purpose: str
+    keys: Collection[str], *, before: tuple[int, int], share: float, least: int, lots: Lots, purpose: str
 ) -> list[str]:
     """The ids to choose among `keys`, which join others, so that a share of all is chosen, and `least` of them at
     least, if there are so many. before: how many others there are, and how many of these were chosen, who stay.
     """
     others, chosen = before
     total = others + len(keys)
-    return drawn(keys, max(0, wanted(total, share, least) - chosen), seed=seed, purpose=purpose)
+    return drawn(keys, max(0, wanted(total, share, least) - chosen), lots=lots, purpose=purpose)
 
 
 def wanted(whole: int, share: float, least: int) -> int:

@@ -75,8 +75,8 @@ class InvalidAnswer(Refusal):
 
 
 class LeaseExpired(Refusal):
-    """The unit was open for longer than the task keeps it (`--lease-minutes`), and somebody else has its place now. As
-    long as the place is free, a late answer still counts.
+    """The unit was open for longer than the task keeps it (`--lease-minutes`), and somebody else has its place now, or
+    the time in which a late answer still counts (`--grace-minutes`) is over too.
 
     Take the next unit; the answer was not saved.
     """
@@ -121,7 +121,7 @@ class NothingToUndo(Refusal):
 
 
 class TooLateToUndo(Refusal):
-    """Somebody else has opened or judged the unit since.
+    """The answer or skip is older than the task lets people take it back (`--undo-minutes`).
 
     Tell the manager if the answer was wrong; a manager can void it.
     """

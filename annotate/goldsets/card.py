@@ -4,7 +4,6 @@ The kind of question names the template. What the card says of a section is made
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,14 +13,15 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
-from annotate.reports import audits_and_decoys, checks, declared_audits, filter_audits, markdown, several_labels
+from annotate.reports import audits_and_decoys, checks, declared_audits, filter_audits, several_labels
 from annotate.reports import preferences as told
 from annotate.reports.agreement import agreement_table, doubts, label_table
 from annotate.reports.audits_and_decoys import whole_percent
 from annotate.reports.balanced_sets import remarks, standing_table
+from annotate.reports.markdown import in_yaml, parts
 from annotate.reports.numbers import estimate
 from annotate.reports.suggestions import suggestion_table
-from annotate.reports.tables import Table, beside
+from annotate.reports.tables import beside
 from corpora.core.languages import UND
 from corpora.core.licences import licence_key
 
@@ -64,11 +64,12 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         "version": cache_version(manifest["files"][name] for name in names["splits"].values()),
         "design": export.design,
         "draw": manifest["draws"][0],
+        # In what people said elsewhere nothing was left to chance here.
+        "lots": manifest["lots"] if kind.answered_here else {},
         "noun": f"{kind.noun}s",
         "one": kind.noun,
         "licence": CARD_LICENCES.get(licence_key(licence)),
-        # A JSON string is one of YAML too.
-        "quoted": {"title": _quoted(task["title"]), "licence": _quoted(licence)},
+        "quoted": {"title": in_yaml(task["title"]), "licence": in_yaml(licence)},
         "languages": sorted({code.split("-")[0] for code in _languages(kind, manifest)}),
         "needed": needed(task["redundancy"]),
         "shares": {name: whole_percent(task[name]) for name in kind.options if OPTIONS[name].read is share},
@@ -78,10 +79,6 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         if manifest.get(section):
             context |= made(kind, manifest)
     return context
-
-
-def _quoted(words: str) -> str:
-    return json.dumps(words, ensure_ascii=False)
 
 
 def _languages(kind: Kind, manifest: dict) -> list[str]:
@@ -140,7 +137,7 @@ def _audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["audit"]
     return {
         "contested": [row["language"] for row in audit["languages"] if row["contested"]],
-        "audited": _table(audits_and_decoys.audit_table(audit)),
+        "audited": parts(audits_and_decoys.audit_table(audit)),
         "audit_words": audits_and_decoys.audit_words(audit),
     }
 
@@ -148,24 +145,33 @@ def _audit(kind: Kind, manifest: dict) -> Context:
 def _declared_audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["declared_audit"]
     tables = (declared_audits.class_table, declared_audits.language_table, declared_audits.found_table)
-    return {"audit_words": declared_audits.words(audit), "audit_tables": [_table(made(audit)) for made in tables]}
+    return {
+        "audit_words": declared_audits.words(audit),
+        "audit_tables": [parts(made(audit)) for made in tables],
+    }
 
 
 def _filter_audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["filter_audit"]
-    return {"filter_words": filter_audits.words(audit), "filter_table": _table(filter_audits.figures_table(audit))}
+    return {
+        "filter_words": filter_audits.words(audit),
+        "filter_table": parts(filter_audits.figures_table(audit)),
+    }
 
 
 def _decoys(kind: Kind, manifest: dict) -> Context:
     found = manifest["decoys"]
-    return {"decoys": _table(audits_and_decoys.decoy_table(found)), "decoy_words": audits_and_decoys.decoy_words(found)}
+    return {
+        "decoys": parts(audits_and_decoys.decoy_table(found)),
+        "decoy_words": audits_and_decoys.decoy_words(found),
+    }
 
 
 def _checks(kind: Kind, manifest: dict) -> Context:
     found = manifest["checks"]
     return {
         "check_words": [*checks.reader_words(found), *checks.adjudicator_words(found)],
-        "checks": _table(checks.check_table(found)),
+        "checks": parts(checks.check_table(found)),
     }
 
 
@@ -173,7 +179,7 @@ def _sets(kind: Kind, manifest: dict) -> Context:
     languages = manifest["sets"]["languages"]
     standing = manifest["sets"]["standing"]
     return {
-        "standing": _table(standing_table(standing)) if standing else None,
+        "standing": parts(standing_table(standing)) if standing else None,
         **{name: any(told[name] for told in languages.values()) for name in ("published", "short", "faults")},
         "remarks": [remark for language, told in languages.items() for remark in remarks(language, told)],
     }
@@ -192,16 +198,16 @@ def _concepts(kind: Kind, manifest: dict) -> Context:
     found, counts = manifest["concepts"], manifest["counts"]
     return {
         **{
-            name: _table(made(found))
+            name: parts(made(found))
             for name, made in (
                 ("by_split", several_labels.split_table),
                 ("buckets", several_labels.bucket_table),
                 ("label_shares", several_labels.apart_table),
             )
         },
-        "votes": _table(several_labels.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
+        "votes": parts(several_labels.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
         # Names are of a file.
-        "frequent": markdown.parts(several_labels.label_table(counts["by_label"], kind.name)),
+        "frequent": parts(several_labels.label_table(counts["by_label"], kind.name)),
     }
 
 
@@ -230,8 +236,8 @@ def _agreement(kind: Kind, manifest: dict) -> Context:
     found = manifest["agreement"]
     labels = label_table(found)
     return {
-        "agreed": _table(agreement_table(found, headings)),
-        "agreed_by_label": _table(labels) if labels else None,
+        "agreed": parts(agreement_table(found, headings)),
+        "agreed_by_label": parts(labels) if labels else None,
         "agreement_doubts": doubts(found),
         "asked_first": _asked_first(manifest["task"]),
     }
@@ -247,7 +253,7 @@ def _preferences(kind: Kind, manifest: dict) -> Context:
     found = manifest["preferences"]
     if found is None:
         return {"preferred": None}
-    return {"preferred": [_table(made) for made in told.tables(found)], "preferred_words": told.words(found)}
+    return {"preferred": [parts(made) for made in told.tables(found)], "preferred_words": told.words(found)}
 
 
 SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
@@ -260,13 +266,9 @@ SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {
     "sets": _sets,
     "systems": _systems,
     "concepts": _concepts,
-    "suggestions": lambda kind, manifest: {"suggested": _table(suggestion_table(manifest["suggestions"]))},
+    "suggestions": lambda kind, manifest: {"suggested": parts(suggestion_table(manifest["suggestions"]))},
     "people": lambda kind, manifest: {"crowd": manifest["people"]},
     "honeypots": _honeypots,
     "agreement": _agreement,
     "preferences": _preferences,
 }
-
-
-def _table(table: Table) -> dict:
-    return markdown.parts(table, written=str)

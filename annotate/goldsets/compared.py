@@ -1,7 +1,6 @@
 """What a gold set says of two systems that people compared: the columns of its rows, and a section of its manifest."""
 
 from collections import Counter
-from hashlib import sha256
 from typing import Any
 
 from annotate.core import stages
@@ -35,17 +34,13 @@ def first(judgment: Judgment, row: Source) -> dict[str, str | None]:
 
 def section(export: Export) -> dict[str, Any]:
     """The systems with their files, how many messages and comparisons there are, and how many of these nobody was asked
-    about, since both systems suggest the same. The secret of the lots, by which one stood first, is told once the task
-    is closed; its digest before.
+    about, since both systems suggest the same.
     """
-    task, units = export.task, export.task.units.exported()
-    parameters = export.draw.parameters
+    units, parameters = export.task.units.exported(), export.draw.parameters
     return {
         "systems": parameters["systems"],
         "records": parameters["records"],
         "messages": units.order_by().values("item").distinct().count(),
         "comparisons": units.count(),
         "equal": units.filter(stage=stages.AGREED).count(),
-        "secret_sha256": sha256(task.secret.encode()).hexdigest(),
-        "secret": None if task.is_open else task.secret,
     }

@@ -33,13 +33,15 @@ CHUNK = 2000  # units read at a time
 @dataclass(frozen=True)
 class Export:
     """split_shares, seed: those of its splits, from the options; no shares where the records name their splits.
-    frequent_over: the documents of train over which a label is frequent.
+    frequent_over: the documents of train over which a label is frequent. tell_secret: whether the secret of the lots
+    is told.
     """
 
     task: Task
     split_shares: str
     given_seed: str
     frequent_over: int = FREQUENT_OVER
+    tell_secret: bool = False
 
     @cached_property
     def kind(self) -> Kind:

@@ -1,9 +1,12 @@
 """A folder of results that takes its place as a whole: written beside it, synced, renamed.
 
-An existing folder is replaced only if it is an earlier one of the same kind and name and holds nothing else.
+An existing folder is replaced only if it is an earlier one of the same kind and name and holds nothing else. What a
+command that was killed has left beside it is put away by the next one that writes there.
 """
 
 import contextlib
+import fcntl
+import glob
 import json
 import os
 import shutil
@@ -13,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from annotate.goldsets.manifest import summed
 from corpora.folders import sync
+from corpora.rights import release
 
 # Kind of folder -> the section of its manifest.json that says whose it is.
 SECTIONS = {"export": "task", "export of pairs": "pairs", "import": "imported", "evaluation": "evaluated"}
@@ -28,23 +32,64 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
 
     FolderError if `out` holds something other than an earlier one of that kind and name, or cannot be written.
     """
-    partial = None
     try:
+        _sweep(out)
         _check_replaceable(out, kind, name)
         out.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        partial.chmod(0o755)
-        yield partial
-        for path in (*partial.rglob("*"), partial):
-            sync(path)
-        _replace(out, partial)
+        with _beside(out) as ours:
+            partial = ours / NEW
+            partial.mkdir()
+            yield partial
+            for path in (*partial.rglob("*"), partial):
+                release(path)
+                sync(path)
+            _replace(out, ours)
+        sync(out.parent)
     except OSError as error:
         raise FolderError(
             f"{error.filename or out} cannot be written: {error.strerror}. Nothing was changed."
         ) from error
+
+
+# In the folder beside: what is written, and what it takes the place of.
+NEW, OLD = "new", "old"
+
+
+def _prefix(out: Path) -> str:
+    return f".{out.name}.assay-"
+
+
+@contextlib.contextmanager
+def _beside(out: Path) -> Iterator[Path]:
+    """A hidden folder beside `out` for as long as the block lasts, which is locked meanwhile."""
+    ours = Path(tempfile.mkdtemp(prefix=_prefix(out), dir=out.parent))
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, ours, ignore_errors=True)
+        # Where there are no locks, what is left is not put away either.
+        with contextlib.suppress(OSError):
+            stack.enter_context(_locked(ours))
+        yield ours
+
+
+def _sweep(out: Path) -> None:
+    """Remove what a command that was killed has left; what it had put aside without anything in its place goes back."""
+    for left in out.parent.glob(f"{glob.escape(_prefix(out))}*"):
+        # Not while another command is at work there, or has just ended.
+        with contextlib.suppress(OSError), _locked(left):
+            if (left / OLD).exists() and not out.exists():
+                os.replace(left / OLD, out)
+            shutil.rmtree(left)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """OSError if somebody else has it, or the file system knows no locks."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
-        if partial is not None:
-            shutil.rmtree(partial, ignore_errors=True)
+        os.close(handle)
 
 
 def _check_replaceable(out: Path, kind: str, name: str) -> None:
@@ -73,19 +118,13 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
         )
 
 
-def _replace(out: Path, partial: Path) -> None:
+def _replace(out: Path, ours: Path) -> None:
     if not out.exists():
-        os.replace(partial, out)
+        os.replace(ours / NEW, out)
         return
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    os.replace(out, ours / OLD)
     try:
-        os.replace(out, aside / "old")
-        try:
-            os.replace(partial, out)
-        except OSError:
-            os.replace(aside / "old", out)
-            raise
-        shutil.rmtree(aside / "old", ignore_errors=True)
-    finally:
-        with contextlib.suppress(OSError):
-            aside.rmdir()
+        os.replace(ours / NEW, out)
+    except OSError:
+        os.replace(ours / OLD, out)
+        raise

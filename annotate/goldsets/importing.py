@@ -22,6 +22,7 @@ from annotate.goldsets.formats import twitter2015
 from annotate.goldsets.manifest import FORMAT, GoldSetError, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
+from annotate.reports.markdown import in_yaml
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.licences import licence_key
@@ -325,6 +326,5 @@ def _card(manifest: dict, tsv: str) -> dict:
         "digests": DIGESTS,
         "refused": manifest["counts"]["rows"] - manifest["counts"]["labelled"],
         "licence": CARD_LICENCES.get(licence_key(imported["licence"])),
-        # A JSON string is one of YAML too.
-        "quoted": {"name": _json(imported["name"]), "licence": _json(imported["licence"])},
+        "quoted": {"name": in_yaml(imported["name"]), "licence": in_yaml(imported["licence"])},
     }

@@ -131,7 +131,7 @@ def _gold_answers(export: Export, published: Published) -> dict[str, int]:
 
 def _honeypots(export: Export, published: Published) -> dict:
     """How often people were right when the answer was known, without people whose answers were voided."""
-    rows = honeypots.answers(export.task).live().order_by().values_list("label", "unit__known_answer")
+    rows = honeypots.answers(export.task).filter(voided_by=None).order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
     asked = sum(number for *_, number in counts)
     right = sum(number for said, known, number in counts if export.kind.agrees(said, known))

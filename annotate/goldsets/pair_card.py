@@ -76,17 +76,17 @@ def card_of(manifest: Mapping[str, Any]) -> str:
     there = {split: f"pairs.{split}.parquet" for split in SPLITS if any(row[split] for row in languages)}
     context = {
         "manifest": manifest,
-        "title": json.dumps(f"{manifest['corpus']['name']}: pairs of message and reply", ensure_ascii=False),
+        "title": markdown.in_yaml(f"{manifest['corpus']['name']}: pairs of message and reply"),
         "licence": CARD_LICENCES.get(licence_key(licence)),
-        "licence_name": json.dumps(licence, ensure_ascii=False),
+        "licence_name": markdown.in_yaml(licence),
         "size": next((name for limit, name in SIZES if total < limit), "100M<n<1B"),
         "total": total,
         "codes": sorted({row["language"].split("-")[0] for row in languages}),
         "splits": {"validation" if split == "valid" else split: file for split, file in there.items()},
         "version": cache_version([json.dumps([manifest["seed"], manifest["splits"], languages, manifest["filter"]])]),
-        "steps": _table(told.steps_table([*told.steps_of(threads), *told.filter_steps(manifest)])),
-        "languages": _table(_language_table(languages)),
-        "declared": _table(told.disagreement_table(declared)) if declared else None,
+        "steps": markdown.parts(told.steps_table([*told.steps_of(threads), *told.filter_steps(manifest)])),
+        "languages": markdown.parts(_language_table(languages)),
+        "declared": markdown.parts(told.disagreement_table(declared)) if declared else None,
         "called_out": told.called_out(declared),
         "responses": sum(row["responses"] for row in languages),
     }
@@ -96,7 +96,3 @@ def card_of(manifest: Mapping[str, Any]) -> str:
 def _language_table(rows: list[dict[str, Any]]) -> Table:
     heads = numbers({**{split: split for split in SPLITS}, "responses": "response set"})
     return table("Languages", (*LANGUAGE, *heads), rows)
-
-
-def _table(found: Table) -> dict[str, Any]:
-    return markdown.parts(found, written=str)

@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 from django.db.models import Prefetch, QuerySet
 
+from annotate.core import stages
 from annotate.goldsets import left_out
 from annotate.goldsets.columns import columns_of
 from annotate.goldsets.export import CHUNK, Export, Source
 from annotate.models import ChosenConcept, Judgment, Transition, Unit
 
 
-def rows(export: Export) -> Iterator[tuple[dict, str]]:
-    """A row for each drawn item and question, in the order of the draw; and why it is left out, empty if it is not.
+def rows(export: Export) -> Iterator[tuple[dict, str, bool]]:
+    """A row for each drawn item and question, in the order of the draw; why it is left out, empty if it is not; and
+    whether it may be told yet.
 
     A copy has the label, judgments and transitions of the unit with the same text, which `judged_as` names. Items with
     known answers that were hidden among the work are not there, nor are their answers. If the text may not leave, a
@@ -26,7 +28,9 @@ def rows(export: Export) -> Iterator[tuple[dict, str]]:
         if source.left_out and export.kind.tells_why:
             words = left_out.adjudicators_words(source.judged, export.with_text)
             row |= {"left_out": source.left_out, "left_out_why": words}
-        yield row, source.left_out
+        # Of what still waits, annotators would learn what others say, and gold answers as what is not among it.
+        waits = source.judged.stage not in stages.FINISHED
+        yield row, source.left_out, not (waits and export.task.is_open)
 
 
 def _with_history(units: QuerySet[Unit], *, of_concepts: bool) -> QuerySet[Unit]:

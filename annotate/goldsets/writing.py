@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.splits import SplitError
-from annotate.goldsets import columns, concepts, folders, left_out, rows
+from annotate.goldsets import columns, concepts, folders, left_out, lots, rows
 from annotate.goldsets.card import card_of
 from annotate.goldsets.counting import Counts
 from annotate.goldsets.edits import DIGESTS, write_digests
@@ -56,13 +56,15 @@ def export(
     splits: str = "",
     seed: str = "",
     frequent_over: int | None = None,
+    tell_secret: bool = False,
     progress: Progress = lambda written: None,
 ) -> dict[str, Any]:
     """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced.
 
     splits, seed: for sets that are split; by default as the records say, or else eight, one and one tenth, with the
-    draw's seed. frequent_over: for sets of documents with several labels, 50 by default. progress: called now and then
-    with the number of rows written so far.
+    draw's seed. frequent_over: for sets of documents with several labels, 50 by default. tell_secret: tell by which
+    secret the lots were drawn, and what they were drawn from, of a task that is never opened again. progress: called
+    now and then with the number of rows written so far.
     """
     kind = task.kind
     if not kind.splits and (splits or seed):
@@ -84,7 +86,7 @@ def export(
     try:
         with folders.replacing(out.resolve(), "export", task.name) as folder, one_moment():
             shares = splits or ("" if kind.split else SPLITS)
-            export = Export(Task.objects.get(pk=task.pk), shares, seed, frequent_over or FREQUENT_OVER)
+            export = Export(Task.objects.get(pk=task.pk), shares, seed, frequent_over or FREQUENT_OVER, tell_secret)
             if export.mark and _is_finished(out):
                 raise ExportError(
                     f"{out} holds the finished set of {task.name}, and by now units of the task wait for people again. "
@@ -104,6 +106,8 @@ def _is_finished(out: Path) -> bool:
 def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     names = _names(export)
     counts = _write_rows(export, folder, names, progress)
+    if export.tell_secret and not export.task.lots_by_seed:
+        lots.write_lots(folder / lots.FILE, export.task)
     if "digests" in names:
         write_digests(folder / names["jsonl"], folder / names["digests"])
     if "labels" in names:
@@ -139,6 +143,7 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
         "draws": [_draw(draw) for draw in draws],
         "corpus": export.corpus,
         "detectors": export.draw.detectors,
+        "lots": lots.section(export.task, tell_secret=export.tell_secret),
         **sections_of(export, published),
         "counts": counts.as_dict(),
         "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
@@ -189,15 +194,15 @@ def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -
         open(folder / names["left_out"], "w", encoding="utf-8", newline="\n") as others,
         parquet_files(paths, schema) as into_parquet,
     ):
-        for row, reason in rows.rows(export):
+        for row, reason, may_be_told in rows.rows(export):
             counts.take(row, reason)
             if counts.total % STEP == 0:
                 progress(counts.total)
-            if reason:
+            if not reason:
+                jsonl.write(as_json(row) + "\n")
+                into_parquet(row["split"] if kind.splits else WHOLE, row)
+            elif may_be_told:
                 others.write(as_json(left_out.told(row, reason)) + "\n")
-                continue
-            jsonl.write(as_json(row) + "\n")
-            into_parquet(row["split"] if kind.splits else WHOLE, row)
     progress(counts.total)
     return counts
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from annotate.core.lottery import drawn
+from annotate.core.lottery import by_seed, drawn
 from annotate.kinds.forms import pair
 from corpora.core.errors import CorpusError
 from corpora.declared import declared_records
@@ -90,7 +90,7 @@ def sample_compared(
             f"There is no message in {without[0]} for which all systems suggest a reply; leave it out of --languages."
         )
     chosen = {
-        code: drawn(ids, len(ids) if size is None else size, seed=seed, purpose=f"draw {code}")
+        code: drawn(ids, len(ids) if size is None else size, lots=by_seed(seed), purpose=f"draw {code}")
         for code, ids in joined.frame.items()
     }
     parameters = {

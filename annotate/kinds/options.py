@@ -140,6 +140,25 @@ _EVERY = (
         most=1440,
     ),
     Option(
+        "grace_minutes",
+        whole_number,
+        default=120,
+        off=120,
+        help="for how many minutes after that an answer still counts, if nobody else has the unit by then",
+        group=ROUTING,
+        most=1440,
+    ),
+    Option(
+        "undo_minutes",
+        whole_number,
+        default=10,
+        off=10,
+        help="for how many minutes people can take an answer or a skip back",
+        group=ROUTING,
+        least=1,
+        most=60,
+    ),
+    Option(
         "least_letters",
         whole_number,
         default=20,
@@ -306,7 +325,16 @@ _EVERY = (
 OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _EVERY})
 
 # The options of every kind that people answer here.
-ASKED = ("redundancy", "on_conflict", "rounds", "skip_limit", "least_level", "lease_minutes")
+ASKED = (
+    "redundancy",
+    "on_conflict",
+    "rounds",
+    "skip_limit",
+    "least_level",
+    "lease_minutes",
+    "grace_minutes",
+    "undo_minutes",
+)
 OF_AUDIT = ("least_letters", "never_agree", "audit_share", "audit_least", "audit_recheck", "audit_limit")
 OF_DECLARED_AUDIT = ("audit_share", "audit_least")
 OF_CHECKS = ("check_share", "check_least", "second_share")

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from annotate.core.guidelines import fault
 from annotate.core.option import OptionError
 from annotate.kinds.kind import ENGLISH, Kind, Named
 from annotate.kinds.options import OPTIONS
@@ -191,6 +192,8 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
     texts = {}
     for code, written in table.raw.items():
         if "\n" in written:
+            if wrong := fault(written):
+                raise table.fault(code, f"the guidelines in {code} {wrong}.")
             texts[code] = written
             continue
         if Path(written).is_absolute() or ".." in Path(written).parts:
@@ -206,6 +209,8 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
             ) from error
         except UnicodeDecodeError as error:
             raise table.fault(code, f"the guidelines {folder / written} are not UTF-8; save them as UTF-8.") from error
+        if wrong := fault(texts[code]):
+            raise table.fault(code, f"the guidelines {folder / written} {wrong}.")
         if not texts[code].strip():
             raise table.fault(code, f"the guidelines {folder / written} are empty; write what people should go by.")
     return texts

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from annotate.core.balanced import BalanceError, Sizes, check_enough, one_of_each
-from annotate.core.lottery import drawn
+from annotate.core.lottery import by_seed, drawn
 from annotate.core.splits import DEV, TEST, TRAIN
 from annotate.kinds.balanced_draw import check_once, check_shares, frame_of
 from corpora.core.errors import CorpusError
@@ -75,7 +75,7 @@ def sample_predicted(
     orders: dict[str, dict[str, list[str]]] = {language: {} for language in by_language}
     for cell in product(by_language, classes):
         of_cell = [document.id for document in merged.documents if (document.language, document.label) == cell]
-        orders[cell[0]][cell[1]] = drawn(of_cell, len(of_cell), seed=seed, purpose="draw")
+        orders[cell[0]][cell[1]] = drawn(of_cell, len(of_cell), lots=by_seed(seed), purpose="draw")
     parameters = {
         language: {
             "classes": list(classes),

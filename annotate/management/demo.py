@@ -165,10 +165,10 @@ def label_records(annotator, task, truth):
     for _ in range(CARELESS_WORK if careless else CROWD_WORK):
         if not (lease := take(annotator, task)):
             break
-        item, kept = lease.unit.item, {"seed": SEED, "key": f"{annotator} {lease.unit.item.key}"}
-        slips = lottery.hit(CARELESS_SLIPS if careless else SLIPS, purpose="slip", **kept)
+        item, key, lots = lease.unit.item, f"{annotator} {lease.unit.item.key}", lottery.by_seed(SEED)
+        slips = lottery.hit(CARELESS_SLIPS if careless else SLIPS, lots=lots, purpose="slip", key=key)
         wrong = [label for label in task.labels if label != truth[item.key]]
-        label = lottery.drawn(wrong, 1, seed=SEED, purpose=kept["key"])[0] if slips else truth[item.key]
+        label = lottery.drawn(wrong, 1, lots=lots, purpose=key)[0] if slips else truth[item.key]
         judge(annotator, lease.pk, Answer(label))
 
 
@@ -188,7 +188,7 @@ def shared_password() -> str:
     path = settings.DATA_DIR / PASSWORD
     if not path.exists():
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(4))
+            file.write(secrets.token_urlsafe(9))
     return path.read_text()
 
 

@@ -3,13 +3,14 @@
 from annotate.models.concepts import ChosenConcept, Suggestion
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
 from annotate.models.preferences import Comparison, Side
-from annotate.models.quality import Consent, GoldAnswer, Pause, Qualification, Trial, TrialAnswer
+from annotate.models.quality import Consent, GoldAnswer, Lot, Pause, Qualification, Trial, TrialAnswer
 from annotate.models.tasks import Guidelines, LanguageRoute, Task
-from annotate.models.work import Judgment, Lease, Reserve, Transition, Unit
+from annotate.models.work import Backlog, Judgment, Lease, Reserve, Transition, Unit
 
 __all__ = [
     "Annotator",
     "AnnotatorLanguage",
+    "Backlog",
     "ChosenConcept",
     "Comparison",
     "Consent",
@@ -19,6 +20,7 @@ __all__ = [
     "Judgment",
     "LanguageRoute",
     "Lease",
+    "Lot",
     "Pause",
     "Qualification",
     "Reserve",

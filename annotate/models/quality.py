@@ -1,9 +1,10 @@
-"""What protects the numbers and people: known answers, tests on them, qualifications, pauses, and consents."""
+"""What protects the numbers and people: known answers, tests on them, qualifications, lots, pauses, and consents."""
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from annotate.core.lots import RECORDED as PURPOSES
 from annotate.models.people import Annotator
 from annotate.models.tasks import Guidelines, Task
 
@@ -115,6 +116,26 @@ class Qualification(models.Model):
 
     def __str__(self) -> str:
         return f"{self.annotator} in {self.language} of {self.task.name}"
+
+
+class Lot(models.Model):
+    """A draw by lot that decides about people or trust, written down when it was made, so that it can be checked: what
+    it was made from then, and what was drawn. core/lots.py says what each purpose writes.
+    """
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drawn_lots")
+    purpose = models.CharField(max_length=16, choices=[(purpose, purpose) for purpose in PURPOSES])
+    of = models.JSONField(default=list, help_text="of which stratum, queue, language or person")
+    how = models.JSONField(default=dict, help_text="the share or the number that decided how many")
+    frame = models.JSONField(help_text="the ids among which it was drawn")
+    drawn = models.JSONField(help_text="the ids that were drawn")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.CheckConstraint(condition=Q(purpose__in=PURPOSES), name="known_purpose")]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {' '.join(self.of)} of {self.task.name}".replace("  ", " ")
 
 
 class Consent(models.Model):

@@ -1,11 +1,13 @@
 """Tasks: one question asked of a draw, its guidelines by version, and the queues in which languages wait."""
 
+import secrets
 from functools import cached_property
 
 from django.apps import apps
 from django.db import models
 from django.db.models import Exists, OuterRef, Subquery
 
+from annotate.core.lottery import Lots, by_secret, by_seed
 from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.options import OPTIONS
 from corpora.models import Draw
@@ -49,6 +51,11 @@ def _option(name: str) -> property:
 
 # task.redundancy and so on, for each of kinds/options.py.
 _Options = type("_Options", (), {name: _option(name) for name in OPTIONS})
+
+
+def new_secret() -> str:
+    """256 bits that nobody guesses, as 64 hex digits."""
+    return secrets.token_hex(32)
 
 
 class Tasks(models.QuerySet):
@@ -98,8 +105,20 @@ class Task(_Options, models.Model):
     secret = models.CharField(
         max_length=64,
         blank=True,
+        default=new_secret,
         editable=False,
-        help_text="what decides by lot which of two systems stands first for whom; it is published at the end",
+        help_text="by which all is drawn that decides about people or trust; its SHA-256 is published from the start",
+    )
+    secret_told_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="when an export told the secret; from then on anybody can foresee the lots, so nobody is asked more",
+    )
+    lots_by_seed = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="opened before lots had a secret: they go on by the seed, so that what was drawn stays",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -125,6 +144,11 @@ class Task(_Options, models.Model):
     def seed(self) -> str:
         """The seed of its draws; they all share it, and larger draws keep it."""
         return self.draw.seed
+
+    @property
+    def lots(self) -> Lots:
+        """By which all is drawn that decides about people or trust. What is drawn of a corpus goes by the seed."""
+        return by_seed(self.seed) if self.lots_by_seed else by_secret(self.secret)
 
     @property
     def draw(self) -> Draw:

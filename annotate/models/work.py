@@ -4,6 +4,8 @@ The database refuses what must never be; work/ explains why. Judgments and trans
 judgment that no longer counts is voided.
 """
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -151,17 +153,43 @@ class Reserve(models.Model):
 
 
 class Lease(models.Model):
-    """A unit handed to an annotator. Only the holder of a place may answer; the answer keeps the place."""
+    """A unit handed to an annotator. Only the holder of a place may answer; the answer keeps the place.
+
+    A gold answer is handed out instead of a unit of work, on which it keeps a place free while it is open. So whatever
+    becomes of the one becomes of the other, and nobody can tell them apart by letting go of them.
+    """
 
     OUTCOMES = ["answered", "skipped", "released", "expired", "undone", "voided"]
+    RETURNED = ("released", "expired")
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="leases")
+    instead_of = models.ForeignKey(
+        Unit,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="stand_ins",
+        help_text="the unit of work that the person would have been given in place of this gold answer",
+    )
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases")
-    # 1..redundancy while the lease is open or answered; NULL once the place is given back.
+    # 1..redundancy while the lease is open or answered; NULL once the place is given back, and for a gold answer.
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     round = models.PositiveSmallIntegerField()
     queue = models.CharField(max_length=16)
     sheet = models.BooleanField(default=False, help_text="handed out with others on one sheet")
+    turn = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="where the lot of gold answers stood when it was handed out: how many units of the language it "
+        "had given the person, how many gold answers among them, and one gold answer in how many units; null where no "
+        "lot decided",
+    )
+    again = models.BooleanField(
+        default=False, help_text="opened by taking an answer back; it may be answered whatever becomes of the unit"
+    )
+    back_after = models.PositiveSmallIntegerField(
+        default=0, help_text="if it is given back, after how many other answers of this person it comes back to them"
+    )
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)
@@ -182,6 +210,8 @@ class Lease(models.Model):
                 # Not null, stated explicitly: a check passes what is neither true nor false.
                 condition=Q(closed_at__isnull=True, outcome="", place__isnull=False, place__gte=1)
                 | Q(closed_at__isnull=False, outcome="answered", place__isnull=False, place__gte=1)
+                | Q(instead_of__isnull=False, place__isnull=True, closed_at__isnull=True, outcome="")
+                | Q(instead_of__isnull=False, place__isnull=True, closed_at__isnull=False, outcome="answered")
                 | (Q(closed_at__isnull=False, place__isnull=True) & ~Q(outcome__in=["", "answered"])),
                 name="place_kept_by_open_or_answered",
             ),
@@ -189,6 +219,43 @@ class Lease(models.Model):
 
     def __str__(self) -> str:
         return f"{self.unit} to {self.annotator}"
+
+    @property
+    def work(self) -> Unit:
+        """The unit of work that decides what becomes of the lease: its own, or that for which a gold answer stands."""
+        return self.instead_of or self.unit
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it may still be answered, as far as the unit goes."""
+        return self.again or self.work.stage == stages.QUEUED
+
+    def has_run_out(self, now: datetime) -> bool:
+        return self.closed_at is not None or self.expires_at <= now
+
+
+class Backlog(models.Model):
+    """How many units wait for a person in a task: as they were counted last, less what the person said since.
+
+    Counted by work/backlog.py, which says why it is not counted with every answer.
+    """
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="backlogs")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="backlogs")
+    waiting = models.PositiveIntegerField()
+    behind_tests = models.JSONField(
+        default=dict, help_text="language -> how many more would wait, once the person has passed its test"
+    )
+    queues = models.JSONField(default=list, help_text="the queues that the person could work in")
+    counted_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["annotator", "task"], name="one_backlog"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.waiting} of {self.task} for {self.annotator}"
 
 
 class Judgments(models.QuerySet):

@@ -13,6 +13,7 @@ from annotate.notebook.asking import apart, database, told
 from annotate.notebook.installation import AssayError, check_installed, own_keys
 from annotate.notebook.rows import Rows, of_dicts
 from annotate.work import statistics
+from corpora.rights import private
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
 PROGRESS = ("language", "units", "done", "answers", "missing", *stages.STAGES)
@@ -111,7 +112,7 @@ def run(action: str, /, **options: Any) -> Outcome:
         own_keys()
     progress = _Stoppable()
     waiting = None
-    with told():
+    with told(), private():
         try:
             waiting = apart(lambda: found.perform(given, progress))
             return found.perform(given, progress) if waiting is None else waiting.result()

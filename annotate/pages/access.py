@@ -2,7 +2,8 @@
 
 A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are staff
 (work/accounts.py, which commands ask too). Managers may look at everything; the admin's own permissions decide what
-they may change, and a manager who may change tasks may also pause people, let them go on and void their answers. The
+they may change, and a manager who may change tasks may also pause people, let them go on and void their answers. Whose
+account that may be is decided by `may_change` in work/accounts.py, which the table of people asks too. The
 documentation (docs.py), which holds no secret, and the log-in are open to everybody.
 """
 

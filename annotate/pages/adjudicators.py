@@ -1,9 +1,10 @@
 """The adjudicators' pages: the list of what waits, and one unit with what is known of it."""
 
+from urllib.parse import urlencode
+
 from django.core.paginator import Paginator
 from django.db.models import Count
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -23,7 +24,6 @@ def _language_code(text: str | None) -> str:
 
 
 @require_GET
-@never_cache
 @with_task("adjudicate")
 def adjudication(request, annotator, task):
     language = _language_code(request.GET.get("language"))
@@ -50,7 +50,6 @@ def adjudication(request, annotator, task):
 
 
 @require_http_methods(["GET", "POST"])
-@never_cache
 @with_task("adjudicate")
 def adjudicate(request, annotator, task, unit):
     """One unit with all that is known of it; never a unit that readers may still be given.
@@ -62,8 +61,7 @@ def adjudicate(request, annotator, task, unit):
     refusal = None
     if request.method == "POST":
         discard = "discard" in request.POST
-        one = request.POST.get("label") or request.POST.get("other", "")
-        sent = [] if discard else request.POST.getlist("answer") or [one]
+        sent = [] if discard else request.POST.getlist("answer") or [request.POST.get("label", "")]
         reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
         try:
             how = {"ways": choosing.read_ways(request.POST), "is_sure": "is_sure" in request.POST}
@@ -81,9 +79,11 @@ def adjudicate(request, annotator, task, unit):
 
 def _bench(request, annotator, unit, refusal=None):
     task, posted = unit.task, request.POST if request.method == "POST" else None
+    language = _language_code(request.GET.get("language"))
     context = {
         "task": task,
-        "language": _language_code(request.GET.get("language")),
+        "query": f"?{urlencode({'language': language})}" if language else "",
+        "place": bench.place(unit, annotator, language),
         "unit": unit,
         "refusal": refusal,
         "posted": request.POST,

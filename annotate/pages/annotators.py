@@ -3,17 +3,18 @@
 GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect.
 """
 
+from collections import Counter
+
 from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Guidelines, Task
 from annotate.pages import choosing, showing
-from annotate.pages.access import annotator_of, with_permit, with_task
+from annotate.pages.access import annotator_of, may, with_permit, with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
 from annotate.quality import qualification
@@ -29,7 +30,12 @@ SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED
 
 @require_GET
 def home(request):
+    """The person's tasks: those with work first, of these the ones that they used last. A manager who does no such work
+    is led on to theirs.
+    """
     annotator = annotator_of(request.user)
+    if annotator is None and may(request.user, "manage"):
+        return redirect("manage")
     tasks = []
     if annotator:
         guided = Exists(Guidelines.objects.filter(task=OuterRef("pk")))
@@ -38,18 +44,23 @@ def home(request):
         trials = _by_task(annotator, [task for task in listed if task.test_items])
         done = progress.progress_in(found)
         waiting = adjudicating.waiting_in(annotator, listed) if annotator.adjudicates else {}
+        used, titles = progress.last_used(annotator), Counter(task.title for task in listed)
         tasks = [
             {
                 "task": permit.task,
                 **_may(permit, own, trials.get(permit.task.pk, [])),
                 "has_sheets": bool(permit.task.kind.sheet),
                 "progress": own,
-                "adjudication": waiting.get(permit.task.pk, 0) if annotator.adjudicates else None,
+                "adjudication": waiting.get(permit.task.pk, 0)
+                if annotator.adjudicates and not permit.is_paused
+                else None,
+                "not_a_reader": progress.not_a_reader(permit),
+                "has_namesake": titles[permit.task.title] > 1,
             }
             for permit, own in zip(found, done, strict=True)
         ]
-    # Tasks in which there is something to do come first.
-    tasks.sort(key=lambda row: not _has_work(row))
+        tasks.sort(key=lambda row: used.get(row["task"].pk, 0), reverse=True)
+        tasks.sort(key=lambda row: not _has_work(row))
     return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks})
 
 
@@ -75,9 +86,8 @@ def _may(permit: Permit, own: Progress, trials=None) -> dict:
         held = permit.is_paused or not permit.has_agreed
         return {"stopped": permit.stopped, "held": held, "may_work": False, "tests": []}
     states = qualification.states(permit, trials) if task.test_items and task.is_open else []
-    passed = not states or any(found.step == qualification.PASSED for found in states)
     return {
-        "may_work": task.is_open and passed,
+        "may_work": task.is_open and bool(permit.queues),
         "states": states,
         "tests": showing.tests_to_come(states, own.behind_tests),
     }
@@ -92,8 +102,10 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     task = permit.task
     tally = closed.tally if closed else None
     shown = leases[0].unit if leases else None
-    own = progress.own_progress(permit, tally, shown)
+    own = progress.own_progress(permit, tally)
     last = closed.judgment if closed and closed.is_new else judging.last_judgment(permit.annotator, task)
+    if last and not judging.may_be_taken_back(last, task):
+        last = None
     if last:
         last.unit.task = task
     [last_said] = showing.said([last], permit.annotator, task.kind)
@@ -138,7 +150,6 @@ def _anything_for(permit) -> bool:
 
 
 @require_GET
-@never_cache
 @with_permit
 def queue(request, permit):
     return _show(request, permit, _one(handing_out.open_lease(permit.annotator, permit.task)))
@@ -177,7 +188,7 @@ def judge(request, task):
         with acting_as(request.user, task) as permit:
             closed = judging.close(permit, lease_id, _answer(request, permit, comment), active_seconds(request))
             # One transaction for the answer and what comes next.
-            lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held, closed.tally)
+            lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held)
     except InvalidAnswer as refusal:
         # The unit and the typed comment stay on the screen, even if the lease has run out.
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
@@ -238,7 +249,6 @@ def _check_sheets(task) -> None:
 
 
 @require_GET
-@never_cache
 @with_permit
 def sheet(request, permit):
     _check_sheets(permit.task)
@@ -291,7 +301,6 @@ def _mark(task, said: str | None):
 
 
 @require_GET
-@never_cache
 @with_permit
 def answers(request, permit):
     task = permit.task
@@ -307,6 +316,9 @@ def answers(request, permit):
 
 
 def _told(judgment, said: str, sets: list) -> tuple:
-    """A judgment with its text, its answer, the reason, the language that was asked about, and the two sets if any."""
+    """A judgment with its text, its answer, the reason, the language that was asked about, whether it is new enough to
+    be taken back, and the two sets if any.
+    """
     why = showing.reason(judgment, judgment.unit.task.kind)
-    return judgment, judgment.unit.in_a_line, said, why, label_name(judgment.unit.asked), sets
+    fresh = judging.may_be_taken_back(judgment, judgment.unit.task)
+    return judgment, judgment.unit.in_a_line, said, why, label_name(judgment.unit.asked), fresh, sets

@@ -8,6 +8,7 @@ first.
 from csp.constants import SELF, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.urls import include, path
+from django.views import View
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.decorators import api_view
@@ -36,7 +37,7 @@ from annotate.work import judging, progress, queue
 from annotate.work.permit import acting, permit_of, permits
 
 
-@extend_schema(responses=TaskSerializer(many=True), summary="Tasks that are open, with your progress")
+@extend_schema(responses={200: TaskSerializer(many=True), **REFUSED}, summary="Tasks that are open, with your progress")
 @api_view(["GET"])
 def tasks(request):
     annotator = check_right(request.user, "annotate")
@@ -192,12 +193,21 @@ def answer_question(request, question):
     return Response(AnsweredSerializer(AnsweredSerializer.row(answered)).data)
 
 
+# Both render what OPTIONS has not: by a template, and as YAML.
+class Docs(SpectacularSwaggerSplitView):
+    options = View.options
+
+
+class Schema(SpectacularAPIView):
+    options = View.options
+
+
 # Swagger's own page sets styles on its elements; its scripts come from this installation.
-docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(SpectacularSwaggerSplitView.as_view(url_name="api-schema"))
+docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(Docs.as_view(url_name="api-schema"))
 
 urlpatterns = [
     path("", docs, name="api-docs"),
-    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("schema/", Schema.as_view(), name="api-schema"),
     path("tasks/", tasks, name="api-tasks"),
     path("tasks/<slug:task>/", task_in_full, name="api-task"),
     path("tasks/<slug:task>/adjudication/", include("annotate.pages.api_adjudication")),

@@ -164,7 +164,7 @@ class DossierSerializer(DisputedSerializer):
             "sets": sets_of(sides_of(annotator, unit)),
             "outcome": None if hidden else known["label"],
             "votes": dict(known.get("votes", ())),
-            "judgments": [judgment for judgment, _ in known.get("judgments", ())],
+            "judgments": [judgment for judgment, *_ in known.get("judgments", ())],
             "history": known.get("transitions", []),
             "posts": known.get("posts", []),
             "searches": dict(known["searches"]),

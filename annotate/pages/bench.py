@@ -16,6 +16,15 @@ from annotate.quality.sides import seen, sides_of
 from annotate.work import adjudication
 from annotate.work.permit import check_willing
 
+# What a person did, for a page.
+DONE = {
+    Judgment.ANSWER: "answered",
+    Judgment.REPEAT: "answered again",
+    Judgment.SKIP: "skipped",
+    Judgment.SETTLE: "settled as",
+    Judgment.DISCARD: "discarded",
+}
+
 
 def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -> dict[str, Any]:
     """What an adjudicator sees of a unit: everything; but for one that is checked, nothing of what detectors and people
@@ -37,7 +46,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     known = {
-        "judgments": [(judgment, kind.short(judgment.seen)) for judgment in judgments],
+        "judgments": [(judgment, DONE[judgment.kind], kind.short(judgment.seen)) for judgment in judgments],
         "transitions": moves,
         "history": [
             (move, stages.happened(move.from_stage, move.event, move.to_stage), _came_to(move)) for move in moves
@@ -85,10 +94,29 @@ def decision(judgment: Judgment, task: Task) -> str:
     return f"Settled as {task.kind.name(label)}."
 
 
+def place(unit: Unit, annotator: Annotator, language: str) -> dict[str, Any]:
+    """Where a unit stands in the list that the adjudicator works through: its number, if it waits there, of how many,
+    and the keys of the one before and the one after.
+    """
+    units = adjudication.to_adjudicate(unit.task, annotator, language)
+    before, after = units.filter(position__lt=unit.position), units.filter(position__gt=unit.position)
+    waits = units.filter(pk=unit.pk).exists()
+    previous, following = before.last(), after.first()
+    return {
+        "number": before.count() + 1 if waits else None,
+        "of": units.count(),
+        "previous": previous.pk if previous else None,
+        "next": following.pk if following else None,
+    }
+
+
 def next_to_adjudicate(annotator: Annotator, task: Task, language: str, decided: Judgment) -> str:
-    """The address of the next unit of the list that the adjudicator works through, or of the list."""
+    """The address of the next unit of the list that the adjudicator works through, after the last one of the first that
+    was passed over; or of the list.
+    """
     query = {"language": language} if language else {}
-    unit = adjudication.to_adjudicate(task, annotator, language).first()
+    units = adjudication.to_adjudicate(task, annotator, language)
+    unit = units.filter(position__gt=decided.unit.position).first() or units.first()
     address = reverse("adjudicate", args=[task.name, unit.pk]) if unit else reverse("adjudication", args=[task.name])
     return f"{address}?{urlencode({**query, 'decided': decided.unit_id})}"
 

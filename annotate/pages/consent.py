@@ -1,7 +1,6 @@
 """The page on which a person is warned of what they would read, agrees to it, declines it, or takes that back."""
 
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotate.core.refusals import InvalidAnswer
@@ -13,7 +12,6 @@ DOES = {"agree": consenting.agree, "decline": consenting.withdraw}
 
 
 @require_http_methods(["GET", "POST"])
-@never_cache
 @with_task("annotate")
 def consent(request, annotator, task):
     """POST, field: do, agree or decline, which takes an agreement back."""

@@ -2,10 +2,12 @@
 
 import mimetypes
 import re
+from functools import wraps
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.cache import patch_cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import conditional_page, require_safe
 
@@ -19,8 +21,18 @@ NEAR = 5  # passages, for an address at which there is no page
 def read_by_anybody(view):
     """A view for GET and HEAD, open to people who are not logged in, which answers 304 if the reader has the page
     already. Nothing can be changed here, so no CSRF token is asked for, and other methods get 405 rather than 403.
+
+    Pages say who is logged in, so those of somebody who is are kept by nobody.
     """
-    return login_not_required(csrf_exempt(require_safe(conditional_page(view))))
+
+    @wraps(view)
+    def shown(request, *arguments, **named):
+        response = view(request, *arguments, **named)
+        if not request.user.is_authenticated:
+            patch_cache_control(response, no_cache=True)
+        return response
+
+    return login_not_required(csrf_exempt(require_safe(conditional_page(shown))))
 
 
 @read_by_anybody

@@ -6,11 +6,13 @@ Operations raise what is in annotate/core/refusals.py; the middleware and the AP
 from django.http import Http404, JsonResponse
 from django.shortcuts import render
 from django.views import defaults
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Throttled, ValidationError
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, Refusal
+from annotate.pages.throttles import PerMinute
 
 API = "/api/"
 # Refusal -> its HTTP status; any other is a conflict with what has happened meanwhile.
@@ -24,8 +26,9 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
     "parse_error": (400, "The body of the request is no JSON, or is nested too deeply.", "Send valid JSON."),
     "authentication_failed": (
         401,
-        "The token is not valid: it was revoked, or its owner is locked out.",
-        "Ask the manager for a new token.",
+        "The token is not valid: it expired or was revoked, the password was changed since, or its owner is locked "
+        "out.",
+        "Make a new one on the account's page, or ask the manager.",
     ),
     "not_authenticated": (
         401,
@@ -42,10 +45,20 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
         "The address does not take this method.",
         "Use the method that the reference of the API names.",
     ),
+    "not_acceptable": (
+        406,
+        "The request asks for a reply of another type than JSON.",
+        "Leave the header `Accept` out, or send `Accept: application/json`.",
+    ),
     "unsupported_media_type": (
         415,
         "The body of the request is of another type than JSON.",
         "Send the header `Content-Type: application/json`.",
+    ),
+    "throttled": (
+        429,
+        "More requests came within a minute than the API takes from one account, or without a token from one address.",
+        "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
     ),
     "server_error": (500, "Something went wrong on the server.", "Send the request again, or tell the manager."),
 }
@@ -57,11 +70,12 @@ def status_of(refusal: Refusal) -> int:
 
 def bad_request(request, exception):
     """The answer to a form that Django does not read, such as one of thousands of fields."""
+    if request.path.startswith(API):
+        detail = "The body of the request holds more than the site takes, so nothing was done. Send less."
+        return JsonResponse({"code": InvalidAnswer.code, "detail": detail}, status=400)
     told = InvalidAnswer(
         "The form holds more than the site takes, so nothing was done. Reload the page, and send less."
     )
-    if request.path.startswith(API):
-        return JsonResponse({"code": told.code, "detail": str(told)}, status=400)
     return render(request, "annotate/refusal.html", {"refusal": told}, status=400)
 
 
@@ -85,16 +99,29 @@ def api_exception_handler(error, context):
         return Response({"code": error.code, "detail": str(error)}, status=status_of(error))
     if isinstance(error, RecursionError):
         return Response({"code": "parse_error", "detail": "The JSON is nested too deeply."}, status=400)
+    if isinstance(error, AuthenticationFailed | NotAuthenticated):
+        # What gets no further is counted here: elsewhere only requests of those who are let in are.
+        throttle = PerMinute()
+        if not throttle.allow_request(context["request"], context["view"]):
+            error = Throttled(throttle.wait())
     response = exception_handler(error, context)
     if isinstance(error, ValidationError):
-        faults = (f"{field}: {' '.join(sentences)}" for field, sentences in response.data.items())
-        response.data = {"code": InvalidAnswer.code, "detail": " ".join(faults)}
+        faults = [f"{field}: {' '.join(sentences)}" for field, sentences in response.data.items()]
+        detail = " ".join(fault.removeprefix(f"{api_settings.NON_FIELD_ERRORS_KEY}: ") for fault in faults)
+        response.data = {"code": InvalidAnswer.code, "detail": detail}
     elif isinstance(error, Http404):
-        response.data = {"code": NotFound.code, "detail": NOTHING_SEEN}
+        response.data = {"code": NotFound.code, "detail": _no_such_format(context) or NOTHING_SEEN}
     elif response is not None:
         detail = response.data["detail"]
         response.data = {"code": detail.code, "detail": _own_words(detail.code) or detail}
     return response
+
+
+def _no_such_format(context) -> str:
+    """The library takes an unknown ?format= for an address that leads nowhere."""
+    asked = context["request"].query_params.get(api_settings.URL_FORMAT_OVERRIDE)
+    known = {renderer.format for renderer in context["view"].renderer_classes}
+    return f"There is no format {asked[:20]!r} here. Leave ?format= out." if asked and asked not in known else ""
 
 
 def _own_words(code: str) -> str:

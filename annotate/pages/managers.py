@@ -11,7 +11,6 @@ from django.core.cache import cache
 from django.db.models import Count, Max
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer
@@ -30,7 +29,9 @@ from annotate.reports import people as people_report
 from annotate.reports import preferences as preference_report
 from annotate.reports import progress as progress_report
 from annotate.reports.balanced_sets import standing_table
+from annotate.work import comments as commenting
 from annotate.work import pausing, statistics
+from annotate.work.accounts import check_may_change, may_change
 from annotate.work.queue_states import queue_states, queue_states_of
 
 # Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
@@ -52,6 +53,7 @@ def _tabs(task: Task) -> list[tuple[str, str]]:
     return [
         ("manage-task", "Progress"),
         ("manage-people", "People"),
+        ("manage-comments", "Comments"),
         *([("manage-tests", "Test and gold answers")] if tested else []),
         ("manage-agreement", "Agreement"),
         *([("manage-rule", "Pause rule")] if tested else []),
@@ -75,7 +77,6 @@ def _unit_page(unit: int) -> str:
 
 
 @require_GET
-@never_cache
 def manage(request):
     check_right(request.user, "manage")
     rows, waiting = statistics.overview(), []
@@ -92,7 +93,6 @@ def manage(request):
 
 
 @require_GET
-@never_cache
 @with_task("manage")
 def task(request, _, task):
     progress, pace, times = statistics.progress(task), statistics.pace(task), statistics.times(task)
@@ -120,7 +120,6 @@ def task(request, _, task):
 
 
 @require_GET
-@never_cache
 @with_task("manage")
 def people(request, _, task):
     found, times, pauses = statistics.people(task), statistics.times(task), statistics.pauses(task)
@@ -143,7 +142,14 @@ def people(request, _, task):
 
 
 @require_GET
-@never_cache
+@with_task("manage")
+def comments(request, _, task):
+    found = commenting.comments(task)
+    told = people_report.comments_table(found, _sort(request), task.kind.short, _unit_page, _person_page(task))
+    return _page(request, "comments", task, comments_table=told, most=commenting.MOST)
+
+
+@require_GET
 @with_task("manage")
 def tests(request, _, task):
     found, known = statistics.tests(task), statistics.known_answers(task)
@@ -186,7 +192,6 @@ def _preferences(task, address, sort):
 
 
 @require_GET
-@never_cache
 @with_task("manage")
 def agreement(request, _, task):
     """The report is shown on request (?show=1), since it may take seconds."""
@@ -205,10 +210,12 @@ def agreement(request, _, task):
         replicates=REPLICATES,
         table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, asked=sort),
         doubts=agreement_report.doubts(report),
-        label_table=agreement_report.label_table(report, digits=2, asked=sort),
+        label_table=agreement_report.label_table(report, digits=2, asked=sort, called=task.kind.short),
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
-        differs_table=agreement_report.difference_table(model["differs"][:MOST], address=_unit_page, asked=sort)
+        differs_table=agreement_report.difference_table(
+            model["differs"][:MOST], address=_unit_page, asked=sort, called=task.kind.short
+        )
         if model
         else None,
         most=MOST,
@@ -218,7 +225,6 @@ def agreement(request, _, task):
 
 
 @require_GET
-@never_cache
 @with_task("manage")
 def rule(request, _, task):
     own = rule_of(task)
@@ -237,7 +243,6 @@ def _standing(task):
 
 
 @require_GET
-@never_cache
 @with_task("manage")
 def person(request, _, task, annotator):
     return _person(request, task, get_object_or_404(Annotator.objects.select_related("user"), pk=annotator))
@@ -246,7 +251,7 @@ def person(request, _, task, annotator):
 def _person(request, task, annotator, **extra):
     found, sort = statistics.person(task, annotator), _sort(request)
     pauses, tested = statistics.pauses(task, annotator), statistics.trials_of(task, annotator)
-    work = statistics.work_of(task, annotator)
+    work, wrote = statistics.work_of(task, annotator), commenting.comments(task, annotator)
     return _page(
         request,
         "person",
@@ -261,16 +266,23 @@ def _person(request, task, annotator, **extra):
         if work and work["answers"]
         else None,
         given_table=gold_answers.given_table(found["known"], sort, task.kind.short) if found["known"] else None,
-        decides=may(request.user, "decide"),
+        decides=may(request.user, "decide") and may_change(request.user, annotator.user),
+        comments_table=people_report.comments_table(wrote, sort, task.kind.short, _unit_page) if wrote else None,
         **extra,
     )
+
+
+def _to_be_decided_on(request, annotator) -> Annotator:
+    found = get_object_or_404(Annotator.objects.select_related("user"), pk=annotator)
+    check_may_change(request.user, [found.user])
+    return found
 
 
 @require_POST
 @with_task("decide")
 def lift(request, _, task, annotator):
     """Let a person go on. If this was done already, it changes nothing."""
-    found = get_object_or_404(Annotator, pk=annotator)
+    found = _to_be_decided_on(request, annotator)
     running = Pause.objects.filter(annotator=found, task=task, lifted_at=None)
     if not running:
         messages.info(request, f"{found} is not paused, so nothing was done.")
@@ -284,7 +296,7 @@ def lift(request, _, task, annotator):
 @with_task("decide")
 def pause(request, _, task, annotator):
     """Field: reason; if the person is paused already, the reason to leave them so."""
-    found = get_object_or_404(Annotator, pk=annotator)
+    found = _to_be_decided_on(request, annotator)
     try:
         pausing.pause(found, task, by=request.user, reason=request.POST.get("reason", ""))
     except InvalidAnswer as refusal:
@@ -294,11 +306,10 @@ def pause(request, _, task, annotator):
 
 
 @require_http_methods(["GET", "POST"])
-@never_cache
 @with_task("decide")
 def void(request, _, task, annotator):
     """GET says what voiding would do and asks for the reason; POST does it. Field: reason."""
-    found, refusal = get_object_or_404(Annotator, pk=annotator), None
+    found, refusal = _to_be_decided_on(request, annotator), None
     if request.method == "POST":
         try:
             done = pausing.void(found, task, by=request.user, reason=request.POST.get("reason", ""))

@@ -1,10 +1,27 @@
-"""Turns a refused operation into a page that says why."""
+"""What holds for every answer: nobody keeps it, and a refused operation becomes a page that says why."""
 
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
+from annotate.pages.access import may
 from annotate.pages.errors import status_of
+
+
+class NothingKeptMiddleware:
+    """Browsers and proxies keep no answer, unless the view says that they may: nearly each tells of a person, or of
+    what a person is given to read.
+    """
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        response = self.get_response(request)
+        if not response.has_header("Cache-Control"):
+            add_never_cache_headers(response)
+        return response
 
 
 class RefusalMiddleware:
@@ -33,11 +50,30 @@ def refused(request, error: Refusal):
     # Shown again, this page says what comes next; but if it was refused itself, it would lead in a circle.
     if (address.url_name or "").startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
+    if not request.htmx:
+        context["way"] = _way_on(request, context)
     response = render(request, template, context, status=status_of(error))
     if request.htmx:
         response["HX-Retarget"] = "#notice"
         response["HX-Reswap"] = "innerHTML"
     return response
+
+
+def _way_on(request, context) -> tuple[str, str]:
+    """The address to which a refusal leads, and the words of its link; empty for the start page."""
+    task, name = context["queue_of"], request.resolver_match.url_name or ""
+    if "qualification" in context:
+        return context["qualification"], "To the test"
+    if task and context["consent"]:
+        return reverse("consent", args=[task]), "Read the warning"
+    if task and name.startswith("manage-") and may(request.user, "manage"):
+        return reverse("manage-task", args=[task]), "Back to the task"
+    # Whoever has no queue would be refused there again.
+    if not task or context["paused"] or not may(request.user, "annotate"):
+        return "", ""
+    if context["on_sheet"]:
+        return reverse("sheet", args=[task]), "Back to the sheet"
+    return reverse("queue", args=[task]), "Back to the task"
 
 
 def csrf_failure(request, reason=""):

@@ -7,7 +7,6 @@ After an answer in practice the same address, with `answered` in it, shows the r
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -48,7 +47,6 @@ def guidelines(request, annotator, task):
 
 
 @require_GET
-@never_cache
 @with_permit
 def qualification(request, permit, language):
     answered = None

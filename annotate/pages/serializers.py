@@ -21,7 +21,9 @@ SEVERAL = "where these are concepts, the ids of all that you choose, parted by s
 class ProgressSerializer(serializers.Serializer):
     answered_today = serializers.IntegerField()
     skipped_today = serializers.IntegerField()
-    waiting = serializers.IntegerField(help_text="units in your languages that you have not judged")
+    waiting = serializers.IntegerField(
+        help_text="units in your languages that you have not judged; what others did shows after ten minutes"
+    )
 
 
 class TaskSerializer(serializers.Serializer):
@@ -325,5 +327,8 @@ REFUSED = {
     401: OpenApiResponse(RefusalSerializer, "no token, or one that was revoked or whose owner is locked out"),
     403: OpenApiResponse(RefusalSerializer, "not an annotator, or none who may do this"),
     404: OpenApiResponse(RefusalSerializer, "no such task or unit, or not a lease of yours"),
+    406: OpenApiResponse(RefusalSerializer, "asked for as another type than JSON"),
     409: OpenApiResponse(RefusalSerializer, "too late, or already answered otherwise"),
+    415: OpenApiResponse(RefusalSerializer, "sent as another type than JSON"),
+    429: OpenApiResponse(RefusalSerializer, "more requests within a minute than the API takes"),
 }

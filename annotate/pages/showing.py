@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.http import QueryDict
@@ -26,7 +27,9 @@ from corpora.models import Item
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
+@lru_cache(maxsize=256)
 def markdown(source: str) -> SafeString:
+    """Each version of guidelines is rendered once in a process: it never changes."""
     return mark_safe(_MARKDOWN.render(source))  # noqa: S308 - rendered with HTML switched off
 
 

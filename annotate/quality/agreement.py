@@ -19,7 +19,7 @@ import numpy as np
 from annotate.core import agreement, dawid_skene, label_sets, pairs
 from annotate.core.aggregation import at_first
 from annotate.core.answers import Answers, Floats, Ints, winners
-from annotate.core.lottery import drawn, lot
+from annotate.core.lottery import by_seed, drawn, lot
 from annotate.kinds.forms.pair import TIE
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Annotator, Comparison, Judgment, Task
@@ -266,7 +266,7 @@ def _measured(task: Task, said: list[Said]) -> Collection[int]:
     by_key = {one.key: one.unit for one in said}
     if not task.kind.form.SEVERAL or len(by_key) <= MOST_UNITS:
         return {one.unit for one in said}
-    return {by_key[key] for key in drawn(by_key, MOST_UNITS, seed=task.draw.seed, purpose="agreement")}
+    return {by_key[key] for key in drawn(by_key, MOST_UNITS, lots=by_seed(task.draw.seed), purpose="agreement")}
 
 
 def _section(said: list[Said], found: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:

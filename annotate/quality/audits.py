@@ -9,11 +9,13 @@ from functools import reduce
 
 from django.db.models import Count, Prefetch, Q, QuerySet
 
-from annotate.core import lottery, stages
+from annotate.core import stages
 from annotate.core.aggregation import majority
 from annotate.core.audits import Audit, allotted, bounds, error, overall_error
 from annotate.core.estimation import Estimate
+from annotate.core.lots import AUDIT, RECHECK
 from annotate.models import Judgment, Task, Unit
+from annotate.quality import lots
 from annotate.quality.checks import slips
 
 # What is told of where nothing says how often adjudicators slip.
@@ -102,7 +104,7 @@ def contested_waiting() -> dict[int, dict[str, int]]:
     return found
 
 
-def choose_audits(task: Task, units: list[Unit], seed: str) -> list[Unit]:
+def choose_audits(task: Task, units: list[Unit]) -> list[Unit]:
     """Choose the posts by which the detectors' agreement is audited, and mark them.
 
     They are chosen by lot among the posts of each stratum on which the detectors agree. Copies are included, since
@@ -116,18 +118,26 @@ def choose_audits(task: Task, units: list[Unit], seed: str) -> list[Unit]:
     chosen = []
     for stratum, posts in added.items():
         by_key = {unit.item.key: unit for unit in posts}
-        keys = lottery.topped_up(
+        keys = lots.topped_up(
+            task,
+            AUDIT,
+            stratum,
             by_key,
             before=before.get(stratum, (0, 0)),
             share=task.audit_share,
             least=task.audit_least,
-            seed=seed,
-            purpose="audit",
         )
         chosen += [by_key[key] for key in keys]
     for unit in chosen:
         unit.audited = True
     return chosen
+
+
+def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
+    """Mark those of the audited units that a lot has an adjudicator check although their reader confirms them."""
+    chosen = lots.drawn_each(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
+    for unit in units:
+        unit.recheck = unit.item.key in chosen
 
 
 def unread(task: Task) -> QuerySet[Unit]:
@@ -149,7 +159,7 @@ def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[s
     found = audits(task, posts)
     shares = allotted(number, {label: (len(keys), found[label]) for label, keys in posts.items()})
     return {
-        label: [posts[label][key] for key in lottery.drawn(posts[label], share, seed=task.seed, purpose="audit")]
+        label: [posts[label][key] for key in lots.drawn(task, AUDIT, [label], posts[label], share)]
         for label, share in shares.items()
     }
 

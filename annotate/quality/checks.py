@@ -13,7 +13,9 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from annotate.core import lottery, stages
 from annotate.core.audits import slips_of
 from annotate.core.estimation import Estimate, proportion
+from annotate.core.lots import CHECK, NOBODY, OVERLAP, SECOND
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
+from annotate.quality import lots
 
 
 def read_by_one(task: Task) -> QuerySet[Unit]:
@@ -46,20 +48,31 @@ def choose_checks(task: Task, units: Iterable[Unit]) -> None:
             added.setdefault(unit.visited[0], {})[unit.item.key] = unit
     before = check_counts(task)
     for queue, by_key in added.items():
-        for key in lottery.topped_up(
+        for key in lots.topped_up(
+            task,
+            CHECK,
+            [queue],
             by_key,
             before=before.get(queue, (0, 0)),
             share=task.check_share,
             least=task.check_least,
-            seed=task.seed,
-            purpose="check",
         ):
             by_key[key].recheck = True
 
 
+def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
+    """The ids of new units that a lot has two people answer, where one answers the others."""
+    return lots.drawn_each(task, OVERLAP, keys, task.overlap_share) if task.redundancy == 1 else set()
+
+
 def is_seconded(task: Task, key: str) -> bool:
     """Whether a lot has another adjudicator decide a unit too, once an adjudicator has settled it. key: of its item."""
-    return bool(task.second_share) and lottery.hit(task.second_share, seed=task.seed, purpose="second", key=key)
+    return bool(task.second_share) and lottery.hit(task.second_share, lots=task.lots, purpose=SECOND, key=key)
+
+
+def nobody_else(unit: Unit) -> None:
+    """Write down that a lot asks for a second adjudicator, and that there is none."""
+    lots.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
 
 
 def adjudicators() -> QuerySet[Annotator]:
@@ -85,8 +98,8 @@ def report(task: Task) -> dict[str, Any]:
     decided and nobody checks; checked: how many an adjudicator has decided again, and otherwise: of these, otherwise
     than the reader; error: their share, with its 95% Jeffreys interval; waiting: chosen, and not done yet; unresolved:
     checked, and discarded. overall: the same of all languages, as counted and not weighted. adjudicators: decisions
-    (units that they decided), seconded (of these, by two or more), differed (of these, the first two), their share as
-    error, and waiting (decided, but another adjudicator is asked too).
+    (units that they decided), seconded (of these, by two or more), differed (of these, the first two, by what each said
+    first), their share as error, and waiting (decided, but another adjudicator is asked too).
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
     said = Judgment.objects.live().answers().filter(unit=OuterRef("pk")).order_by("pk")
@@ -123,16 +136,20 @@ def _row(counts: Counter[str]) -> dict[str, Any]:
 
 
 def _adjudicators(task: Task) -> dict[str, Any]:
+    made = Judgment.objects.decisions().filter(unit__task=task, voided_by=None).order_by("pk")
+    # The first word of each person whose decision stands. Whoever sees that a second is asked could else mend theirs.
+    first: dict[int, dict[int, str]] = {}
+    for unit, annotator, label in made.values_list("unit_id", "annotator_id", "label"):
+        first.setdefault(unit, {}).setdefault(annotator, label)
     decided: dict[int, list[str]] = {}
-    made = Judgment.objects.live().decisions().filter(unit__task=task).order_by("pk")
-    for unit, label in made.values_list("unit_id", "label"):
-        decided.setdefault(unit, []).append(label)
+    for unit, annotator in made.live().values_list("unit_id", "annotator_id"):
+        decided.setdefault(unit, []).append(first[unit][annotator])
     several = [said for said in decided.values() if len(said) > 1]
     differed = sum(first != second for first, second, *_ in several)
     return {
         "decisions": len(decided),
         "seconded": len(several),
         "differed": differed,
-        "waiting": task.units.filter(stage=stages.ADJUDICATION, pk__in=made.order_by().values("unit")).count(),
+        "waiting": task.units.filter(stage=stages.ADJUDICATION, pk__in=made.live().order_by().values("unit")).count(),
         "error": proportion(differed, len(several)).as_dict(),
     }

@@ -11,11 +11,13 @@ from collections.abc import Collection, Container, Iterable
 
 from django.db.models import Count, Prefetch
 
-from annotate.core import lottery, stages
+from annotate.core import lots, lottery, stages
 from annotate.core.estimation import proportion
+from annotate.core.lots import DECOY, DECOY_PLACE
 from annotate.kinds.labels import answer_about, negative
 from annotate.kinds.languages import UNLISTED
 from annotate.models import Judgment, LanguageRoute, Task, Unit
+from annotate.quality.lots import keep
 from corpora.core.languages import LANGUAGES, UND, confusable_with
 from corpora.models import Corpus, Item
 
@@ -52,7 +54,7 @@ def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) ->
 
 
 def decoys(
-    task: Task, asked: str, drawn: list[Item], known: dict[int, list[Unit]], seed: str, reused: Container[int] = ()
+    task: Task, asked: str, drawn: list[Item], known: dict[int, list[Unit]], reused: Container[int] = ()
 ) -> list[Item]:
     """The decoys among the drawn posts of one language: the task's share of the posts that readers will see, or fewer
     if there are not enough. reused: items that nobody is asked about, since they have their label."""
@@ -67,15 +69,21 @@ def decoys(
             eligible[units[0].item.key] = units[0].item
     seen = {item.text for item in drawn if item.pk not in reused}
     count = lottery.part_of(task.decoy_share, len(seen))
-    return [eligible[key] for key in lottery.drawn(eligible, count, seed=seed, purpose=f"decoy {asked}")]
+    if not count:
+        return []
+    found = lots.decoys(task.lots, asked, eligible, count)
+    keep(task, DECOY, [asked], {"count": count}, list(eligible), found)
+    return [eligible[key] for key in found]
 
 
-def mixed(drawn: list[Item], hidden: list[Item], asked: str, seed: str) -> list[Item]:
+def mixed(task: Task, drawn: list[Item], hidden: list[Item], asked: str) -> list[Item]:
     """The drawn posts in their order, with the hidden posts at random places among them."""
-    places = {item.pk: (index + 0.5) / len(drawn) for index, item in enumerate(drawn)}
-    for item in hidden:
-        places[item.pk] = int(lottery.lot(seed, f"place {asked}", item.key), 16) / 16**32
-    return sorted([*drawn, *hidden], key=lambda item: (places[item.pk], item.pk))
+    if not hidden:
+        return drawn
+    before = {item.key: lots.drawn_before(task.lots, asked, item.key, len(drawn)) for item in hidden}
+    keep(task, DECOY_PLACE, [asked], {"among": len(drawn)}, list(before), list(before.values()))
+    ranks = {item.key: index + 0.5 for index, item in enumerate(drawn)} | before
+    return sorted([*drawn, *hidden], key=lambda item: (ranks[item.key], item.key))
 
 
 def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:

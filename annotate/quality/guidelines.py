@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from django.db import transaction
 
+from annotate.core.guidelines import fault
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Guidelines, Task
 
@@ -75,6 +76,8 @@ def check_version(task: Task, language: str, text: str) -> None:
         raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
     if not text.strip():
         raise InvalidAnswer("The guidelines are empty. Write down what annotators should go by.")
+    if wrong := fault(text):
+        raise InvalidAnswer(f"The guidelines {wrong}.")
 
 
 @transaction.atomic

@@ -7,37 +7,79 @@ up for them. An annotator who fails too many is paused (pauses.py).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
-from annotate.core import lottery
 from annotate.core.estimation import proportion
-from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.core.lots import gold_order, gold_places, scheduled
+from annotate.core.lottery import Lots, by_seed
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
 
 
-def is_due(permit, language: str, tally) -> bool:
-    """Whether the annotator should be given a honeypot instead of the next unit, which is in this language.
+class Turn(NamedTuple):
+    """Where the lot stands when an annotator is given a unit in a language: how many they were given there by lot, how
+    many honeypots among these, and one honeypot in how many units. It is kept with the lease, so that it can be
+    checked.
 
-    permit: of work/permit.py; tally: of work/tally.py.
+    What they do with a unit changes nothing of it: else what follows on a unit that was given back would tell what that
+    was.
     """
-    judged, size = tally.judged[language], block(permit.task)
-    places = _places(permit.annotator, language, _seed(permit.task), size)
-    return _scheduled(places, judged.total() + 1, size) > judged[True]
+
+    given: int
+    known: int
+    size: int
 
 
-def in_order(permit, pots: dict[int, int]) -> list[int]:
-    """Units of honeypots in the order in which the annotator is given them. pots: item -> unit."""
-    seed, purpose = _seed(permit.task), f"honeypots of {permit.annotator.pk}"
-    return [pots[int(item)] for item in lottery.drawn(map(str, pots), len(pots), seed=seed, purpose=purpose)]
+def turn_in(permit, language: str) -> Turn:
+    """permit: of work/permit.py."""
+    last = _by_lot(permit.annotator).filter(unit__task=permit.task, queue=language)
+    return _after(permit.task, last.order_by("-pk").values_list("turn", "unit__honeypot").first())
 
 
-def to_come(permit, tally, work: Counter[str], pool: Counter[str], on_screen: Unit | None) -> int:
+def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
+    """The same for all tasks and languages of one person, read at once."""
+    with_gold = [permit.task.pk for permit in permits if permit.task.gold_share]
+    found: dict[tuple[int, str], Sequence] = {}
+    if with_gold:
+        given = _by_lot(permits[0].annotator).filter(unit__task__in=with_gold)
+        last = given.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
+        rows = Lease.objects.filter(pk__in=last).values_list("unit__task", "queue", "turn", "unit__honeypot")
+        found = {(task, queue): row for task, queue, *row in rows}
+    return lambda task, language: _after(task, found.get((task.pk, language)))
+
+
+def _by_lot(annotator: Annotator) -> QuerySet[Lease]:
+    return Lease.objects.filter(annotator=annotator, turn__isnull=False)
+
+
+def _after(task: Task, last: Sequence | None) -> Turn:
+    """last: where the lot stood when it decided last, and whether that was a honeypot."""
+    (given, known, _), was_pot = last or ((-1, 0, 0), False)
+    return Turn(given + 1, known + was_pot, block(task))
+
+
+def is_due(permit, language: str, turn: Turn) -> bool:
+    """Whether the annotator should be given a honeypot instead of the next unit, which is in this language."""
+    return scheduled(_places(permit, language, turn.size), turn.given + 1, turn.size) > turn.known
+
+
+def in_order(permit, pots: Iterable[tuple[int, int, str]]) -> list[int]:
+    """Units of honeypots in the order in which the annotator is given them. pots: unit, item and its id."""
+    lots, person = _drawn_for(permit)
+    named = {str(item) if permit.task.lots_by_seed else key: unit for unit, item, key in pots}
+    return [named[key] for key in gold_order(lots, person, named)]
+
+
+def to_come(
+    permit, turn: Callable[[Task, str], Turn], work: Counter[str], pool: Counter[str], on_screen: Unit | None
+) -> int:
     """How many honeypots come before the last unit of work is given.
 
-    work: language -> units that wait for the annotator; pool: honeypots that they can still be given; the unit on the
-    screen is among them. So the number that waits for an annotator goes down by one with every answer.
+    turn: of each task and language; work: language -> units that wait for the annotator; pool: honeypots that they can
+    still be given; the unit on the screen is among them. So the number that waits for an annotator goes down by one
+    with every answer.
     """
     coming = int(on_screen is not None and on_screen.honeypot)
     if not permit.task.gold_share:
@@ -46,24 +88,19 @@ def to_come(permit, tally, work: Counter[str], pool: Counter[str], on_screen: Un
     if on_screen:
         of = pool if on_screen.honeypot else work
         of[on_screen.language] = max(0, of[on_screen.language] - 1)
-    seed, size = _seed(permit.task), block(permit.task)
     for language, count in work.items():
-        own, is_pot = tally.judged[language], _places(permit.annotator, language, seed, size)
-        place = own.total()
-        late = _scheduled(is_pot, place, size) - own[True]
-        if on_screen and on_screen.language == language:
-            # The open unit comes first, whatever the schedule says by now.
-            late += is_pot(place) - on_screen.honeypot
-            place += 1
-        coming += before(count, pool[language], place=place, late=late, is_pot=is_pot)
+        given, known, size = turn(permit.task, language)
+        is_pot = _places(permit, language, size)
+        late = scheduled(is_pot, given, size) - known
+        coming += before(count, pool[language], place=given, late=late, is_pot=is_pot)
     return coming
 
 
 def before(work: int, pool: int, *, place: int, late: int, is_pot: Callable[[int], bool]) -> int:
     """How many honeypots of a language come before the last of so many units of work in it.
 
-    pool: how many there are. place: how many units in it the annotator has judged; late: how many honeypots among them
-    are missing, or too many if negative.
+    pool: how many there are. place: how many units in it the lot has given; late: how many honeypots among them are
+    missing, or too many if negative.
     """
     coming = 0
     while work and coming < pool:
@@ -80,35 +117,40 @@ def by_language(units: QuerySet[Unit]) -> Counter[str]:
     return Counter(dict(units.order_by().values_list("language").annotate(Count("pk"))))
 
 
-def _seed(task: Task) -> str:
-    return f"{task.seed}:{task.name}"
-
-
 def block(task: Task) -> int:
     """One unit in how many has a known answer, if the task's share is not 0: the nearest whole number."""
     return max(2, round(1 / task.gold_share))
 
 
-def _places(annotator: Annotator, language: str, seed: str, size: int) -> Callable[[int], bool]:
+def _drawn_for(permit) -> tuple[Lots, str]:
+    """The lots of gold answers, and the name by which they know the annotator. Tasks that were opened before lots had
+    a secret keep the places and the order that their people are in the middle of, by the keys of that time.
+    """
+    task, annotator = permit.task, permit.annotator
+    if task.lots_by_seed:
+        return by_seed(f"{task.seed}:{task.name}"), str(annotator.pk)
+    return task.lots, annotator.pseudonym
+
+
+def _places(permit, language: str, size: int) -> Callable[[int], bool]:
     """Whether the unit at a place among those in a language, 0 for the first, has a known answer."""
-    purpose = f"honeypot of {annotator.pk} in {language}"
-
-    @cache
-    def place_in(number: int) -> int:
-        return int(lottery.lot(seed, purpose, str(number)), 16) % size
-
-    return lambda place: place_in(place // size) == place % size
+    lots, person = _drawn_for(permit)
+    return gold_places(lots, person, language, size)
 
 
-def _scheduled(is_pot: Callable[[int], bool], places: int, size: int) -> int:
-    """How many of the first units have a known answer: one in each whole block, and perhaps in the one begun."""
-    whole, rest = divmod(places, size)
-    return whole + any(is_pot(place) for place in range(places - rest, places))
+def is_first() -> Q:
+    """Of judgments: an answer to a honeypot that is the first of its person. It counts whether or not they took it back
+    since: whoever sees what came of an answer could else mend it.
+    """
+    before = Judgment.objects.answers().filter(
+        unit=OuterRef("unit"), annotator=OuterRef("annotator"), pk__lt=OuterRef("pk")
+    )
+    return Q(unit__honeypot=True, kind=Judgment.ANSWER) & ~Exists(before)
 
 
 def answers(task: Task) -> QuerySet[Judgment]:
-    """The answers to honeypots that stand."""
-    return Judgment.objects.binding().answers().filter(unit__task=task, unit__honeypot=True)
+    """The first answers to honeypots, which are those that count."""
+    return Judgment.objects.filter(is_first(), unit__task=task)
 
 
 def is_right(judgment: Judgment) -> bool:
@@ -138,10 +180,14 @@ def by_annotator(task: Task, of: Annotator | None = None) -> dict[int, dict]:
 
 
 def given(task: Task) -> Counter[tuple[int, str]]:
-    """(Annotator, language) -> how many honeypots they have judged or skipped and will not be given again."""
-    own = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
-    rows = own.values_list("annotator", "unit__language").annotate(Count("pk"))
-    return Counter({(annotator, language): number for annotator, language, number in rows})
+    """(Annotator, language) -> how many honeypots they have judged, skipped or given back, so that they are not given
+    them again, or only if the work for which they stood waits still.
+    """
+    judged = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
+    returned = Lease.objects.filter(unit__task=task, instead_of__isnull=False, outcome__in=Lease.RETURNED).order_by()
+    columns = ("annotator", "unit__language", "unit")
+    rows = judged.values_list(*columns).union(returned.values_list(*columns))  # each once
+    return Counter((annotator, language) for annotator, language, _ in rows)
 
 
 def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:

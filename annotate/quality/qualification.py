@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotate.core import lottery
+from annotate.core import lots, lottery
 from annotate.core.refusals import (
     AlreadyAnswered,
     InvalidAnswer,
@@ -27,6 +27,7 @@ from annotate.kinds.labels import label_name
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality import sides
 from annotate.quality.guidelines import current, in_language, majors, majors_of, newest_of
+from annotate.quality.lots import keep
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
 # What comes next for a person, and in words.
@@ -232,13 +233,11 @@ def _draw(trial: Trial) -> list[GoldAnswer]:
         .values_list("gold_answer", flat=True)
     )
     by_key = {gold.item.key: gold for gold in pool}
-    seed = {
-        "seed": f"{task.seed}:{task.name}",
-        "purpose": f"test {trial.guidelines.major}.{trial.number} of {person.pk} in {language}",
-    }
-    order = lottery.drawn(by_key, len(by_key), **seed)
-    taken = sorted(order, key=lambda key: asked[by_key[key].pk])[: task.test_items]
-    return [by_key[key] for key in lottery.drawn(taken, len(taken), **seed)]
+    often = {key: asked[gold.pk] for key, gold in by_key.items()}
+    of = (person.pseudonym, language, f"{trial.guidelines.major}.{trial.number}")
+    found = lots.test_questions(task.lots, of, often, task.test_items)
+    keep(task, lots.TEST, of, {"count": task.test_items}, list(often.items()), found)
+    return [by_key[key] for key in found]
 
 
 def next_question(trial: Trial) -> TrialAnswer | None:

@@ -11,12 +11,11 @@ from types import ModuleType
 
 from django.db.models import F, FilteredRelation, Q
 
-from annotate.core.lottery import secret_lot
+from annotate.core.lots import first_of_two
+from annotate.core.lottery import by_secret
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Annotator, Comparison, GoldAnswer, Side, Task, TrialAnswer, Unit
-
-PURPOSE = "sides"
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,11 @@ class Sides:
 
 
 def drawn(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
-    """The system that stands first for a person. item: the id of the record, so that whoever is told the secret, which
-    the manifest of a closed task has, can draw all of them again.
+    """The system that stands first for a person. item: the id of the record, so that whoever is told the secret can
+    draw all of them again.
     """
-    key = f"{item}:{comparison.system_a}:{comparison.system_b}:{annotator.pseudonym}"
-    is_a = int(secret_lot(task.secret, PURPOSE, key)[0], 16) < 8
-    return comparison.system_a if is_a else comparison.system_b
+    # By the secret in tasks of any age.
+    return first_of_two(by_secret(task.secret), item, comparison.systems, annotator.pseudonym)
 
 
 def _sides(task: Task, comparison: Comparison, first: str) -> Sides:

@@ -4,6 +4,7 @@ What several systems suggest is joined by summed 1/rank. By lot, for a share of 
 (`blind_share`), so that what people choose with suggestions can be held against what they choose without.
 """
 
+from annotate.core.lots import BLIND
 from annotate.core.lottery import hit
 from annotate.models import Annotator, Suggestion, Task, Unit
 from corpora.core.rankings import joined
@@ -35,4 +36,4 @@ def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
 def is_blind(annotator: Annotator, task: Task, item: Item) -> bool:
     """By person and document, so that neither of them is blind always, nor differs when it is opened again."""
     key = f"{annotator.pseudonym} {item.key}"
-    return hit(task.blind_share, seed=task.seed, purpose="blind", key=key)
+    return hit(task.blind_share, lots=task.lots, purpose=BLIND, key=key)

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from annotate.core.agreement import LEAST_OTHERS
 from annotate.kinds.labels import label_name
+from annotate.reports.gold_answers import Called
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, percent, span
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.tables import (
@@ -100,14 +101,16 @@ def _parts(report: Section) -> tuple[list[dict], list[dict]]:
     return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]
 
 
-def label_table(report: Section, *, digits: int = 3, shown: int | None = None, asked: str = "") -> Table | None:
+def label_table(
+    report: Section, *, digits: int = 3, shown: int | None = None, asked: str = "", called: Called | None = None
+) -> Table | None:
     """Each label against all others, the one with least agreement first. None for two labels, both of which have the
     alpha of all. shown: how many, all if it is not said."""
     rows = report[ALL]["by_label"]
     if len(rows) < 3:
         return None
     columns = (
-        Column("label", "label", says=lambda row: row["name"]),
+        Column("label", "label", says=lambda row: called(row["label"]) if called else row["name"]),
         numbered("units", "units with it"),
         measured("alpha", "alpha against all other labels", digits),
     )
@@ -157,16 +160,18 @@ def rest_table(
     return table("Each annotator against the rest", columns, rows, slug="rest", asked=asked)
 
 
-def difference_table(rows: Sequence[Section], *, address: Address = nowhere, asked: str = "") -> Table:
+def difference_table(
+    rows: Sequence[Section], *, address: Address = nowhere, asked: str = "", called: Called = str
+) -> Table:
     """The units for which Dawid and Skene's model names a label that does not have the most votes, the surest first."""
 
     def said(key: str, heading: str) -> Column:
-        return Column(key, heading, says=lambda row: Cell(" or ".join(row[key]), row[key]))
+        return Column(key, heading, says=lambda row: Cell(" or ".join(map(called, row[key])), row[key]))
 
     columns = (
         Column("item", "record", says=lambda row: Cell(row["item"], row["item"], address(row["unit"]))),
         *([ONE_LANGUAGE] if any(row["language"] for row in rows) else []),
-        Column("votes", "answers", says=lambda row: Cell(_votes(row))),
+        Column("votes", "answers", says=lambda row: Cell(_votes(row, called))),
         said("majority", "most say"),
         said("dawid_skene", "the model says"),
         Column(
@@ -176,8 +181,8 @@ def difference_table(rows: Sequence[Section], *, address: Address = nowhere, ask
     return table("Where the model says otherwise", columns, rows, slug="differs", asked=asked)
 
 
-def _votes(row: Section) -> str:
-    return ", ".join(f"{label}: {number}" for label, number in row["votes"].items())
+def _votes(row: Section, called: Called) -> str:
+    return ", ".join(f"{called(label)}: {number}" for label, number in row["votes"].items())
 
 
 def words(report: Section) -> list[str]:

@@ -27,13 +27,13 @@ Called = Callable[[str], str]
 SHOWN = 140  # characters of a record's text
 
 
-def _text(row: dict) -> Cell:
+def beginning(row: dict) -> Cell:
     """The beginning of a record's text, its fields one after the other."""
     words = " · ".join(row["text"].split("\n"))
     return Cell(words[:SHOWN] + ("…" if len(words) > SHOWN else ""), words)
 
 
-TEXT = Column("text", "text", SENTENCE, _text)
+TEXT = Column("text", "text", SENTENCE, beginning)
 
 BY_LANGUAGE = (
     ONE_LANGUAGE,

@@ -1,16 +1,19 @@
 """Words and tables in GitHub's Markdown; what comes from a file is shown as text, never as markup."""
 
+import json
 import re
-from collections.abc import Callable
 
 from annotate.reports.tables import NUMBER, Table
 
 
 def marked_down(words: str) -> str:
     """Text that GitHub's Markdown shows as it is, in a table too."""
-    # A bracket matters where a link's target could follow, a list's or heading's mark at the beginning alone.
+    # A bracket matters where a link's target could follow, a list's or heading's mark at the beginning alone, and a low
+    # line anywhere but within a word.
     escaped = re.sub(
-        r"[\\`*_|~$]|\](?=[(\[:])|^(?:[#>-]|\+(?=\s|$)|\d+(?=[.)](?:\s|$)))", _escaped_mark, " ".join(words.split())
+        r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|^(?:[#>-]|\+(?=\s|$)|\d+(?=[.)](?:\s|$)))",
+        _escaped_mark,
+        " ".join(words.split()),
     )
     return escaped.replace("&", "&amp;").replace("<", "&lt;")
 
@@ -20,10 +23,26 @@ def _escaped_mark(found: re.Match) -> str:
     return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
 
 
-def parts(table: Table, written: Callable[[str], str] = marked_down) -> dict:
-    """What a template needs to write a table. written: how words without markup are written."""
+def code(words: str) -> str:
+    """The same as code, where GitHub's Markdown can show it as code everywhere."""
+    shown = " ".join(words.split())
+    return f"`{shown}`" if shown and not {"`", "|"} & set(shown) else marked_down(shown)
+
+
+def in_yaml(words: str) -> str:
+    """Text as a string of YAML, which may be a string of JSON, but for what YAML takes for the end of a line or not at
+    all."""
+    return re.sub(
+        r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]",
+        lambda found: f"\\u{ord(found[0]):04x}",
+        json.dumps(words, ensure_ascii=False),
+    )
+
+
+def parts(table: Table) -> dict:
+    """What a template needs to write a table."""
     return {
-        "heads": [written(column.heading) or " " for column in table.columns],
+        "heads": [marked_down(column.heading) or " " for column in table.columns],
         "rules": ["---:" if column.kind == NUMBER else "---" for column in table.columns],
-        "rows": [[written(cell.shown) for cell in row] for row in table.rows],
+        "rows": [[marked_down(cell.shown) for cell in row] for row in table.rows],
     }

@@ -4,12 +4,13 @@ The figures are those of work/statistics.py. address: of the page of a person, b
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from django.utils.safestring import SafeString
 
 from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Rule
 from annotate.core.pause_rule import table as chances
-from annotate.reports.gold_answers import Called
+from annotate.reports.gold_answers import Called, beginning
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.progress import person
@@ -46,6 +47,7 @@ def people_table(
     heads = (
         person(address),
         *numbers({"answers": "answers", "skips": "skips", "voided": "voided"}),
+        *numbers({"given_back": "given back", "ran_out": "ran out"}),
         Column("time", "seconds, median (quartiles)", NUMBER, lambda row: _time(quartiles.get(row["annotator"]))),
         *(GOLD if any(row["known"] or row["left"] for row in people) else ()),
         timed("last", "last judged"),
@@ -136,6 +138,25 @@ def voided(annotator: object, done) -> str:
     answers = "1 answer" if done.answers == 1 else f"{done.answers:,} answers"
     units = "1 unit is" if done.reopened == 1 else f"{done.reopened:,} units are"
     return f"Voided {answers} of {annotator}; {units} back in the queue."
+
+
+def comments_table(
+    comments: Iterable[dict], asked: str, called: Called, unit: Address, address: Address | None = None
+) -> Table:
+    """unit: the page of a unit, by its key. Without an address, the comments of one person, who is not named."""
+
+    def said(row: dict) -> Cell:
+        name = called(row["label"]) if row["label"] else row["kind"]
+        return Cell(name, name, note="taken back" if row["voided"] else "")
+
+    heads = (
+        timed("at", "when"),
+        *([person(address)] if address else []),
+        Column("comment", "comment", SENTENCE),
+        Column("said", "their answer", says=said),
+        Column("text", "about", SENTENCE, lambda row: replace(beginning(row), url=unit(row["unit"]))),
+    )
+    return table("Comments", heads, comments, slug="comments", asked=asked)
 
 
 def agreed_table(consents: Iterable[dict], asked: str, address: Address) -> Table:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.models import Annotator, AnnotatorLanguage, Invite
 from annotate.work.people_file import Row
 
@@ -19,16 +19,20 @@ PASSWORD_BYTES = 12  # of chance in a password that is made here
 
 
 @transaction.atomic
-def add_annotators(rows: list[Row]) -> list[tuple[Annotator, str | None]]:
+def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annotator, str | None]]:
     """Make or update the annotators; a new one gets an invite, returned as the token to put in a link.
 
-    A row for an existing annotator replaces their languages and leaves their password as it is.
+    A row for an existing annotator replaces their languages and leaves their password as it is. NotAllowed if `by` may
+    not change one of them.
     """
+    check_may_change(by, User.objects.filter(username__in=[row.username for row in rows]))
     made = []
     for row in rows:
         user, new = User.objects.get_or_create(username=row.username)
         if row.name:
             user.first_name, _, user.last_name = row.name.partition(" ")
+        if row.email:
+            user.email = row.email
         if new:
             user.set_unusable_password()
         user.save()
@@ -55,6 +59,8 @@ def add_manager(username: str) -> tuple[User, str | None]:
     if password:
         user.set_password(password)
     user.save()
+    # Whoever made them did not make them for a manager's account.
+    revoke_invites(Annotator.objects.filter(user=user))
     return user, password
 
 
@@ -70,6 +76,27 @@ def is_manager(user: User | AnonymousUser) -> bool:
 
 def may_change_all(user: User) -> bool:
     return is_manager(user) and user.is_superuser
+
+
+def may_change(by: User | None, user: User) -> bool:
+    """Whether `by`, one of the managers, may rename this account, raise it, make links for it, pause it, let it in or
+    lock it out; None stands for whoever has a shell on the server. Forms, tables and pages all ask here.
+
+    What a manager who is no superuser could do to other managers they could do to gain their rights; and nobody gives
+    rights to themselves.
+    """
+    if by is None or may_change_all(by):
+        return True
+    return not (user.is_staff or user.is_superuser or user == by)
+
+
+def check_may_change(by: User | None, users: Iterable[User]) -> None:
+    """NotAllowed if `by` may not change one of these accounts."""
+    if protected := sorted(user.username for user in users if not may_change(by, user)):
+        raise NotAllowed(
+            f"Only a superuser may do this to managers and to themselves, here {', '.join(protected)}. Nothing was "
+            "changed."
+        )
 
 
 def _digest(token: str) -> str:

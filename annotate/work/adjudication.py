@@ -16,7 +16,7 @@ from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingT
 from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.quality import sides
-from annotate.quality.checks import adjudicators, is_seconded
+from annotate.quality.checks import adjudicators, is_seconded, nobody_else
 from annotate.quality.pauses import PAUSED, running
 from annotate.work.choosing import keep_concepts
 from annotate.work.contesting import check_limit
@@ -172,6 +172,8 @@ def _came_to(unit: Unit) -> tuple[str, str, str]:
             asks = ""
     if asks and _somebody_else(unit):
         return asks, stages.ADJUDICATION, ""
+    if asks == "seconded":
+        nobody_else(unit)
     # What two say prevails. If all differ, it is the third's word, and without a third the first's.
     label = next((label for label in said if said.count(label) > 1), said[-1] if len(said) > 2 else said[0])
     return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
@@ -193,6 +195,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     own = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if own is None:
         raise NothingToUndo("There is no decision of yours here to take back.")
+    check_willing(annotator, unit.task)
     own.voided_at = timezone.now()
     own.save(update_fields=["voided_at"])
     move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=own)

@@ -22,16 +22,41 @@ def close(task: Task) -> dict[str, Any]:
 
 @transaction.atomic
 def reopen(task: Task) -> dict[str, Any]:
-    """The same; WrongStage where nobody can be asked here."""
+    """The same; WrongStage where nobody can be asked here, or its secret was told."""
     if not task.kind.answered_here:
         raise WrongStage(
             f"{task.name} holds judgments that were made elsewhere, so nobody can be given its units. Import further "
             "ones with import_judgments."
         )
+    if locked(task).secret_told_at:
+        raise WrongStage(
+            f"The secret of {task.name} was told by an export, so anybody could foresee where its gold answers, audits "
+            "and checks would be. Open a new task instead."
+        )
     told = _switch(task, is_open=True)
     for language in task.languages:
         draw_later(task.pk, language)
     return told
+
+
+@transaction.atomic
+def tell_secret(task: Task) -> None:
+    """Note that the secret of the task's lots is told: it is never opened again. WrongStage while it is open, and where
+    there is no secret.
+    """
+    if not task.secret:
+        raise WrongStage(
+            f"{task.name} was opened when lots were drawn by the seed, which the manifest has; leave --tell-secret out."
+        )
+    found = locked(task)
+    if found.is_open:
+        raise WrongStage(
+            f"{task.name} is open, and whoever knows its secret could foresee the lots to come. Close it first, or "
+            "leave --tell-secret out."
+        )
+    if not found.secret_told_at:
+        found.secret_told_at = timezone.now()
+        found.save(update_fields=["secret_told_at"])
 
 
 def _switch(task: Task, *, is_open: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from annotate.core.refusals import NotFound
@@ -33,7 +34,8 @@ def withdraw(annotator: Annotator, task: str) -> None:
     with acting(annotator, task) as permit:
         check_sensitive(permit.task)
         running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
-        running.update(withdrawn_at=timezone.now())
+        # A clock that was set back has nobody withdraw before they agreed.
+        running.update(withdrawn_at=Greatest("at", timezone.now()))
         close_others([], annotator, permit.task, "released")
 
 

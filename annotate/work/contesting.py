@@ -1,11 +1,12 @@
 """What follows from a failed audit: people label every post of the language on which the detectors had agreed."""
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from annotate.core import stages
 from annotate.models import Task, Unit
 from annotate.quality.audits import audits, labels_of, left, over_limit, waiting
-from annotate.work.moving import send_to_people
+from annotate.work.moving import NO_ROW, send_to_people
 from annotate.work.routes import Routes
 
 
@@ -18,18 +19,23 @@ def check_limit(unit: Unit) -> None:
     task, label = unit.task, unit.agreed_label
     if "audit" not in task.kind.protections:
         return
-    # This is asked of every unit, audited, checked or neither: every answer takes the same number of statements.
-    if not left(task, label) or not label or unit.stage not in stages.FINISHED:
-        return
+    # This is asked of every unit, audited, checked or neither, so that every answer runs the same statements; only
+    # where the label may fail do they find a row.
+    may_fail = left(task, label) and bool(label) and unit.stage in stages.FINISHED
     # Two simultaneous last answers would each count the other as outstanding, so the second waits here for the first.
-    task = locked(task)
-    if not waiting(task).filter(agreed_label=label).exists() and over_limit(task, audits(task, [label])[label]):
-        contest(task, label)
+    found = _locked(task.pk if may_fail else NO_ROW).first()
+    unfinished = waiting(task).filter(agreed_label=label).exists()
+    if found and not unfinished and over_limit(found, audits(found, [label])[label]):
+        contest(found, label)
 
 
 def locked(task: Task) -> Task:
     """The task, locked, so that only one transaction at a time judges its agreement or adds to it."""
-    return Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+    return _locked(task.pk).get()
+
+
+def _locked(task: int) -> QuerySet[Task]:
+    return Task.objects.select_for_update(no_key=True).filter(pk=task)
 
 
 @transaction.atomic

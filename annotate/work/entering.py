@@ -12,9 +12,9 @@ from annotate.core.aggregation import at_first
 from annotate.kinds import preferences
 from annotate.kinds.preferences import Compared
 from annotate.models import Comparison, Task, Transition, Unit
-from annotate.quality.audits import choose_audits
-from annotate.quality.checks import choose_checks
-from annotate.work.moving import BATCH, moved, rechecked, send_to_people, to_people
+from annotate.quality.audits import choose_audits, choose_rechecks
+from annotate.quality.checks import choose_checks, choose_overlap
+from annotate.work.moving import BATCH, moved, send_to_people, to_people
 from annotate.work.routes import Routes
 from corpora.models import Item, same
 
@@ -46,7 +46,7 @@ def add_units(
     of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
     """
     kind, routes = task.kind, Routes.load(task)
-    seed = task.seed
+    overlap = choose_overlap(task, () if honeypots else (item.key for item in items))
     originals = {
         same(unit.item): unit for unit in task.units.exported().filter(copy_of=None, asked=asked).select_related("item")
     }
@@ -54,9 +54,9 @@ def add_units(
     transitions: list[Transition] = []
     units: list[Unit] = []
     asking: list[Unit] = []
-    for position, (item, pair, sets) in enumerate(_questions(items, suggested, seed), task.units.count() + 1):
+    for position, (item, pair, sets) in enumerate(_questions(task, items, suggested), task.units.count() + 1):
         unit = Unit(task=task, item=item, asked=asked, pair=pair, position=position)
-        unit.redundancy = _redundancy(task, item, seed)
+        unit.redundancy = 2 if item.key in overlap else at_first(task.redundancy, stop_early=task.stop_early)
         units.append(unit)
         if sets:
             pairs.append((unit, sets))
@@ -78,13 +78,15 @@ def add_units(
             asking.append(unit)
     choose_checks(task, asking)
     earlier: list[int] = []
-    for unit in choose_audits(task, units, seed):
+    audited: list[Unit] = []
+    for unit in choose_audits(task, units):
         judged = unit.copy_of or unit
         if judged.stage == stages.AGREED and judged.pk is None:
-            judged.recheck = rechecked(judged, seed)
+            audited.append(judged)
             transitions.append(to_people(judged, "audited", routes))
         elif judged.stage == stages.AGREED:
             earlier.append(judged.pk)
+    choose_rechecks(task, audited)
     for copies in (False, True):  # a copy needs the key of its original
         Unit.objects.bulk_create([unit for unit in units if bool(unit.copy_of) is copies], batch_size=BATCH)
     Transition.objects.bulk_create(transitions, batch_size=BATCH)
@@ -94,7 +96,7 @@ def add_units(
 
 
 def _questions(
-    items: Iterable[Item], suggested: Mapping[str, Mapping[str, list[str]]], seed: str
+    task: Task, items: Iterable[Item], suggested: Mapping[str, Mapping[str, list[str]]]
 ) -> list[tuple[Item, int, Compared | None]]:
     """What is asked of the items: each by itself, or about each two systems, in an order that tells nothing of them."""
     if not suggested:
@@ -104,7 +106,7 @@ def _questions(
         for item in items
         for number, sets in enumerate(preferences.compared(suggested[item.key]), 1)
     ]
-    return sorted(found, key=lambda each: lottery.lot(seed, "place", f"{each[0].key} {each[1]}"))
+    return sorted(found, key=lambda each: lottery.lot(task.seed, "place", f"{each[0].key} {each[1]}"))
 
 
 def _agreed(unit: Unit, sets: Compared | None) -> str | None:
@@ -119,10 +121,3 @@ def _shown(task: Task, item: Item, sets: Compared | None) -> tuple[Any, ...]:
     if sets is None:
         return same(item)
     return item.language, *(item.fields[name] for name in task.kind.fields), *map(str, sets)
-
-
-def _redundancy(task: Task, item: Item, seed: str) -> int:
-    """How many answers a new unit asks for: the task's number, or two if a lot puts it into the overlap."""
-    if task.redundancy == 1 and lottery.hit(task.overlap_share, seed=seed, purpose="overlap", key=item.key):
-        return 2
-    return at_first(task.redundancy, stop_early=task.stop_early)

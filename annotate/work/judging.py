@@ -1,10 +1,13 @@
 """An annotator's answers: judge, skip, and take back."""
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
+from datetime import timedelta
 from types import MappingProxyType
 
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.core import stages
@@ -15,6 +18,7 @@ from annotate.core.refusals import (
     NotAllowed,
     NotFound,
     NothingToUndo,
+    NotQualified,
     Refusal,
     TooLateToUndo,
     WrongStage,
@@ -23,18 +27,21 @@ from annotate.kinds import Answer, Kind
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import sides
+from annotate.reports.tables import many
+from annotate.work import backlog
 from annotate.work.choosing import keep_concepts
 from annotate.work.contesting import check_limit
 from annotate.work.drawing_on import draw_on
-from annotate.work.moving import move
+from annotate.work.moving import NO_ROW, move
 from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit, acting
-from annotate.work.queue import close_others, free_place, lease_locked
+from annotate.work.queue import close_others, free_place, may_be_given, open_again
 from annotate.work.routing import after_judgment, ask_again
 from annotate.work.tally import Tally, tally_of
 
 COMMENT = 2000  # characters
 LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
+GONE_ON = "This one has gone on without your answer, so it was not counted. Please take the next."
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
@@ -99,52 +106,63 @@ class Closed:
 def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Closed:
     """Answer the unit of a lease, or skip it if answer is None, in the transaction in which the annotator acts."""
     annotator, task = permit.annotator, permit.task
-    # Everything that changes a unit or its leases happens under this lock. no_key: otherwise an extension that adds
-    # copies of the unit would wait for it, and check_limit for the extension.
-    given = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task).select_related("unit")
-    audited = Transition.objects.filter(unit=OuterRef("unit"), event="audited")
-    given = given.annotate(is_audit=Exists(audited)).select_for_update(of=("unit",), no_key=True).first()
-    if given is None:
+    # Everything that changes a unit or its leases happens under this lock; that of a gold answer under the lock of the
+    # unit of work for which it stands. no_key: otherwise an extension that adds copies of the unit would wait for it,
+    # and check_limit for the extension.
+    given = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
+    work = Unit.objects.filter(pk__in=given.values(of=Coalesce("instead_of_id", "unit_id"))).select_related("item")
+    work = work.annotate(is_audit=Exists(Transition.objects.filter(unit=OuterRef("pk"), event="audited")))
+    unit = work.select_for_update(of=("self",), no_key=True).first()
+    if unit is None:
         raise NotFound("You have not been given such a unit.")
-    unit = given.unit
-    unit.task, unit.is_audit = task, given.is_audit
+    unit.task = task
     # Read in a separate statement after the lock: the transaction that held it may have changed them.
-    open_by_me = Q(annotator=annotator, closed_at=None, unit__task=task)
-    leases = list(Lease.objects.filter(Q(unit=unit) | open_by_me).select_related("judgment", "unit__item"))
-    held = [each for each in leases if each.unit_id != unit.pk]
-    leases = [each for each in leases if each.unit_id == unit.pk]
-    lease = next(each for each in leases if each.pk == lease_id)
-    unit.item = lease.unit.item
-    answer = answer and sides.stored(answer, unit, annotator)
+    of_me = Q(annotator=annotator) & (Q(closed_at=None, unit__task=task) | Q(unit__in=given.values("unit")))
+    found = Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit) | of_me)
+    found = list(found.select_related("judgment", "unit__item", "instead_of"))
+    leases = [each for each in found if unit.pk in (each.unit_id, each.instead_of_id)]
+    lease = next(each for each in found if each.pk == lease_id)
+    shown = lease.unit
+    shown.task = task
+    own = [each for each in found if each.annotator_id == annotator.pk]
+    held = [each for each in own if each.closed_at is None and each.unit_id != shown.pk]
+    own = [each for each in own if each.unit_id == shown.pk]
+    answer = answer and sides.stored(answer, shown, annotator)
     if first := _judgment_of(lease):
-        return Closed(_retried(first, answer, unit), False, lease, held, None, permit.is_paused)
+        return Closed(_retried(first, answer, shown), False, lease, held, None, permit.is_paused)
     permit.check_not_stopped()
-    own = [each for each in leases if each.annotator_id == annotator.pk]
     # The lease may have run out and been given to the same person again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
     binding = (_judgment_of(each) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
-        return Closed(_retried(before, answer, unit), False, lease, held, None, permit.is_paused)
-    if unit.stage != stages.QUEUED:
-        raise WrongStage("This one has gone on without your answer, so it was not counted. Please take the next.")
+        return Closed(_retried(before, answer, shown), False, lease, held, None, permit.is_paused)
+    _check_rights(permit, lease, unit)
+    # A clock that was set back has nobody answer before they were asked.
+    now = max(timezone.now(), lease.opened_at)
+    if unit.stage != stages.QUEUED and not lease.again:
+        raise WrongStage(GONE_ON)
     if answer:
-        check(task.kind, answer, unit)
-        if lease.place is None:
-            lease.place = free_place(unit, leases)
-            if lease.place is None:
+        check(task.kind, answer, shown)
+        # A gold answer holds no place, and is late for everybody when the unit for which it stands is. The lease itself
+        # stays as it is meanwhile, so that a late gold answer runs no statement more than late work.
+        place = lease.place
+        if lease.has_run_out(now):
+            free = free_place(unit, [each for each in leases if each.pk != lease.pk])
+            place = place or free
+            if place is None:
                 raise LeaseExpired(
                     "You had this one open for too long, and somebody else has it now. Please take the next."
                 )
+        lease.place = None if lease.instead_of_id else place
     else:
         lease.place = None
-    now = timezone.now()
     if active_seconds is not None:
         # In this order a NaN becomes 0.
         active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
     lease.closed_at, lease.outcome = now, "answered" if answer else "skipped"
     lease.save(update_fields=["place", "closed_at", "outcome"])
     judgment = Judgment.objects.create(
-        unit=unit,
+        unit=shown,
         annotator=annotator,
         lease=lease,
         kind=Judgment.ANSWER if answer else Judgment.SKIP,
@@ -157,14 +175,50 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     )
     if answer:
         keep_concepts(judgment, answer)
-    after_judgment(unit, judgment, [*_standing(leases, judgment), judgment])
+    # What an answer to a gold answer would have done to the unit for which it stood is run through, and nothing of it
+    # kept: so neither the statements nor the time of an answer tell a gold answer from work.
+    said = [each for each in leases if each.unit_id == unit.pk]
+    after_judgment(unit, judgment, [*_standing(said, judgment), judgment], keep=lease.instead_of_id is None)
     check_limit(unit)
     draw_on(unit)
+    backlog.go_down(permit)
     if not task.gold_share:
         return Closed(judgment, True, lease, held, None, permit.is_paused)
     tally = tally_of(permit)
     # This is done after every answer, to a gold answer or to work, so that nothing tells them apart.
     return Closed(judgment, True, lease, held, tally, pause_if_failing(permit, tally))
+
+
+def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
+    """NotAllowed or NotQualified if the annotator may not work any more in the language in which they were given a
+    unit. A late answer counts only from somebody who could still be given the unit, and for a while: else WrongStage
+    or LeaseExpired.
+    """
+    task, now = permit.task, timezone.now()
+    is_late = lease.has_run_out(now)
+    queue = unit.language if is_late else lease.queue
+    if queue not in permit.queues:
+        if queue != lease.queue:
+            raise WrongStage(GONE_ON)
+        if queue in permit.read_queues:
+            raise NotQualified(
+                f"You have to pass the test in {label_name(queue)} again before you go on there, so this was not "
+                "counted. Look at the task's guidelines."
+            )
+        raise NotAllowed(
+            f"You may not work in {label_name(queue)} any more, so this was not counted. The manager can tell you why."
+        )
+    if not is_late:
+        return
+    if not task.is_open:
+        raise WrongStage("This task was closed before you answered, and your time had run out. It was not counted.")
+    if now > lease.expires_at + timedelta(minutes=task.grace_minutes):
+        raise LeaseExpired(
+            f"You were given this one at {timezone.localtime(lease.opened_at):%H:%M on %Y-%m-%d}, which is too long "
+            "ago, so it was not counted. Please take the next."
+        )
+    if permit.annotator.adjudicates and not lease.again and not may_be_given(permit, unit):
+        raise WrongStage("As an adjudicator you could read meanwhile what others said here, so it was not counted.")
 
 
 def _judgment_of(lease: Lease) -> Judgment | None:
@@ -195,14 +249,22 @@ def _retried(first: Judgment, answer: Answer | None, unit: Unit) -> Judgment:
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
     """The one that Undo takes back."""
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-    return own.select_related("unit__item").order_by("-answered_at", "-pk").first()
+    return own.select_related("unit__item").order_by("-pk").first()
+
+
+def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
+    """Whether it is as new as the task asks. What has become of its unit decides nothing here, so that nobody learns
+    from it what that was.
+    """
+    return timezone.now() <= judgment.answered_at + timedelta(minutes=task.undo_minutes)
 
 
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
     """Take back an answer or a skip, the last one if none is named, and open its unit again.
 
-    This is possible until somebody else has been given the unit or has judged it, and only while the annotator may
-    still be given it. The unit that they had open goes back to its queue.
+    This is possible for the task's `undo_minutes`, and while the annotator may work in the language of the unit. If
+    others have judged it meanwhile, what they said stays, and it is decided anew with the new answer; what an
+    adjudicator said stands. The unit that they had open goes back to its queue.
     """
     with acting(annotator, task.name) as permit:
         return take_back(permit, judgment_id)
@@ -230,37 +292,44 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
         raise NothingToUndo("That answer has already been taken back.")
     if judgment.lease.queue not in permit.queues:
         raise NotAllowed(f"You may not work in {label_name(judgment.lease.queue)} any more, so your answer stands.")
-    others_leases = unit.leases.exclude(annotator=annotator).filter(opened_at__gte=judgment.answered_at)
-    others_judgments = unit.judgments.exclude(annotator=annotator).filter(answered_at__gte=judgment.answered_at)
-    if others_leases.exists() or others_judgments.exists():
-        raise TooLateToUndo("Somebody else has this one by now, so your answer stands.")
-    now = timezone.now()
-    judgment.voided_at = now
+    if not may_be_taken_back(judgment, task):
+        raise TooLateToUndo(f"You said that more than {many(task.undo_minutes, 'minute')} ago, so it stands.")
+    judgment.voided_at = timezone.now()
     judgment.save(update_fields=["voided_at"])
     lease = judgment.lease
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
-    ask_again(unit)
-    moved = unit.transitions.filter(judgment=judgment).first()
-    if moved or unit.stage != stages.QUEUED:
-        # Back to the stage where it was judged, which may not be where it was leased: others may have moved it
-        # meanwhile.
-        before = unit.transitions.filter(pk__lt=moved.pk).last() if moved else unit
-        move(
-            unit,
-            "undone",
-            stages.QUEUED,
-            by=annotator.user,
-            judgment=judgment,
-            round=before.round,
-            language=before.language,
-            visited=unit.visited[: unit.visited.index(before.language) + 1],
-        )
-    reopened = lease_locked(unit, permit)
-    if reopened is None:
-        raise TooLateToUndo("Somebody else has this one by now, so your answer stands.")
+    # An adjudicator's decision stands. The same is asked, and the same statements are run, for a gold answer, of which
+    # nothing moves.
+    is_decided = unit.judgments.live().decisions().exists()
+    _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
+    reopened = open_again(unit, permit, lease)
     close_others([reopened], annotator, task, "released")
+    backlog.go_down(permit, by=-1)
     return reopened
+
+
+def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
+    """Put a unit back to where it was before an answer or a skip that was taken back; unless that is to be kept, by
+    statements that change nothing.
+    """
+    unit = unit if keep else copy(unit)
+    ask_again(unit, keep=keep)
+    moved = unit.transitions.filter(judgment=judgment).first()
+    # Back to the stage where it was judged, which may not be where it was leased: others may have moved it meanwhile.
+    before = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
+    is_moved = moved is not None or unit.stage != stages.QUEUED
+    move(
+        unit,
+        "undone",
+        stages.QUEUED,
+        by=judgment.annotator.user,
+        judgment=judgment,
+        keep=keep and is_moved,
+        round=before.round,
+        language=before.language,
+        visited=unit.visited[: unit.visited.index(before.language) + 1],
+    )
 
 
 def read_answer(

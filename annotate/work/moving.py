@@ -5,26 +5,51 @@ decided in routing.py.
 """
 
 from collections.abc import Iterable
+from copy import copy
 
+from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotate.core import lottery, stages
+from annotate.core import stages
 from annotate.models import Judgment, Transition, Unit
+from annotate.quality.audits import choose_rechecks
 from annotate.quality.checks import choose_checks
 from annotate.work.routes import Routes
 
 BATCH = 2000
+# The key of no row: keys begin at 1.
+NO_ROW = 0
 
 
-def move(unit: Unit, event: str, to_stage: str, *, by=None, judgment: Judgment | None = None, **changes) -> None:
+def move(
+    unit: Unit, event: str, to_stage: str, *, by=None, judgment: Judgment | None = None, keep: bool = True, **changes
+) -> None:
     """Move a unit whose row the caller has locked, and write down that it moved.
 
-    changes: label, round, language, visited, redundancy; unless a label is given, the unit loses its own.
+    changes: label, round, language, visited, redundancy; unless a label is given, the unit loses its own. keep: unless
+    nothing is to come of it; then the same statements are run, and change nothing.
     """
     transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
-    unit.save(update_fields=["stage", "label", "round", "language", "visited", "redundancy"])
-    transition.save()
+    update(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
+    row = {field.column: field for field in Transition._meta.concrete_fields if not field.primary_key}
+    values = [field.get_db_prep_save(getattr(transition, field.attname), connection) for field in row.values()]
+    places = ", ".join(["%s"] * len(values))
+    with connection.cursor() as cursor:
+        # The columns are those of the model. The ORM has no insertion under a condition.
+        sql = f"INSERT INTO {Transition._meta.db_table} ({', '.join(row)}) SELECT {places} WHERE %s"
+        cursor.execute(sql, [*values, keep])
+
+
+def stay(unit: Unit, *, by, judgment: Judgment) -> None:
+    """Leave a unit in its queue, by the statements of a move."""
+    move(copy(unit), "skipped", stages.QUEUED, by=by, judgment=judgment, keep=False)
+
+
+def update(unit: Unit, *fields: str, keep: bool = True) -> None:
+    """Write these fields of a unit; unless they are to be kept, the same statement changes no row."""
+    values = {field: getattr(unit, field) for field in fields}
+    Unit.objects.filter(pk=unit.pk if keep else NO_ROW).update(**values)
 
 
 def moved(unit, event, to_stage, *, by=None, judgment=None, label="", **changes) -> Transition:
@@ -61,17 +86,11 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -
     found = list(units.select_for_update(of=("self",), no_key=True))
     transitions = [to_people(unit, event, routes, by) for unit in found]
     if event == "audited":
-        for unit in found:
-            unit.recheck = rechecked(unit, routes.task.seed)
+        choose_rechecks(routes.task, found)
     else:
         choose_checks(routes.task, found)
     save_all(found, transitions, ["stage", "label", "round", "language", "visited", "candidates", "recheck"])
     return len(found)
-
-
-def rechecked(unit: Unit, seed: str) -> bool:
-    """Whether a lot makes an adjudicator check an audited unit although its reader confirms it."""
-    return lottery.hit(unit.task.audit_recheck, seed=seed, purpose="recheck", key=unit.item.key)
 
 
 def save_all(units: list[Unit], transitions: Iterable[Transition], fields: list[str]) -> None:

@@ -1,6 +1,5 @@
 """A task before it has units: its fields and options, checked. opening.py draws and makes the units."""
 
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -29,8 +28,6 @@ def new_task(name: str, kind: Kind, title: str, labels: Sequence[str], given: Ma
         raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
     task = imagined_task(kind, labels, given)
     task.name, task.title = name, title or kind.title
-    if kind.form.SIDED:
-        task.secret = secrets.token_hex(32)
     check_task(task)
     return task
 

@@ -259,8 +259,8 @@ def _add_asked(opened: Opened, sample: Sample, known: dict[int, list[Unit]], reu
     task, asked = opened.task, sample.language
     task.draws.add(draw)
     labels = reusable(items, asked, known) if reuse else {}
-    hidden = decoys(task, asked, items, known, sample.seed, labels)
-    everything = mixed(items, hidden, asked, sample.seed)
+    hidden = decoys(task, asked, items, known, labels)
+    everything = mixed(task, items, hidden, asked)
     answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
     opened.stages += add_units(task, everything, asked=asked, known_answers=answers, reuse=labels)
     opened.decoys[asked], opened.reused[asked] = len(hidden), len(labels)

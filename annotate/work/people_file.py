@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 
 from annotate.work.languages import is_language, unknown_code
 from corpora.core.languages import LANGUAGES
 
 COLUMNS = ("username", "name", "languages")
-ADJUDICATES = "adjudicates"  # a column that may be missing
+ADJUDICATES, EMAIL = "adjudicates", "email"  # columns that may be missing
 NAMELESS = "one without a name, between or after commas"
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 LEVELS = tuple("012345")
@@ -24,12 +25,15 @@ LONGEST = 150  # characters of a name, as many as Django keeps
 
 @dataclass(frozen=True)
 class Row:
-    """levels: language -> 0 to 5. adjudicates: None if the table does not say; then an adjudicator stays one."""
+    """levels: language -> 0 to 5. adjudicates: None if the table does not say; then an adjudicator stays one. email:
+    where a link goes if the password is forgotten; empty if the table does not say.
+    """
 
     username: str
     name: str
     levels: dict[str, int]
     adjudicates: bool | None = None
+    email: str = ""
 
 
 class BadTable(ValueError):
@@ -39,7 +43,7 @@ class BadTable(ValueError):
 def read_table(text: str) -> list[Row]:
     """Rows of a CSV with the columns username, name, languages, the last like "de:5 en:4".
 
-    A column adjudicates, yes or no, may be there besides. Raises BadTable with every fault at once.
+    Columns adjudicates, yes or no, and email may be there besides. Raises BadTable with every fault at once.
     """
     csv.field_size_limit(131_072)  # the limit is the process's, and an import may have raised it
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
@@ -47,11 +51,11 @@ def read_table(text: str) -> list[Row]:
     try:
         if any(column not in (reader.fieldnames or ()) for column in COLUMNS):
             raise BadTable(_missing(reader.fieldnames or ()))
-        if unknown := [column for column in reader.fieldnames if column not in (*COLUMNS, ADJUDICATES)]:
+        if unknown := [column for column in reader.fieldnames if column not in (*COLUMNS, ADJUDICATES, EMAIL)]:
             named = ", ".join(repr(column) if column else NAMELESS for column in unknown)
             raise BadTable(
-                f"Columns that are not known here: {named}. There are {', '.join(COLUMNS)} and "
-                f"{ADJUDICATES}; rename them, or take them out."
+                f"Columns that are not known here: {named}. There are {', '.join(COLUMNS)}, "
+                f"{ADJUDICATES} and {EMAIL}; rename them, or take them out."
             )
         for cells in reader:
             row, wrong = _read_row(cells, usernames)
@@ -86,6 +90,9 @@ def _read_row(cells: dict, taken: Collection[str]) -> tuple[Row, list[str]]:
         faults.append(f"{username!r} is not a user name (letters, digits and @.+-_), or stands here twice.")
     if len(name) > LONGEST or not name.isprintable():
         faults.append(f"the name is longer than {LONGEST} characters, or has some that cannot be seen.")
+    email = (cells.get(EMAIL) or "").strip()
+    if email and not _is_email(email):
+        faults.append(f"{email!r} is not a mail address.")
     if None in cells:
         faults.append("there are more cells than columns; separate languages by spaces, or quote them.")
     levels, wrong = _read_levels(cells["languages"] or "")
@@ -96,12 +103,20 @@ def _read_row(cells: dict, taken: Collection[str]) -> tuple[Row, list[str]]:
         faults.append(f"adjudicates is {answer!r}; write yes or no.")
     elif not levels and not faults and not adjudicates:
         faults.append("no language is named; write them like this: de:5 en:4.")
-    return Row(username, name, levels, adjudicates), faults
+    return Row(username, name, levels, adjudicates, email), faults
 
 
 def _is_username(text: str) -> bool:
     try:
         UnicodeUsernameValidator()(text)
+    except ValidationError:
+        return False
+    return len(text) <= LONGEST
+
+
+def _is_email(text: str) -> bool:
+    try:
+        validate_email(text)
     except ValidationError:
         return False
     return len(text) <= LONGEST

@@ -28,7 +28,7 @@ from annotate.models import (
     Task,
 )
 from annotate.quality.guidelines import holding
-from annotate.quality.pauses import PAUSED
+from annotate.quality.pauses import PAUSED, running
 from annotate.work.routes import Routes, read_in
 from corpora.core.languages import UND
 
@@ -187,9 +187,11 @@ def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
 
 
 def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
-    """NotAgreed for an adjudicator, who works without a permit, if the task's work may hurt and they have not agreed to
-    it; to_read_more: EnoughToday too.
+    """Paused for an adjudicator, who works without a permit, if they are paused; NotAgreed if the task's work may hurt
+    and they have not agreed to it; to_read_more: EnoughToday too.
     """
+    if running(annotator, task):
+        raise Paused(PAUSED)
     if not task.kind.sensitive:
         return
     permit = permit_of(annotator, task)

@@ -1,22 +1,23 @@
 """How far the work is: for an annotator, and for a manager. Reads only."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import Count, Q, Value
+from django.db.models import Count, Max, Q
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.kinds.labels import label_name
+from annotate.models import Annotator, Backlog, Judgment, Lease, Task
 from annotate.quality.checks import adjudicators
-from annotate.quality.honeypots import to_come
 from annotate.quality.qualification import FAILED, Standing, states
+from annotate.work.backlog import backlogs
 from annotate.work.permit import Permit, midnight
-from annotate.work.queue import unjudged, waiting, with_free_place
-from annotate.work.routes import Routes
+from annotate.work.queue import waiting, with_free_place
+from annotate.work.routes import Routes, read_in
 from annotate.work.routing import lacking_readers
-from annotate.work.tally import Tally, tallies
+from annotate.work.tally import Tally, tallies, tally_of
 
 
 def today(annotator: Annotator, task: Task):
@@ -27,8 +28,8 @@ def today(annotator: Annotator, task: Task):
 
 @dataclass(frozen=True)
 class Progress:
-    """answered, skipped: by the annotator today; waiting: units in their queues. behind_tests: language -> how many
-    units would wait there for them, once they have passed its test.
+    """answered, skipped: by the annotator today; waiting: units in their queues, as backlog.py tells them.
+    behind_tests: language -> how many units would wait there for them, once they have passed its test.
     """
 
     answered_today: int
@@ -37,83 +38,30 @@ class Progress:
     behind_tests: dict[str, int] = field(default_factory=dict)
 
 
-def own_progress(permit: Permit, tally: Tally | None = None, on_screen: Unit | None = None) -> Progress:
-    """tally, on_screen: what the annotator has done and the unit that they have open, if the caller has read them."""
-    if tally is None and (permit.task.gold_share or on_screen is None):
-        (found,) = progress_in([permit])
-        return found
-    if tally is None:
-        tally, left = _day_and_waiting(permit)
-    else:
-        left = _left([permit], _waiting([permit]))[permit.task.pk]
-    return _progress(permit, tally, left, on_screen)
-
-
-def _day_and_waiting(permit: Permit) -> tuple[Tally, Counter[tuple[str, bool]]]:
-    """What the annotator has done today and what waits for them, in one statement; for tasks without gold answers."""
-    done = today(permit.annotator, permit.task).order_by().select_related(None)
-    day = done.values_list(Value(0), "kind", Value(False)).annotate(Count("pk"))
-    left = _waiting([permit]).values_list("task", "language", "honeypot", "number")
-    tally, waits = Tally(), Counter()
-    for task, name, honeypot, number in left.union(day, all=True):
-        if task:
-            waits[name, honeypot] = number
-        else:
-            tally.today[name] = number
-    return tally, waits
+def own_progress(permit: Permit, tally: Tally | None = None) -> Progress:
+    """tally: what the annotator has done, if the caller has read it."""
+    [backlog] = backlogs([permit])
+    return _progress(tally or tally_of(permit), backlog)
 
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
     """The same for several tasks, in as many statements as for one."""
-    if not permits:
-        return []
-    annotator = permits[0].annotator
-    done, left = tallies(permits), _left(permits, _waiting(permits))
-    running = Lease.objects.filter(annotator=annotator, closed_at=None, expires_at__gt=timezone.now())
-    running = running.filter(unit__task__in=[permit.task.pk for permit in permits]).select_related("unit")
-    on_screen = {lease.unit.task_id: lease.unit for lease in running.order_by("-pk")}
-    return [
-        _progress(permit, tally, left[permit.task.pk], on_screen.get(permit.task.pk))
-        for permit, tally in zip(permits, done, strict=True)
-    ]
+    return [_progress(*each) for each in zip(tallies(permits), backlogs(permits), strict=True)]
 
 
-def _waiting(permits: Sequence[Permit]):
-    """Rows of task, language (the queue), honeypot and number of units that one person has not judged, in all queues
-    that they read.
-    """
-    anywhere = Q(pk=None)
-    for permit in permits:
-        anywhere |= Q(task=permit.task, language__in=list(permit.read_queues))
-    units = unjudged(permits[0], Unit.objects.queued().filter(anywhere)).order_by()
-    return units.values("task", "language", "honeypot").annotate(number=Count("pk"))
-
-
-def _left(permits: Sequence[Permit], rows) -> dict[int, Counter[tuple[str, bool]]]:
-    """Task -> (queue, honeypot) -> units."""
-    found: dict[int, Counter[tuple[str, bool]]] = {permit.task.pk: Counter() for permit in permits}
-    for row in rows:
-        found[row["task"]][row["language"], row["honeypot"]] = row["number"]
-    return found
-
-
-def _progress(permit: Permit, tally: Tally, left: Counter[tuple[str, bool]], on_screen: Unit | None) -> Progress:
-    def count(queues: Iterable[str], shown: Unit | None) -> int:
-        work = Counter({queue: left[queue, False] for queue in queues})
-        pool = Counter({queue: left[queue, True] for queue in queues})
-        return work.total() + to_come(permit, tally, work, pool, shown)
-
-    behind = {
-        language: count([queue], None)
-        for language in permit.majors
-        if (queue := permit.routes.queue_in(language)) in permit.read_queues and queue not in permit.queues
-    }
+def _progress(tally: Tally, backlog: Backlog) -> Progress:
     return Progress(
         answered_today=tally.today[Judgment.ANSWER],
         skipped_today=tally.today[Judgment.SKIP],
-        waiting=count(permit.queues, on_screen),
-        behind_tests=behind,
+        waiting=backlog.waiting,
+        behind_tests=backlog.behind_tests,
     )
+
+
+def last_used(annotator: Annotator) -> dict[int, float]:
+    """Task -> when the annotator judged in it last, in seconds since 1970."""
+    own = Judgment.objects.filter(annotator=annotator).order_by().values_list("unit__task")
+    return {task: last.timestamp() for task, last in own.annotate(Max("answered_at"))}
 
 
 def why_empty(permit: Permit) -> str:
@@ -125,8 +73,8 @@ def why_empty(permit: Permit) -> str:
         return str(permit.stopped)
     if permit.read_queues and not permit.queues:
         return _why_not_qualified(states(permit))
-    if not permit.queues:
-        return "You are not down as a reader of any language of this task. The manager can add your languages."
+    if told := not_a_reader(permit):
+        return told
     own = waiting(permit)
     if with_free_place(own).exists():
         return "Something has just come free. Look again."
@@ -143,6 +91,19 @@ def why_empty(permit: Permit) -> str:
             "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
         )
     return "All done. Everything in this task has been read."
+
+
+def not_a_reader(permit: Permit) -> str:
+    """Why no language of the task is the annotator's to read, in a sentence; empty where one is."""
+    if permit.reads:
+        return ""
+    wanted = set(read_in(permit.task))
+    if known := [label_name(code) for code in permit.levels if code in wanted]:
+        return (
+            f"This task asks for readers of level {permit.task.least_level} or more, and you are down with less in "
+            f"{', '.join(known)}. The manager can change that."
+        )
+    return "You are not down as a reader of any language of this task. The manager can add your languages."
 
 
 def _why_not_qualified(found: list[Standing]) -> str:

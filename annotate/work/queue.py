@@ -1,9 +1,10 @@
 """Handing units out: take, release, and what an annotator has open."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -13,22 +14,30 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import NotFound
-from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
+from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import honeypots
 from annotate.quality.sides import keep_side
+from annotate.work.moving import update
 from annotate.work.permit import Permit, acting
-from annotate.work.tally import Tally, tally_of
+
+
+def _sql(name: str) -> str:
+    """A query without its comments."""
+    lines = (Path(__file__).parent / "sql" / f"{name}.sql").read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
+
 
 # The first units of one queue that a person may be given; several of them are put together into one statement.
-_HEADS = "\n".join(
-    line
-    for line in (Path(__file__).parent / "sql" / "heads.sql").read_text(encoding="utf-8").splitlines()
-    if not line.lstrip().startswith("--")
-)
+_HEADS = _sql("heads")
+_PUT_OFF = _sql("put_off")
 # More units than others are likely to have locked at one moment.
 HEADS = 32
 # As many posts as a person can look over at a time.
 SHEET = 20
+# After how many other answers of theirs, at least and at most, people are given again what they gave back.
+BACK_AFTER = (10, 40)
+# Lease.is_wanted as a condition.
+WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
 
 
 # --- what somebody has open
@@ -37,7 +46,7 @@ SHEET = 20
 def open_leases(annotator: Annotator, task: Task) -> QuerySet[Lease]:
     """The leases that an annotator holds in a task and that still run; reads only."""
     running = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
-    return running.filter(unit__stage=stages.QUEUED).select_related("unit__item")
+    return running.filter(WANTED).select_related("unit__item")
 
 
 def open_lease(annotator: Annotator, task: Task) -> Lease | None:
@@ -89,51 +98,59 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
     return found
 
 
+def may_be_given(permit: Permit, unit: Unit) -> bool:
+    return in_own_queues(permit).filter(pk=unit.pk).exists()
+
+
 def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
     """The units that have a place which neither an answer nor a running lease holds."""
-    held = (
-        Lease.objects.filter(unit=OuterRef("pk"), place__isnull=False)
-        .filter(Q(closed_at__isnull=False) | Q(expires_at__gt=timezone.now()))
-        .order_by()
-        .values("unit")
-        .annotate(held=Count("pk"))
-        .values("held")
-    )
-    return units.annotate(held=Coalesce(Subquery(held), 0)).filter(held__lt=F("redundancy"))
+    now = timezone.now()
+    kept = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))
+    stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=now)
+    held = _number(kept, "unit") + _number(stand_ins, "instead_of")
+    return units.annotate(held=held).filter(held__lt=F("redundancy"))
 
 
-def _heads(permit: Permit, number: int = HEADS) -> tuple[str, list]:
+def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
+    """How many of the leases are of each unit."""
+    own = leases.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(own), 0)
+
+
+def _heads(permit: Permit, number: int = HEADS, *, put_off: bool = True) -> tuple[str, list]:
     """SQL and parameters of the first units of all the annotator's queues: (id, language, position), `number` of each.
 
     One arm for each queue, since the index gives the order within one only: the cost does not grow with what waits.
+    put_off: without those that they gave back and are not to be given again yet.
     """
     # In the form that the database's driver takes, past the ORM.
     now, own = connection.ops.adapt_datetimefield_value(timezone.now()), permit.annotator
-    parameters: list = []
+    parameters: list = [own.pk, put_off, now, own.pk, BACK_AFTER[1]]
     for queue in permit.queues:
-        parameters += [permit.task.pk, queue, own.pk, own.adjudicates, now, number]
+        parameters += [permit.task.pk, queue, own.pk, own.adjudicates, now, now, number]
     arms = (f"SELECT * FROM ({_HEADS}) AS queue{place}" for place in range(len(permit.queues)))  # noqa: S608
-    return " UNION ALL ".join(arms), parameters
+    return f"WITH put_off AS ({_PUT_OFF}) {' UNION ALL '.join(arms)}", parameters
 
 
-def _locked_head(permit: Permit) -> Unit | None:
+def _locked_head(permit: Permit, *, put_off: bool = True) -> Unit | None:
     """Lock and return the first unit of all the annotator's queues, in the order of the draw, that nobody has locked;
     None if there is none. That order tells nothing of votes.
     """
-    sql, parameters = _heads(permit)
+    sql, parameters = _heads(permit, put_off=put_off)
     ids = RawSQL(f"SELECT id FROM ({sql}) AS heads", parameters)  # noqa: S608, S611 - made of heads.sql alone
     heads = Unit.objects.filter(pk__in=ids).order_by("position")
     return heads.select_for_update(of=("self",), skip_locked=True).select_related("item").first()
 
 
-def _head_ids(permit: Permit, number: int = HEADS) -> list[tuple[int, str]]:
-    """(Unit, queue) of the same, in the order of the draw."""
-    if not permit.queues:
-        return []
-    sql, parameters = _heads(permit, number)
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT id, language FROM ({sql}) AS heads ORDER BY position", parameters)  # noqa: S608
-        return cursor.fetchall()
+def _head_ids(permit: Permit, number: int = HEADS) -> list[int]:
+    """The same units in the order of the draw; if nothing else is left, those that were put off."""
+    for put_off in (True, False) if permit.queues else ():
+        sql, parameters = _heads(permit, number, put_off=put_off)
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT id FROM ({sql}) AS heads ORDER BY position", parameters)  # noqa: S608
+            if found := [pk for (pk,) in cursor.fetchall()]:
+                return found
+    return []
 
 
 # --- handing out
@@ -151,65 +168,72 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
             if lease:
                 return lease
             heads = _head_ids(permit, 1) if permit.task.is_open else []
-        if not heads:
-            return None
+            if not heads:
+                # What is kept of how much waits for them is counted again.
+                Backlog.objects.filter(annotator=annotator, task=task).delete()
+                return None
         # All of them are being judged or handed out at this moment: wait for the first, which may have another place.
         with acting(annotator, task.name) as permit:
-            unit = Unit.objects.select_related("item").select_for_update(of=("self",)).filter(pk=heads[0][0]).first()
-            if unit and unit.stage == stages.QUEUED and unit.language in permit.queues:
-                lease = open_lease(permit.annotator, permit.task) or lease_locked(unit, permit)
-                if lease:
-                    return lease
+            unit = _in_queues(permit, heads[0]).select_for_update(of=("self",)).first()
+            lease = open_lease(permit.annotator, permit.task) or (give(unit, permit) if unit else None)
+            if lease:
+                return lease
 
 
-def hand_out(permit: Permit, held: Iterable[Lease] | None = None, tally: Tally | None = None) -> Lease | None:
+def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | None:
     """The same without waiting for anybody, in the transaction in which the annotator acts.
 
     It is also None if others have locked everything that could be handed out. held: the leases that the annotator has
-    open in the task, and tally: what they have done in it, if the caller has read these.
+    open in the task, if the caller has read these.
     """
     annotator, task = permit.annotator, permit.task
     if held is None:
-        held = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None).select_related("unit__item")
+        held = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
+        held = held.select_related("unit__item", "instead_of")
     held = list(held)
     now = timezone.now()
     for lease in held:
-        if not lease.sheet and lease.expires_at > now and lease.unit.stage == stages.QUEUED:
+        if not lease.sheet and lease.expires_at > now and lease.is_wanted:
             return _of(lease, task)
-    unit = _next(permit, tally) if task.is_open and permit.queues else None
-    lease = lease_locked(unit, permit) if unit else None
+    lease = _give_next(permit) if task.is_open and permit.queues else None
     # The units that they held before have expired, or moved on without them.
     close(held, [lease] if lease else [], "expired")
     return lease
 
 
-def _next(permit: Permit, tally: Tally | None) -> Unit | None:
-    """Lock and return the unit to give next; None if there is none, or others have locked all."""
-    task = permit.task
-    if not task.gold_share:
-        return _locked_head(permit)
-    heads = _head_ids(permit)
-    if not heads:
-        return None
-    # The statements are the same whether or not a gold answer is due, so that no timing tells one from work.
-    language = heads[0][1]
-    pots = unjudged(permit).filter(honeypot=True, language=language).order_by().values_list("item_id", "pk")
-    hidden = honeypots.in_order(permit, dict(pots))
-    due = hidden if honeypots.is_due(permit, language, tally or tally_of(permit)) else []
-    units = {
-        unit.pk: unit
-        for unit in Unit.objects.filter(pk__in=due[:1] or [pk for pk, _ in heads[:1]])
-        .select_for_update(of=("self",), skip_locked=True)
-        .select_related("item")
-    }
-    if units:
-        return next(iter(units.values()))
-    # Somebody else has locked it at this moment, so any other that nobody has locked is taken.
-    for pk in (*due[1:], *(pk for pk, _ in heads)):
-        locked = Unit.objects.filter(pk=pk).select_for_update(of=("self",), skip_locked=True)
-        if unit := locked.select_related("item").first():
-            return unit
+def _in_queues(permit: Permit, unit: int) -> QuerySet[Unit]:
+    """The unit, as long as it waits in a queue of the annotator."""
+    return Unit.objects.filter(pk=unit).queued().filter(language__in=list(permit.queues)).select_related("item")
+
+
+def _give_next(permit: Permit) -> Lease | None:
+    """Lease what comes next; None if there is nothing, or others have locked all."""
+    if not permit.task.gold_share:
+        unit = _locked_head(permit) or _locked_head(permit, put_off=False)
+        return lease_locked(unit, permit) if unit else None
+    for pk in _head_ids(permit):
+        unit = _in_queues(permit, pk).select_for_update(of=("self",), skip_locked=True).first()
+        if unit and (lease := give(unit, permit)):
+            return lease
     return None
+
+
+def give(unit: Unit, permit: Permit) -> Lease | None:
+    """Lease a unit of work that the caller has locked, or a gold answer instead of it, if one is due; None if the last
+    place was taken meanwhile.
+
+    The statements are the same in either case, so that no timing tells a gold answer from work.
+    """
+    if not permit.task.gold_share:
+        return lease_locked(unit, permit)
+    given = Lease.objects.filter(unit=OuterRef("pk"), annotator=permit.annotator, instead_of__isnull=False)
+    given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
+    pots = unjudged(permit).filter(honeypot=True, language=unit.language).order_by()
+    pots = list(pots.annotate(given=Exists(given)).values_list("pk", "item_id", "item__key", "given"))
+    hidden = honeypots.in_order(permit, [pot for *pot, was_given in pots if not was_given])
+    turn = honeypots.turn_in(permit, unit.language)
+    due = hidden if honeypots.is_due(permit, unit.language, turn) else []
+    return lease_locked(unit, permit, due=due[:1], pots=[pk for pk, *_ in pots], turn=turn)
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
@@ -228,7 +252,7 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     if leases := open_sheet(annotator, task):
         return leases
     # Enough for several people who begin a sheet at the same moment.
-    heads = [pk for pk, _ in _head_ids(permit, 8 * size)] if task.is_open else []
+    heads = _head_ids(permit, 8 * size) if task.is_open else []
     units = with_free_place(Unit.objects.filter(pk__in=heads)).order_by("position")
     taken: list[Lease] = []
     for asked in dict.fromkeys(units.values_list("asked", flat=True)):
@@ -240,37 +264,97 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     return open_sheet(annotator, task)
 
 
-def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | None:
+def lease_locked(
+    unit: Unit,
+    permit: Permit,
+    *,
+    sheet: bool = False,
+    due: Sequence[int] = (),
+    pots: Collection[int] | None = None,
+    turn: honeypots.Turn | None = None,
+) -> Lease | None:
     """Lease a unit whose row the caller has just locked; None if its last place was taken meanwhile.
+
+    due: the gold answer that is due, if one is; pots: all gold answers that the annotator can be given, None if the
+    task has none; turn: where their lot stands.
 
     Places are counted in a separate statement: under READ COMMITTED the statement that locked the row may have counted
     before another transaction, for which it waited, took the place.
     """
     unit.task = permit.task
-    leases = list(unit.leases.select_related("judgment"))
+    leases = leases_of(unit)
     now = timezone.now()
-    for lease in leases:
-        own = lease.annotator_id == permit.annotator.pk
-        if own and lease.outcome == "answered" and _stands(lease):
+    own = [lease for lease in leases if lease.annotator_id == permit.annotator.pk]
+    for lease in own:
+        if lease.unit_id == unit.pk and lease.outcome == "answered" and _stands(lease):
             return None
-        if own and lease.closed_at is None and lease.expires_at > now:
+        if lease.closed_at is None and lease.expires_at > now:
             # They hold it already in the other mode (on a sheet, or one by one); in this mode it is handed out anew.
             _give_back([lease], "released")
     place = free_place(unit, leases)
     if place is None:
         return None
-    keep_side(unit, permit.annotator)
+    shown = unit
+    if pots is not None:
+        # What they gave back there before they are shown again, whether that was the unit itself or a gold answer; no
+        # lot decides that. Else the gold answer that is due; else the unit itself.
+        given_back = _given_back(unit, own, pots)
+        turn = None if given_back else turn
+        # Read in any case, so that a gold answer takes no statement more.
+        shown = Unit.objects.select_related("item").get(pk=given_back or next(iter(due), unit.pk))
+        shown.task = permit.task
+    return _open(
+        shown, unit, permit, place, round=unit.round, queue=unit.language, sheet=sheet, times=len(own), turn=turn
+    )
+
+
+def _given_back(unit: Unit, own: list[Lease], pots: Collection[int]) -> int | None:
+    """What the annotator gave back last who had the place of a unit of work, if they can be given it still."""
+    before = [lease.unit_id for lease in sorted(own, key=lambda each: each.pk) if lease.outcome in Lease.RETURNED]
+    return before[-1] if before and (before[-1] == unit.pk or before[-1] in pots) else None
+
+
+def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **how: Any) -> Lease:
+    """times: how often the annotator was given the unit of work before."""
+    keep_side(shown, permit.annotator)
+    is_work = shown.pk == work.pk
+    least, most = BACK_AFTER
+    lot = permit.task.lots("back after", f"{permit.annotator.pseudonym} {work.pk} {times}")
     # Read after the earlier leases were closed, so that this one does not begin before they end.
     opened = timezone.now()
     return Lease.objects.create(
-        unit=unit,
+        unit=shown,
+        instead_of=None if is_work else work,
         annotator=permit.annotator,
-        place=place,
-        round=unit.round,
-        queue=unit.language,
-        sheet=sheet,
+        place=place if is_work else None,
+        back_after=least + int(lot, 16) % (most - least + 1),
         opened_at=opened,
         expires_at=opened + timedelta(minutes=permit.task.lease_minutes),
+        **how,
+    )
+
+
+def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
+    """Lease a unit whose answer the annotator has just taken back; the caller has locked it. They have a place besides
+    those that others hold, so a unit that waits may then ask for one answer more.
+
+    before: the lease of that answer. They answer again as in its queue and round, wherever the unit is by now.
+
+    A gold answer stands for what comes next, as when it was first handed out; by itself where nothing is left to come.
+    The statements are the same for both.
+    """
+    heads = _head_ids(permit, 1)
+    work = Unit.objects.get(pk=heads[0] if unit.honeypot and heads else unit.pk)
+    leases = leases_of(unit)
+    if not unit.honeypot:
+        _give_back_run_out(leases)
+    held = _places(leases)
+    if unit.stage == stages.QUEUED and len(held) >= unit.redundancy:
+        unit.redundancy = len(held) + 1
+    update(unit, "redundancy", keep=not unit.honeypot)
+    times = sum(lease.annotator_id == permit.annotator.pk for lease in leases)
+    return _open(
+        unit, work, permit, _lowest(held), round=before.round, queue=before.queue, again=True, sheet=False, times=times
     )
 
 
@@ -279,19 +363,37 @@ def _stands(lease: Lease) -> bool:
     return judgment is not None and judgment.voided_at is None
 
 
+def leases_of(unit: Unit) -> list[Lease]:
+    """All leases of a unit of work, and those of gold answers that stood for it."""
+    return list(Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit)).select_related("judgment"))
+
+
 def free_place(unit: Unit, leases: Iterable[Lease]) -> int | None:
     """The lowest place that nobody holds; leases that have run out are closed on the way.
 
     leases: all leases of the unit, as they are now; the caller has locked the unit.
     """
-    now = timezone.now()
-    _give_back([lease for lease in leases if lease.closed_at is None and lease.expires_at <= now], "expired")
-    held = {lease.place for lease in leases if lease.place is not None}
-    # Counted, since a unit whose answers were voided may have places beyond its redundancy held by others.
-    return next(place for place in count(1) if place not in held) if len(held) < unit.redundancy else None
+    _give_back_run_out(leases)
+    held = _places(leases)
+    stand_ins = sum(lease.instead_of_id == unit.pk and lease.closed_at is None for lease in leases)
+    return _lowest(held) if len(held) + stand_ins < unit.redundancy else None
+
+
+def _places(leases: Iterable[Lease]) -> set[int]:
+    return {lease.place for lease in leases if lease.place is not None}
+
+
+def _lowest(held: Collection[int]) -> int:
+    """Counted, since a unit whose answers were voided may have places beyond its redundancy held by others."""
+    return next(place for place in count(1) if place not in held)
 
 
 # --- giving back
+
+
+def _give_back_run_out(leases: Iterable[Lease]) -> None:
+    now = timezone.now()
+    _give_back([lease for lease in leases if lease.closed_at is None and lease.expires_at <= now], "expired")
 
 
 def _give_back(leases: list[Lease], outcome: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Max, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.core import stages
@@ -149,9 +150,12 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
     held: Counter[int] = Counter()
     open_now = set()
     now = timezone.now()
-    places = Lease.objects.filter(unit__task__in=tasks, unit__stage=stages.QUEUED, unit__honeypot=False)
-    places = places.filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now), place__isnull=False).order_by()
-    for unit, closed in places.values_list("unit_id", "closed_at"):
+    running = Q(closed_at=None, expires_at__gt=now)
+    kept = Q(unit__honeypot=False, unit__stage=stages.QUEUED, place__isnull=False)
+    # A gold answer keeps a place free on the unit for which it stands, while it is open.
+    stands_in = Q(instead_of__stage=stages.QUEUED) & running
+    places = Lease.objects.filter(kept & (Q(closed_at__isnull=False) | running) | stands_in, unit__task__in=tasks)
+    for unit, closed in places.order_by().values_list(Coalesce("instead_of_id", "unit_id"), "closed_at"):
         held[unit] += 1
         if closed is None:
             open_now.add(unit)

@@ -12,34 +12,44 @@ from annotate.core import stages
 from annotate.core.aggregation import at_first, outcome
 from annotate.core.refusals import WrongStage
 from annotate.models import Judgment, Task, Unit
-from annotate.work.moving import move, moved, save_all
+from annotate.work.moving import move, moved, save_all, stay, update
 from annotate.work.routes import Routes
 
 
-def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment]) -> None:
+def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, keep: bool = True) -> None:
     """Route a unit on after an answer or a skip: to its label, its next round, an adjudicator, or nowhere yet.
 
-    said: all standing judgments of the unit by annotators, with their leases; this judgment is among them.
+    said: all standing judgments of the unit by annotators, with their leases; this judgment is among them. keep: unless
+    it was a gold answer, which stood for the unit. Then all is decided as if it had been the unit, by the same
+    statements, and nothing comes of it.
     """
-    if unit.honeypot:
-        return  # the next person is asked about it too
+    if unit.stage != stages.QUEUED:
+        return  # it has gone on without an answer that was taken back, and now given anew
     task, by = unit.task, judgment.annotator.user
     answers = [each.label for each in said if each.kind == Judgment.ANSWER]
-    if len(answers) >= unit.redundancy:
-        decide(unit, answers, by=by, judgment=judgment)
+    is_done = len(answers) >= unit.redundancy
+    if is_done and not task.overlap_share:
+        decide(unit, answers, by=by, judgment=judgment, keep=keep)
         return
     skips = _skips_of_round(unit, said)
     # People who may label records come and go with the test: too few of them now is no reason to give up.
     if skips < task.skip_limit and task.kind.waits:
         return
+    # Where a lot has two people read a unit, this is asked after the last answer too, so that no statement tells it.
     routes = Routes.load(task)
     readers = routes.readers()
-    if skips < task.skip_limit and _enough_readers(unit, readers, len(answers)):
+    is_enough = _enough_readers(unit, readers, len(answers))
+    if is_done:
+        decide(unit, answers, by=by, judgment=judgment, keep=keep)
+        return
+    if skips < task.skip_limit and is_enough:
+        if task.overlap_share:
+            stay(unit, by=by, judgment=judgment)
         return
     if task.overlap_share and len(answers) >= task.redundancy:
         # Nobody can give the overlap's second opinion, so the first stands alone.
         unit.redundancy = len(answers)
-        decide(unit, answers, by=by, judgment=judgment)
+        decide(unit, answers, by=by, judgment=judgment, keep=keep)
     elif (queue := _next_queue(unit, routes, readers)) and unit.round < task.rounds:
         move(
             unit,
@@ -47,23 +57,26 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment]) -> 
             stages.QUEUED,
             by=by,
             judgment=judgment,
+            keep=keep,
             round=unit.round + 1,
             language=queue,
             visited=[*unit.visited, queue],
         )
     else:
-        move(unit, "exhausted", task.kind.when_exhausted(unit), by=by, judgment=judgment)
+        move(unit, "exhausted", task.kind.when_exhausted(unit), by=by, judgment=judgment, keep=keep)
 
 
-def decide(unit: Unit, answers: list[str], *, by=None, judgment: Judgment | None = None) -> None:
-    """Give a unit that has all its answers the label that they come to, or ask one person more, or send it on."""
+def decide(unit: Unit, answers: list[str], *, by=None, judgment: Judgment | None = None, keep: bool = True) -> None:
+    """Give a unit that has all its answers the label that they come to, or ask one person more, or send it on; keep as
+    of after_judgment.
+    """
     came_to = _came_to(unit, answers)
     if isinstance(came_to, int):
         unit.redundancy = came_to
-        unit.save(update_fields=["redundancy"])
+        update(unit, "redundancy", keep=keep)
     else:
         event, to_stage, label = came_to
-        move(unit, event, to_stage, by=by, judgment=judgment, label=label)
+        move(unit, event, to_stage, by=by, judgment=judgment, keep=keep, label=label)
 
 
 def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=None) -> None:
@@ -109,17 +122,16 @@ def adaptive(task: Task) -> bool:
     return bool(task.stop_early or task.extra_answers)
 
 
-def ask_again(unit: Unit) -> None:
+def ask_again(unit: Unit, *, keep: bool = True) -> None:
     """Set the redundancy of a unit that has lost answers: people who were asked only because these differed are not
-    needed.
+    needed. keep: as of after_judgment.
     """
-    if unit.honeypot or not adaptive(unit.task):
+    if not adaptive(unit.task):
         return
     answers = unit.judgments.live().answers().count()
     asked = max(answers + 1, at_first(unit.task.redundancy, stop_early=unit.task.stop_early))
-    if asked < unit.redundancy:
-        unit.redundancy = asked
-        unit.save(update_fields=["redundancy"])
+    unit.redundancy = min(asked, unit.redundancy)
+    update(unit, "redundancy", keep=keep)
 
 
 def left_decides(unit: Unit, answers: list[str]) -> bool:

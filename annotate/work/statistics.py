@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.estimation import proportion
-from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
+from annotate.models import Annotator, Judgment, Lease, Pause, Task, TrialAnswer, Unit
 from annotate.quality import honeypots
 from annotate.quality.guidelines import majors
 from annotate.work.routes import Routes, readers_of
@@ -203,8 +203,9 @@ def people(task: Task) -> list[dict]:
     """Everybody who has judged or tried something in the task, by name.
 
     A row: annotator, name, active (may log in), answers, skips, taken_back, voided (by a manager), last (time of the
-    last of all these), known (gold answers given, voided ones too: asked, right and accuracy with its interval), may
-    (the queues in which they may work now), left (of those, queue -> gold answers that they can still be asked for).
+    last of all these), given_back and ran_out (units that they let go of without an answer), known (gold answers given,
+    voided ones too: asked, right and accuracy with its interval), may (the queues in which they may work now), left (of
+    those, queue -> gold answers that they can still be asked for).
     """
     rows, given = _work(task), honeypots.given(task)
     pool = honeypots.by_language(task.units.filter(honeypot=True))
@@ -234,18 +235,27 @@ def _work(task: Task, of: Annotator | None = None) -> list[dict]:
         last=Max("answered_at"),
     )
     by_person = {row.pop("annotator"): row for row in counts}
+    has_run_out = Q(outcome="expired") | Q(closed_at=None, expires_at__lte=timezone.now())
+    leases = Lease.objects.filter(Q(outcome="released") | has_run_out, unit__task=task, **own).order_by()
+    let_go = leases.values("annotator").annotate(
+        given_back=Count("pk", filter=Q(outcome="released")), ran_out=Count("pk", filter=has_run_out)
+    )
+    let_go_by = {row.pop("annotator"): row for row in let_go}
     known = honeypots.by_annotator(task, of)
     tried = set(task.trials.filter(**own).order_by().values_list("annotator_id", flat=True))
-    nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None}
+    nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None, "given_back": 0, "ran_out": 0}
+    seen = {*by_person, *let_go_by, *known, *tried}
     return [
         {
             "annotator": annotator.pk,
             "name": str(annotator),
             "active": annotator.user.is_active,
-            **by_person.get(annotator.pk, nothing),
+            **nothing,
+            **by_person.get(annotator.pk, {}),
+            **let_go_by.get(annotator.pk, {}),
             "known": known.get(annotator.pk),
         }
-        for annotator in Annotator.objects.filter(pk__in={*by_person, *known, *tried}).select_related("user")
+        for annotator in Annotator.objects.filter(pk__in=seen).select_related("user")
     ]
 
 
@@ -294,7 +304,7 @@ def person(task: Task, annotator: Annotator) -> dict:
                 "label": judgment.unit.known_answer,
                 "said": judgment.label,
                 "right": honeypots.is_right(judgment),
-                "voided": judgment.voided_at is not None,
+                "voided": judgment.voided_by_id is not None,
             }
             for judgment in given
         ],

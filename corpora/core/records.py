@@ -29,6 +29,8 @@ MAX_URL = 2000
 # What a spreadsheet or a table of numbers makes of an id, and what stands there for none.
 _WAS_NUMBER = re.compile(r"[+-]?(?:\d(?:[.,]\d*)?e[+-]?\d{1,2}|\d+[.,]0+)", re.IGNORECASE)
 _STANDS_FOR_NONE = {"NaN", "nan", "NULL", "null", "None", "#N/A", "#REF!", "#NAME?", "#VALUE!"}
+# With what a cell begins that a spreadsheet takes for a formula, and runs. A tab before it cannot stand in an id.
+FORMULA = ("=", "+", "-", "@")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]{9,}(?:\.[0-9]+)?")

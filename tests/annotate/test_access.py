@@ -2,21 +2,27 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
+from django.contrib.auth.tokens import default_token_generator
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
+from django.utils import timezone
+from django.utils.http import urlsafe_base64_encode
 from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Annotator, Judgment, Trial
+from annotate.models import Annotator, Judgment, Lease, Task, Trial
+from annotate.quality import pauses
 from annotate.quality.qualification import next_question
 from annotate.work import accounts
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
+from annotate.work.pausing import pause
 from annotate.work.queue import take, take_sheet
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
@@ -26,14 +32,21 @@ from tests.annotate.labelling import acts as labelling
 # another annotator; an adjudicator, whose settled unit it names; a manager, who is no annotator.
 WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
+# The manager's pages of a task.
+OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule")
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
 PAGES = {
-    "home": ((302, 200, 200, 200, 200, 200), (302, 405, 405, 405, 405, 405)),
+    # A manager who is no annotator is led on to the manager's pages.
+    "home": ((302, 200, 200, 200, 200, 302), (302, 405, 405, 405, 405, 405)),
     "login": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
     "logout": ((302, 405, 405, 405, 405, 405), (302, 302, 302, 302, 302, 302)),
     "invite": ((200, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
+    "password": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
+    "forgotten": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
+    # The link of a mail leads on to its form.
+    "reset": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
     "queue": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
     "start": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
@@ -58,7 +71,7 @@ PAGES = {
     "adjudicate-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 200, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
-        ["manage", *(f"manage-{page}" for page in ("task", "people", "tests", "agreement", "rule", "person"))],
+        ["manage", *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
     "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
@@ -91,6 +104,40 @@ API = {
     "api-test": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 409, 403, 403)),
     "api-answer": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
 }
+# Others, who are as one of WHO but for some addresses. The clerk is staff with all permissions on annotators and tasks,
+# the onlooker staff without any, Zoe a reader from whom all languages were taken; Pat, a reader, and Kit, an
+# adjudicator, are paused in every task.
+OTHERS = {
+    "clerk": ("manager", {}),
+    "onlooker": (
+        "manager",
+        {"manage-lift": (405, 403), "manage-pause": (405, 403), "manage-void": (403, 403)},
+    ),
+    "zoe": (
+        "bea",
+        {
+            "qualification": (403, 405),
+            **dict.fromkeys(("qualification-practice", "qualification-test"), (405, 403)),
+            **dict.fromkeys(("api-practise", "api-test", "api-undo"), (405, 403)),
+        },
+    ),
+    "pat": (
+        "bea",
+        {
+            **dict.fromkeys(("undo", "qualification-practice", "qualification-test"), (405, 403)),
+            **dict.fromkeys(("api-undo", "api-practise", "api-test"), (405, 403)),
+        },
+    ),
+    "kit": (
+        "ada",
+        {
+            **dict.fromkeys(("adjudication", "api-adjudication", "api-dossier"), (403, 405)),
+            "adjudicate": (403, 403),
+            **dict.fromkeys(("adjudicate-choose", "unsettle", "undo"), (405, 403)),
+            **dict.fromkeys(("api-settle", "api-discard", "api-unsettle", "api-undo"), (405, 403)),
+        },
+    ),
+}
 # The admin's addresses by a few of them: all are behind the same gate, which lets staff in.
 ADMIN = {
     "admin:index": (302, 302, 302, 302, 302, 200),
@@ -105,11 +152,17 @@ ADMIN = {
 }
 # What a logged-in person can post by a form of ours.
 FORMS = (
-    *("logout", "account", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
+    *("logout", "account", "password", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
     *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
     *("manage-lift", "manage-pause", "manage-void"),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
+
+
+NEW_PASSWORD = {"new_password1": "quite a long one", "new_password2": "quite a long one"}
+
+
+OF_ADJUDICATORS = {"unsettle", "api-dossier", "api-settle", "api-discard", "api-unsettle"}
 
 
 class World:
@@ -146,11 +199,13 @@ class World:
             "ada": ada.user,
             "manager": manager,
         }
+        self.make_others(person)
         self.arguments = {
             "invite": [accounts.invite(invited)],
+            "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
             **{name: [task.name] for name in ("queue", "start", "judge", "undo", "pause", "answers", "guidelines")},
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
-            **{f"manage-{page}": [task.name] for page in ("task", "people", "tests", "agreement", "rule")},
+            **{f"manage-{page}": [task.name] for page in OF_A_TASK},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
             "adjudication": [task.name],
             "choose": ["acts"],
@@ -176,7 +231,9 @@ class World:
         }
         self.fields = {
             "login": {"username": "ann", "password": "wrong"},
-            "invite": {"new_password1": "quite a long one", "new_password2": "quite a long one"},
+            "password": {"old_password": "a long password", **NEW_PASSWORD},
+            "reset": NEW_PASSWORD,
+            "invite": NEW_PASSWORD,
             "account": {"make": "1"},
             "judge": {"lease": lease.pk, "answer": "de"},
             "choose": {"lease": chosen.pk},
@@ -194,6 +251,20 @@ class World:
             "qualification-answer": {"question": question.pk, "answer": "1"},
         }
 
+    def make_others(self, person):
+        clerk, onlooker = (
+            User.objects.create_user(name, password="a long password", is_staff=True) for name in ("clerk", "onlooker")
+        )
+        clerk.user_permissions.set(Permission.objects.filter(content_type__app_label="annotate"))
+        zoe = person("zoe", "de")
+        skip(zoe, take(zoe, self.task).pk)
+        zoe.languages.all().delete()
+        pat, kit = person("pat", "de"), person("kit", adjudicates=True)
+        for task in Task.objects.all():
+            for paused in (pat, kit):
+                pause(paused, task, by=clerk, reason="asleep")
+        self.who |= {"clerk": clerk, "onlooker": onlooker, "zoe": zoe.user, "pat": pat.user, "kit": kit.user}
+
     @staticmethod
     def of_concepts(ann):
         """Of tasks whose answers are concepts: a lease of Ann's, a question of hers, and a unit for an adjudicator."""
@@ -205,6 +276,13 @@ class World:
         tested = labelling.task_of("tested-acts", gold=[labelling.gold_file("practice", "test")], test_items=1, tries=1)
         practice = begin(ann, tested, "en", Trial.PRACTICE)
         return take(ann, task), next_question(practice), task.units.get(stage=stages.ADJUDICATION)
+
+    @staticmethod
+    def as_if_just_made():
+        """However long ago it was: answers can be taken back, and no lease has run out."""
+        now = timezone.now()
+        Judgment.objects.update(shown_at=now, answered_at=now)
+        Lease.objects.filter(closed_at__isnull=True).update(expires_at=now + timedelta(minutes=10))
 
     def address(self, name):
         return "/favicon.ico" if name == "favicon.ico" else reverse(name, args=self.arguments.get(name))
@@ -221,10 +299,10 @@ class World:
         json = {"content_type": "application/json"} if name.startswith("api-") else {}
         return client.post(self.address(name), self.fields.get(name, {}), **json)
 
-    def statuses(self, name, method):
+    def statuses(self, name, method, people=WHO):
         """Each person's answer, every time in the same world."""
         found = []
-        for who in WHO:
+        for who in people:
             with transaction.atomic():
                 found.append(self.send(self.client(who), method, name).status_code)
                 transaction.set_rollback(True)
@@ -238,7 +316,9 @@ def begin_world(make_world):
 
 @pytest.fixture
 def world(begin_world, data_dir, db):
-    return begin_world(data_dir)
+    made = begin_world(data_dir)
+    made.as_if_just_made()
+    return made
 
 
 def addresses(patterns):
@@ -260,12 +340,46 @@ def test_who_may_ask_for_what(world, name):
     assert dict(zip(WHO, world.statuses(name, "POST"), strict=True)) == dict(zip(WHO, posted, strict=True))
 
 
+@pytest.mark.parametrize("who", OTHERS)
+def test_what_staff_with_some_rights_a_withdrawn_reader_and_paused_people_may_ask_for(world, who):
+    model, but_for = OTHERS[who]
+    otherwise = {}
+    for name, (asked, posted) in (PAGES | API).items():
+        found = (*world.statuses(name, "GET", [who]), *world.statuses(name, "POST", [who]))
+        if found != (asked[WHO.index(model)], posted[WHO.index(model)]):
+            otherwise[name] = found
+    assert otherwise == but_for
+
+
+def test_options_tell_by_one_header_which_methods_an_address_of_the_api_takes(world):
+    for who in (*WHO, *OTHERS):
+        client = world.client(who)
+        for name, (asked, posted) in API.items():
+            answer = client.options(world.address(name))
+            if who == "nobody" and asked[0] == 401:
+                assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated"), name
+                continue
+            takes = {method for method, ann in (("GET", asked[2]), ("POST", posted[2])) if ann != 405}
+            told = set(answer["Allow"].split(", ")) - {"OPTIONS", "HEAD"}
+            assert (answer.status_code, answer.content, told) == (200, b"", takes), (who, name)
+
+
 def test_the_admin_is_the_managers(world):
     assert {name: world.statuses(name, "GET") for name in ADMIN} == ADMIN
 
 
 def test_nobody_is_sent_to_the_login_and_back(world):
-    for name in set(PAGES) - {"login", "logout", "invite", "docs", "docs-page", "docs-file", "favicon.ico"}:
+    for name in set(PAGES) - {
+        "login",
+        "logout",
+        "invite",
+        "forgotten",
+        "reset",
+        "docs",
+        "docs-page",
+        "docs-file",
+        "favicon.ico",
+    }:
         assert world.client("nobody").get(world.address(name)).url == f"/login/?next={world.address(name)}", name
 
 
@@ -288,7 +402,7 @@ def test_a_token_opens_what_a_session_opens(world):
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):
     forms = {name: "ada" if name.startswith(("adjudicate", "unsettle")) else "ann" for name in FORMS}
     forms |= {name: "manager" for name in FORMS if name.startswith("manage-")}
-    forms |= {"login": "nobody", "invite": "nobody"}
+    forms |= dict.fromkeys(("login", "invite", "forgotten", "reset"), "nobody")
     takes_posts = {name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405}} - {"favicon.ico"}
     assert set(forms) == takes_posts
     for name, who in forms.items():
@@ -477,3 +591,39 @@ def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
         assert annotator.pseudonym not in told
     for word in (*stages.STAGES, "langid", "cld2", "fasttext", "candidate"):
         assert word not in told, word
+
+
+# --- what is kept of pages
+
+
+def test_no_browser_and_no_proxy_keeps_a_page_that_is_of_a_person(world):
+    """Every address by everybody; who is not logged in may keep the documentation, and ask whether it has changed."""
+    public = {"docs", "docs-page", "docs-file"}
+    for who in WHO:
+        for name in (*PAGES, *API, *ADMIN):
+            for method in ("GET", "POST"):
+                with transaction.atomic():
+                    kept = world.send(world.client(who), method, name)["Cache-Control"]
+                    transaction.set_rollback(True)
+                told = {part.strip() for part in kept.split(",")}
+                if who == "nobody" and name in public and method == "GET":
+                    assert told == {"no-cache"}, name
+                else:
+                    assert {"no-store", "private"} <= told, (who, method, name)
+
+
+def test_a_paused_adjudicator_can_do_nothing_in_the_task(world):
+    ada = Annotator.objects.get(user=world.who["ada"])
+    for task in Task.objects.all():  # some addresses are of others
+        pauses.store(ada, task, 0, 0, reason="too fast")
+    client = world.client("ada")
+    names = [name for name, (asked, _) in (PAGES | API).items() if "adjudic" in name or name in OF_ADJUDICATORS]
+    assert len(names) == 9
+    for name in names:
+        for method in ("GET", "POST"):
+            with transaction.atomic():
+                answer = world.send(client, method, name)
+                assert answer.status_code in (403, 405), (method, name)
+                assert answer.status_code == 405 or pauses.PAUSED in answer.text, (method, name)
+                transaction.set_rollback(True)
+    assert "/adjudication/" not in client.get("/").text

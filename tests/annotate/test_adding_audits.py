@@ -46,7 +46,7 @@ def chosen(task, **fields):
 
 def exported(task):
     """The rows that an export of the task has."""
-    return [row for row, _ in rows(Export(task, "", ""))]
+    return [row for row, *_ in rows(Export(task, "", ""))]
 
 
 # --- how many by language
@@ -99,8 +99,8 @@ def test_the_lot_goes_on_where_that_of_the_audit_has_ended(make_task):
     before = chosen(task)
     assert add_audits(task, 4) == {"de": 4}
     keys = task.units.values_list("item__key", flat=True)
-    assert before == set(lottery.drawn(keys, 5, seed=task.seed, purpose="audit"))
-    assert chosen(task) == set(lottery.drawn(keys, 9, seed=task.seed, purpose="audit"))
+    assert before == set(lottery.drawn(keys, 5, lots=task.lots, purpose="audit"))
+    assert chosen(task) == set(lottery.drawn(keys, 9, lots=task.lots, purpose="audit"))
     assert chosen(task, stage=stages.QUEUED) == chosen(task)
     assert Transition.objects.filter(event="audited").count() == 9
 
@@ -108,7 +108,7 @@ def test_the_lot_goes_on_where_that_of_the_audit_has_ended(make_task):
 def test_what_is_added_is_read_and_checked_by_lot_like_the_rest_of_the_audit(make_task, ann):
     task = make_task([AGREED] * 30, audit_least=2, audit_recheck=0.5, audit_limit=1)
     add_audits(task, 28)
-    checked = {key for key in chosen(task) if lottery.hit(0.5, seed=task.seed, purpose="recheck", key=key)}
+    checked = {key for key in chosen(task) if lottery.hit(0.5, lots=task.lots, purpose="recheck", key=key)}
     assert chosen(task, recheck=True) == checked
     read_all(ann, task)
     assert chosen(task, stage=stages.ADJUDICATION) == checked

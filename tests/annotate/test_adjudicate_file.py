@@ -216,10 +216,10 @@ def test_what_waits_is_written_filled_in_and_taken_back_in(skipped, ada, tmp_pat
 
 def test_of_a_list_for_which_the_disk_has_no_room_nothing_is_left(skipped, ada, tmp_path):
     out = tmp_path / "waiting.csv"
-    (tmp_path / "waiting.csv.new").symlink_to("/dev/full")
+    (tmp_path / ".waiting.csv.new").symlink_to("/dev/full")
     with pytest.raises(ActionError, match=r"waiting\.csv cannot be written: No space left on device\."):
         run(out=out)
-    assert list(tmp_path.glob("waiting*")) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_list_is_shown_and_says_what_is_left_to_others(make_task, person, ada, capsys):
@@ -272,3 +272,30 @@ def test_a_record_is_decided_by_its_grade(differed, ada, file):  # noqa: F811
     path = file(f"id\tlabel\treason\n{row['id']}\t3\tthe guidelines say so\n", "decisions.tsv")
     assert run(task="crowd", file=path).data["settled"] == 1
     assert task.units.get().label == "3"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_no_cell_of_a_list_is_run_by_a_spreadsheet_and_its_ids_come_back(make_task, person, ada, tmp_path, ending):
+    keys = ["=1+1", "+49", "-5", "@name", "'quoted"]
+    texts = {key: f"={key} said so" for key in keys}
+    task = make_task([{"key": key, "text": texts[key], "votes": DISPUTED} for key in keys], rounds=1)
+    ann = person("ann", "de")
+    while lease := take(ann, task):
+        skip(ann, lease.pk)
+    path = tmp_path / f"waiting.{ending}"
+    run(out=path)
+    if ending == "jsonl":
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert {row["text"] for row in rows} == set(texts.values())
+        return
+    split = {"csv": ",", "tsv": "\t"}[ending]
+    with path.open(encoding="utf-8", newline="") as lines:
+        heads, *rows = csv.reader(lines, delimiter=split, quoting=QUOTING[split])
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
+    for row in rows:
+        row[heads.index("label")], row[heads.index("reason")] = "de", "I read it"
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        csv.writer(lines, delimiter=split, quoting=QUOTING[split]).writerows([heads, *rows])
+    run(file=path)
+    assert set(labels(task).values()) == {(stages.LABELLED, "de")}
+    assert set(labels(task)) == set(keys)

@@ -1,7 +1,9 @@
+import re
+
 import pytest
 
 from annotate.core import stages
-from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, TooLateToUndo, WrongStage
+from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment
 from annotate.quality.pauses import running
@@ -167,15 +169,14 @@ def test_an_annotators_answer_is_not_a_decision_to_take_back(make_task, person):
         unsettle(both, task.units.get().pk)
 
 
-def test_a_reader_cannot_take_a_skip_back_once_an_adjudicator_has_decided(make_task, person, ada):
+def test_a_reader_who_takes_a_skip_back_answers_beside_the_decision_of_an_adjudicator(make_task, person, ada):
     task, ann = make_task([DISPUTED]), person("ann", "de")
     skip(ann, take(ann, task).pk)
     settle(ada, task.units.get().pk, GERMAN)
-    with pytest.raises(TooLateToUndo):
-        undo(ann, task)
+    judge(ann, undo(ann, task).pk, Answer("fr"))
+    assert (task.units.get().stage, task.units.get().label) == (stages.LABELLED, "de")
     unsettle(ada, task.units.get().pk)
-    with pytest.raises(TooLateToUndo):
-        undo(ann, task)
+    assert task.units.get().stage == stages.ADJUDICATION
 
 
 def test_the_list_has_what_waits_in_the_order_of_the_draw(skipped, ada):
@@ -274,3 +275,94 @@ def test_a_digit_settles_once_it_is_said_how_one_knows(skipped, ada, new_page):
         page.keyboard.press("1")
     assert where(first) == (stages.LABELLED, first.candidates[0])
     assert f"/adjudication/{second.pk}/" in page.url
+
+
+@pytest.fixture
+def at_the_desk(skipped, ada, new_page):
+    """Ada before the second of three cases, with the keys heard."""
+    units = list(skipped(3).units.order_by("position"))
+    page = new_page(user=ada.user)
+    page.goto(f"/tasks/task/adjudication/{units[1].pk}/")
+    let_guard_pass(page)
+    return page, units
+
+
+def test_the_desk_says_which_case_of_how_many_it_is_and_keys_go_on_and_back_without_deciding(at_the_desk):
+    page, units = at_the_desk
+    for key, number, told in (
+        (None, 1, "2 of 3"),
+        ("Period", 2, "3 of 3"),
+        ("Comma", 1, "2 of 3"),
+        ("Comma", 0, "1 of 3"),
+    ):
+        if key:
+            let_guard_pass(page)
+            with page.expect_navigation():
+                page.keyboard.press(key)
+        assert page.url.endswith(f"/adjudication/{units[number].pk}/")
+        assert told in page.inner_text("header.case")
+    assert page.get_by_role("link", name="Previous").count() == 0
+    assert {where(unit)[0] for unit in units} == {stages.ADJUDICATION}
+
+
+def test_after_a_decision_comes_what_follows_it_and_at_the_end_what_was_passed_over(at_the_desk):
+    page, units = at_the_desk
+    for decided, following in ((1, 2), (2, 0)):
+        assert page.url.partition("?")[0].endswith(f"/adjudication/{units[decided].pk}/")
+        let_guard_pass(page)
+        page.keyboard.press("Shift+Digit1")
+        with page.expect_navigation():
+            page.keyboard.press("1")
+        assert page.url.partition("?")[0].endswith(f"/adjudication/{units[following].pk}/")
+    assert [where(unit)[0] for unit in units] == [stages.ADJUDICATION, stages.LABELLED, stages.LABELLED]
+    let_guard_pass(page)
+    with page.expect_navigation():
+        page.keyboard.press("z")
+    assert where(units[2])[0] == stages.ADJUDICATION
+
+
+@pytest.mark.parametrize(
+    ("keys", "came_to"),
+    [("Shift+Digit6 q", (stages.LABELLED, "und")), ("Shift+Digit6 0", (stages.DISCARDED, ""))],
+    ids=["undefined", "discarded"],
+)
+def test_reasons_undefined_and_discard_have_keys(at_the_desk, keys, came_to):
+    page, units = at_the_desk
+    reason, decision = keys.split()
+    page.keyboard.press(reason)
+    assert page.input_value("[name=reason]") == "Nothing found"
+    assert page.locator(".reasons [aria-pressed=true]").inner_text().endswith("Nothing found")
+    with page.expect_navigation():
+        page.keyboard.press(decision)
+    assert where(units[1]) == came_to
+    assert units[1].judgments.last().reason == "Nothing found"
+
+
+def test_any_other_language_is_found_by_typing_at_the_desk(at_the_desk):
+    page, units = at_the_desk
+    page.keyboard.press("Shift+Digit3")
+    page.keyboard.press("w")
+    page.keyboard.type("עבר")
+    let_guard_pass(page)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert where(units[1]) == (stages.LABELLED, "he")
+
+
+def test_without_javascript_every_language_can_be_chosen_at_the_desk(skipped, ada, new_page):
+    unit = skipped().units.get()
+    page = new_page(user=ada.user, java_script_enabled=False)
+    page.goto(f"/tasks/task/adjudication/{unit.pk}/")
+    page.fill("[name=reason]", "Dictionary")
+    page.click("summary:has-text('Another language')")
+    page.click("button:has-text('Hebrew')")
+    assert where(unit) == (stages.LABELLED, "he")
+
+
+def test_the_desk_has_no_words_of_the_machine(skipped, ada, client):
+    unit = skipped().units.get()
+    client.force_login(ada.user)
+    page = client.get(f"/tasks/task/adjudication/{unit.pk}/").text
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page))
+    assert "skipped" in text
+    assert not re.search("QUEUED|ADJUDICATION|exhausted|disputed", text)

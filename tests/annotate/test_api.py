@@ -170,10 +170,12 @@ def test_a_unit_that_has_gone_on(make_task, program, person):
 
 
 def test_undo_with_nothing_to_take_back_and_undo_that_comes_too_late(make_task, program, person):
-    task, ben = make_task([DISPUTED]), person("ben", "en")
+    make_task([DISPUTED])
+    person("ben", "en")
     assert refusal(program.post("tasks/task/undo/")) == (409, "nothing_to_undo")
     program.post(f"leases/{program.next()['id']}/skip/")
-    take(ben, task)
+    then = timezone.now() - timedelta(minutes=11)
+    Judgment.objects.update(shown_at=then, answered_at=then)
     assert refusal(program.post("tasks/task/undo/")) == (409, "too_late_to_undo")
 
 
@@ -270,6 +272,28 @@ def test_what_is_no_json(make_task, program):
     assert refusal(form) == (415, "unsupported_media_type")
     listing = program.client.post(path, "[]", content_type="application/json", headers=program.headers)
     assert refusal(listing) == (400, "invalid_answer")
+    assert "non_field" not in listing.json()["detail"]
+    long = json.dumps({"label": "de", "comment": "x" * 3_000_000})
+    large = program.client.post(path, long, content_type="application/json", headers=program.headers)
+    assert refusal(large) == (400, "invalid_answer")
+    assert (
+        large.json()["detail"]
+        == "The body of the request holds more than the site takes, so nothing was done. Send less."
+    )
+
+
+def test_an_unknown_format_in_the_address_is_told_as_such(make_task, program):
+    make_task([DISPUTED])
+    assert program.get("tasks/task/?format=json").json()["name"] == "task"
+    other = program.get("tasks/task/?format=xml")
+    assert refusal(other) == (404, "not_found")
+    assert other.json()["detail"] == "There is no format 'xml' here. Leave ?format= out."
+
+
+def test_a_token_that_is_no_text_is_a_wrong_token(client, make_task):
+    make_task([DISPUTED])
+    wrong = client.get("/api/v1/tasks/", headers={"Authorization": b"Token \xff".decode("latin-1")})
+    assert refusal(wrong) == (401, "authentication_failed")
 
 
 def test_without_a_token_nothing_is_told(client, make_task):

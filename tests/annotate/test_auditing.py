@@ -69,9 +69,8 @@ def test_the_same_seed_chooses_the_same_posts(make_task):
         keys.append(
             [int(key.split()[1]) for key in task.units.filter(audited=True).values_list("item__key", flat=True)]
         )
-        seed = task.draw.seed
         assert sorted(f"{name} {n}" for n in keys[-1]) == sorted(
-            lottery.drawn([f"{name} {n}" for n in range(30)], 5, seed=seed, purpose="audit")
+            lottery.drawn([f"{name} {n}" for n in range(30)], 5, lots=task.lots, purpose="audit")
         )
     assert keys[0] != keys[1]  # other ids, other lots
 
@@ -307,7 +306,7 @@ def test_a_share_is_taken_as_it_is_written():
     assert lottery.part_of(0.07, 100) == 7
 
 
-@given(st.floats(0, 1))
-def test_a_share_of_ids_is_hit(share):
-    hits = sum(lottery.hit(share, seed="s", purpose="p", key=str(n)) for n in range(400))
+@given(st.floats(0, 1), st.sampled_from([lottery.by_seed("s"), lottery.by_secret("s")]))
+def test_a_share_of_ids_is_hit(share, lots):
+    hits = sum(lottery.hit(share, lots=lots, purpose="p", key=str(n)) for n in range(400))
     assert abs(hits / 400 - share) < 0.12

@@ -368,3 +368,42 @@ def test_contrast_is_at_least_4_5_to_1(new_page, make_task, person, scheme):
     page.click("text=Start")
     page.wait_for_selector("#post")
     assert worst_contrast(page) >= 4.5
+
+
+# --- keys that are not heard yet
+
+
+def test_keys_look_dim_as_long_as_they_are_not_heard(at_work, make_task, person):
+    ann = person("ann", "de:5 en:4")
+    hands = at_work(make_task([DISPUTED] * 3), ann)
+    page = hands.page
+    stop_clock(page)
+    hands.press_and_wait("Digit1")
+    dim = page.locator(".guarded .languages kbd").first
+    dim.wait_for()
+    assert dim.evaluate("key => getComputedStyle(key).opacity") == "0.35"
+    hands.press("Digit2")
+    move_clock(page, 350)
+    page.locator(".guarded").wait_for(state="detached")
+    assert page.locator(".languages kbd").first.evaluate("key => getComputedStyle(key).opacity") == "1"
+    hands.press_and_wait("Digit1", after=0)
+    assert [label for _, label, _ in said(ann)] == ["de", "de"]
+
+
+def test_enter_is_heard_at_once_where_there_is_nothing_yet_to_answer(new_page, make_task, person):
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    page = new_page(user=ann.user)
+    page.goto(f"/tasks/{task.name}/")
+    stop_clock(page)
+    assert page.locator(".guarded").count() == 0
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#post")
+    # The post that came has a guard.
+    assert page.locator(".guarded").count() == 1
+
+
+def test_each_name_of_a_language_in_itself_says_its_language(at_work, make_task, person):
+    page = at_work(make_task([DISPUTED]), person("ann", "de he")).page
+    named = page.locator(".languages small, .list small").evaluate_all("all => all.map(e => [e.lang, e.textContent])")
+    assert {("de", "Deutsch"), ("he", "עברית"), ("ar", "العربية")} <= {tuple(pair) for pair in named}
+    assert all(language for language, _ in named)

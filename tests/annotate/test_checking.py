@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
-from annotate.core.refusals import TooLateToUndo
+from annotate.kinds import Answer
 from annotate.quality import checks
 from annotate.work import adjudication
 from annotate.work.contesting import contest
 from annotate.work.entering import add_units
-from annotate.work.judging import skip, undo
+from annotate.work.judging import judge, skip, undo
 from annotate.work.opening import extend_task
 from annotate.work.pausing import void
 from annotate.work.queue import take
@@ -60,7 +60,7 @@ def test_the_lot_is_one_that_anybody_can_draw_again(make_task):
     task = make_task([DISPUTED] * 30, check_least=5)
     keys = list(task.units.values_list("item__key", flat=True))
     assert set(task.units.filter(recheck=True).values_list("item__key", flat=True)) == set(
-        lottery.drawn(keys, 5, seed=task.seed, purpose="check")
+        lottery.drawn(keys, 5, lots=task.lots, purpose="check")
     )
 
 
@@ -73,7 +73,9 @@ def test_a_choice_that_is_topped_up_has_its_share_and_its_least_however_often_it
     others = taken = 0
     for number, size in enumerate(sizes):
         keys = [f"{number} {key}" for key in range(size)]
-        found = lottery.topped_up(keys, before=(others, taken), share=share, least=least, seed="1", purpose="test")
+        found = lottery.topped_up(
+            keys, before=(others, taken), share=share, least=least, lots=lottery.by_secret("1"), purpose="test"
+        )
         assert set(found) <= set(keys)
         others, taken = others + size, taken + len(found)
         assert taken == max(lottery.part_of(share, others), min(least, others))
@@ -174,7 +176,7 @@ def test_a_contested_unit_is_checked_though_the_detectors_agree(make_task, ann, 
     assert settle(ada, unit, "fr").label == "fr"
 
 
-def test_the_reader_can_take_the_answer_back_until_an_adjudicator_has_decided(make_task, ann, ada):
+def test_the_reader_can_take_the_answer_back_and_what_an_adjudicator_has_decided_stands(make_task, ann, ada):
     task = make_task([DISPUTED], **ALL)
     unit = say(ann, task, "de")
     undo(ann, task)
@@ -183,8 +185,10 @@ def test_the_reader_can_take_the_answer_back_until_an_adjudicator_has_decided(ma
     unit = say(ann, task, "fr")
     assert unit.stage == stages.ADJUDICATION
     settle(ada, unit, "fr")
-    with pytest.raises(TooLateToUndo):
-        undo(ann, task)
+    again = undo(ann, task)
+    judge(ann, again.pk, Answer("de"))
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label) == (stages.LABELLED, "fr")
 
 
 def test_what_the_adjudicator_discards_is_unresolved(make_task, ann, ada):

@@ -183,6 +183,13 @@ def test_an_answered_lease_without_its_place(unit, ann):
     refuses("place_kept_by_open_or_answered", lambda: lease(unit, ann, **closed("answered", None)))
 
 
+def test_a_lease_that_stands_for_another_unit_and_was_closed_without_an_answer_holds_no_place(unit, ann):
+    lease(unit, ann, instead_of=unit, **closed("answered"))
+    for outcome in ("skipped", "released"):
+        fields = closed(outcome, 1) | {"instead_of": unit}
+        refuses("place_kept_by_open_or_answered", lambda fields=fields: lease(unit, ann, **fields))
+
+
 def test_an_open_lease_with_an_outcome(unit, ann):
     refuses("place_kept_by_open_or_answered", lambda: lease(unit, ann, outcome="answered"))
 

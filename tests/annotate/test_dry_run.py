@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from annotate.core import stages
+from annotate.core.intervals import jeffreys
 from annotate.models import Task
 from tests.annotate.corpus import NAME
 
@@ -33,6 +34,13 @@ def opened(**options):
     return json.loads(out.getvalue()), err.getvalue()
 
 
+def check_recheck(audit):
+    """Nobody foresees which posts are checked, a dry run neither: it draws by another secret. Takes the number out."""
+    if audit:
+        low, high = jeffreys(audit.pop("recheck"), audit["chosen"], 0.999)
+        assert low <= 0.2 <= high
+
+
 @pytest.mark.parametrize("options", [UNIFORM, PRECISION], ids=["uniform", "precision"])
 def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corpus, data_dir, person, options):
     person("ann", "de:5 en:4 nl:3")
@@ -43,6 +51,8 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     assert contents(data_dir) == before
     real, warned_then = opened(**options)
     assert (foretold.pop("dry_run"), real.pop("dry_run")) == (True, False)
+    for told in (foretold, real):
+        check_recheck(told["audit"])
     assert foretold == real
     # Whom a queue lacks stands in the dry run's table.
     others = [line for line in warned_then.splitlines() if not line.startswith("Warning: units in these queues lack")]
@@ -65,6 +75,8 @@ def test_a_dry_run_says_how_much_of_the_agreed_the_audit_takes(demo_corpus, pers
     assert foretold["audit"]["chosen"] == audited.count() > 0
     for label, of in foretold["audit"]["languages"].items():
         assert of["chosen"] == audited.filter(agreed_label=label).count() == min(3, of["posts"])
+    for told in (foretold, real):
+        check_recheck(told["audit"])
     assert foretold["audit"] == real["audit"]
 
 

@@ -30,6 +30,7 @@ from annotate.goldsets.writing import ExportError, export
 from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Task, Unit
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
+from annotate.work.closing import close
 from annotate.work.judging import judge, skip
 from annotate.work.opening import extend_task
 from annotate.work.queue import take
@@ -198,6 +199,7 @@ def test_copies_of_an_audited_text_are_contested_too_since_all_of_the_language_i
 
 def test_the_chance_is_that_of_the_extended_draw(task, out):
     assert extend_task(task, 63).task == task
+    close(task)
     export(task, out)
     frame = manifest_of(SMALL).rows
     told = json_lines(out / "gold.unfinished.jsonl") + json_lines(out / "left_out.unfinished.jsonl")
@@ -209,6 +211,7 @@ def test_a_manager_who_moved_a_unit_is_called_so(task, manager, out):
     from annotate.work.routing import reroute
 
     reroute(task, by=manager)
+    close(task)
     export(task, out)
     rows = json_lines(out / "left_out.unfinished.jsonl")
     assert {row["transitions"][-1]["by"] for row in rows if row["stage"] == "ADJUDICATION"} == {"manager"}
@@ -293,6 +296,20 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(task, people, out,
     header, text = card_of(out)
     assert header["configs"][0]["data_files"][0]["path"] == "gold.unfinished.parquet"
     assert f"**Unfinished.** {waiting} of 60 posts still wait for people" in text
+
+
+def test_what_waits_is_told_once_the_task_is_closed_so_that_nobody_at_work_finds_what_is_not_in_the_set(
+    task, people, out
+):
+    [quick, *_], _ = people
+    judge(quick, take(quick, task).pk, Answer("en"))
+    waiting = export(task, out)["counts"]["unfinished"]
+    assert json_lines(out / "left_out.unfinished.jsonl") == []
+    waits = task.units.exclude(stage__in=stages.FINISHED).values_list("item__key", flat=True)
+    told = "".join(path.read_text(encoding="utf-8") for path in out.iterdir() if path.suffix != ".parquet")
+    assert not [key for key in waits if f'"{key}"' in told]
+    close(task)
+    export(task, out)
     left_out = json_lines(out / "left_out.unfinished.jsonl")
     assert len(left_out) == waiting
     assert {row["stage"] for row in left_out} <= {"QUEUED", "ADJUDICATION"}

@@ -222,3 +222,51 @@ def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person, clien
     home = client.get("/").text
     assert home.count('<button class="primary">Start</button>') == 1
     assert "djudicat" not in home
+
+
+# --- in the order of use
+
+
+def titles(client):
+    return re.findall("<h2>(.*?)</h2>", client.get("/").text)
+
+
+def test_what_one_did_last_comes_first_and_no_task_is_told_by_its_name_in_commands(make_task, person, client):
+    ann = person("ann", "de")
+    tasks = [make_task([DISPUTED] * 3, name=name, title=f"Posts of {name}?") for name in ("may", "june", "july")]
+    client.force_login(ann.user)
+    assert sorted(titles(client)) == ["Posts of july?", "Posts of june?", "Posts of may?"]
+    for task in (tasks[0], tasks[1]):
+        judge(ann, take(ann, task).pk, Answer("de"))
+    assert titles(client) == ["Posts of june?", "Posts of may?", "Posts of july?"]
+
+
+@pytest.mark.parametrize(
+    ("languages", "told"),
+    [
+        ("ja", "You are not down as a reader of any language of this task."),
+        ("de:3", "This task asks for readers of level 4 or more, and you are down with less in German."),
+    ],
+)
+def test_who_cannot_read_a_task_is_told_so_and_offered_no_start(make_task, person, client, languages, told):
+    make_task([DISPUTED])
+    client.force_login(person("ann", languages).user)
+    for address in ("/", "/tasks/task/"):
+        page = client.get(address).text
+        assert told in words(page)
+        assert offered(page) == []
+
+
+def test_an_adjudicator_who_reads_nothing_is_offered_no_start_and_told_nothing_of_reading(make_task, person, client):
+    make_task([DISPUTED], asked="de")
+    client.force_login(person("ada", adjudicates=True).user)
+    page = client.get("/").text
+    assert offered(page) == []
+    assert "Nothing to adjudicate" in page
+    assert not re.search("reader|answered today|waiting", words(page))
+
+
+def test_a_manager_who_logs_in_lands_on_the_managers_pages(client, manager):
+    form = {"username": "manager", "password": "a long password"}
+    assert client.post("/login/", form, follow=True).redirect_chain[-1] == ("/manage/", 302)
+    assert client.get("/", follow=True).redirect_chain == [("/manage/", 302)]

@@ -54,7 +54,7 @@ def server(settings, tmp_path, db):
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         fd = listening.fileno()
-        command = ["gunicorn", "deploy.wsgi", f"--bind=fd://{fd}", "--workers=2", "--threads=8", "--log-level=warning"]
+        command = ["gunicorn", "--config=python:deploy.server", f"--bind=fd://{fd}", "--workers=2", "--threads=8"]
         process = subprocess.Popen(
             [sys.executable, "-m", *command],
             cwd=django_settings.BASE_DIR,

@@ -118,6 +118,10 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     told = asked("export_gold", "t", out=tmp_path / "gold")
     assert told["counts"]["posts"] == 100
     assert told == json.loads((tmp_path / "gold/manifest.json").read_text(encoding="utf-8"))
+    asked("close", "t")
+    asked("export_gold", "t", out=tmp_path / "told", tell_secret=True)
+    told = asked("verify_lots", tmp_path / "told")
+    assert (told["task"], told["secret_fits"], told["differ"]) == ("t", True, 0)
     told = asked("evaluate", "mine@1", gold=[tmp_path / "gold"], unfinished=True, out=tmp_path / "report")
     assert told == json.loads((tmp_path / "report/report.json").read_text(encoding="utf-8"))
     gold = written(tmp_path / "published.tsv", "de\t1\nen\t2\n")
@@ -157,6 +161,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     told = asked("check_kind", kind, out=tmp_path / "page.html")
     assert (told["kind"], told["page"]) == ("qa_match", str(tmp_path / "page.html"))
     assert asked("create_token", "ann")["username"] == "ann"
+    assert asked("unlock", "ann") == {"name": "ann", "wrong_passwords": 0}
     assert asked("add_manager", "mia")["name"] == "mia"
     told = asked("delete", corpus=NAME, predictor="mine@1", yes=True)
     assert told == {"corpus": NAME, "predictor": "mine@1", "posts": 1525}

@@ -9,8 +9,9 @@ from annotate.kinds import KINDS, Answer
 from annotate.kinds.language import UNDEFINED_REASONS
 from annotate.models import Judgment, Lease
 from annotate.work.judging import judge, read_answer, skip, undo
-from annotate.work.queue import open_lease, release, take
+from annotate.work.queue import open_lease, take
 from annotate.work.routing import reroute
+from tests.annotate.acts import settle
 from tests.annotate.conftest import DISPUTED
 
 GERMAN, ENGLISH, FRENCH = Answer("de"), Answer("en"), Answer("fr")
@@ -354,6 +355,19 @@ def test_an_answer_can_be_taken_back_after_its_unit_was_rerouted_and_the_unit_st
     assert history(task)[-1] == ("rerouted", "QUEUED", 1, "en")
 
 
+def test_an_answer_to_a_unit_that_went_on_to_another_language_can_be_taken_back_and_given_anew(make_task, person):
+    task = make_task([DISPUTED], redundancy=2)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    person("ben", "en")
+    answer(ann, task)
+    pass_on(bea, task)
+    again = undo(ann, task)
+    assert (again.queue, again.round, again.unit.language, again.unit.round) == ("de", 1, "en", 2)
+    judge(ann, again.pk, Answer("en"))
+    assert history(task)[-1] == ("skipped", "QUEUED", 2, "en")
+    assert [said.label for said in task.units.get().judgments.live().answers()] == ["en"]
+
+
 def test_an_answer_can_be_taken_back_after_rerouting_sent_its_unit_to_adjudication(make_task, readers):
     task = make_task([DISPUTED], redundancy=2)
     ann, bea = readers("ann bea")
@@ -365,27 +379,66 @@ def test_an_answer_can_be_taken_back_after_rerouting_sent_its_unit_to_adjudicati
     assert history(task)[-1] == ("undone", "QUEUED", 1, "de")
 
 
-def test_it_is_too_late_once_somebody_else_has_been_given_the_unit(make_task, person):
+def long_ago(judgment, minutes):
+    then = timezone.now() - timedelta(minutes=minutes)
+    Judgment.objects.filter(pk=judgment.pk).update(shown_at=then, answered_at=then)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "comes_to"), [(GERMAN, (stages.LABELLED, "de")), (ENGLISH, (stages.ADJUDICATION, ""))]
+)
+@pytest.mark.parametrize("first", ["theirs", "mine"])
+def test_a_skip_can_be_taken_back_though_another_person_has_the_unit_and_then_both_decide(
+    make_task, person, theirs, comes_to, first
+):
     task = make_task([DISPUTED])
     ann, ben = person("ann", "de"), person("ben", "en")
     pass_on(ann, task)
     lease = take(ben, task)
-    with pytest.raises(TooLateToUndo, match="Somebody else has this one by now, so your answer stands"):
-        undo(ann, task)
-    release(ben, lease.pk)
-    with pytest.raises(TooLateToUndo):
-        undo(ann, task)
+    if first == "theirs":
+        judge(ben, lease.pk, theirs)
+    again = undo(ann, task)
+    judge(ann, again.pk, GERMAN)
+    if first == "mine":
+        judge(ben, lease.pk, theirs)
+    assert where(task) == comes_to
 
 
-def test_it_is_too_late_once_somebody_else_has_judged_the_unit(make_task, readers):
+def test_an_answer_can_be_taken_back_though_others_judged_since_and_the_unit_is_decided_anew(make_task, readers):
     task = make_task([DISPUTED], redundancy=2)
     ann, bea = readers("ann bea")
     theirs = take(bea, task)
     answer(ann, task)
     judge(bea, theirs.pk, ENGLISH)
-    with pytest.raises(TooLateToUndo):
-        undo(ann, task)
     assert where(task)[0] == stages.ADJUDICATION
+    judge(ann, undo(ann, task).pk, ENGLISH)
+    assert where(task) == (stages.LABELLED, "en")
+
+
+def test_a_third_person_whom_the_difference_brought_in_keeps_the_unit_when_an_answer_is_taken_back(make_task, readers):
+    task = make_task([DISPUTED], redundancy=3, stop_early=True)
+    ann, bea, cem = readers("ann bea cem")
+    answer(ann, task)
+    answer(bea, task, ENGLISH)
+    third = take(cem, task)
+    again = undo(ann, task)
+    judge(cem, third.pk, FRENCH)
+    judge(ann, again.pk, ENGLISH)
+    assert where(task) == (stages.LABELLED, "en")
+
+
+@pytest.mark.parametrize("said", [GERMAN, None])
+def test_what_an_adjudicator_decided_stands_and_the_new_answer_is_kept_beside_it(make_task, person, said):
+    task, ann, ada = make_task([DISPUTED] * 2), person("ann", "de"), person("ada", adjudicates=True)
+    pass_on(ann, task)
+    unit = task.units.get(stage=stages.ADJUDICATION)
+    settle(ada, unit, "fr")
+    again = undo(ann, task)
+    assert again == open_lease(ann, task) == take(ann, task)
+    second = judge(ann, again.pk, said) if said else skip(ann, again.pk)
+    unit.refresh_from_db()
+    assert (unit.stage, unit.label, second.voided_at) == (stages.LABELLED, "fr", None)
+    assert take(ann, task).unit != unit
 
 
 def test_that_somebody_had_the_unit_open_before_does_not_hinder(make_task, readers):
@@ -399,10 +452,8 @@ def test_that_somebody_had_the_unit_open_before_does_not_hinder(make_task, reade
 
 
 def test_refused_undo_keeps_the_unit_that_is_open(make_task, person):
-    task = make_task([DISPUTED] * 2)
-    ann, ben = person("ann", "de"), person("ben", "en")
-    pass_on(ann, task)
-    take(ben, task)
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    long_ago(answer(ann, task), minutes=11)
     lease = take(ann, task)
     with pytest.raises(TooLateToUndo):
         undo(ann, task)
@@ -448,11 +499,31 @@ def test_what_was_said_in_another_task_is_not_taken_back(make_task, person):
         undo(ann, two, judgment.pk)
 
 
-def test_an_answer_can_be_taken_back_tomorrow_but_not_in_a_closed_task(make_task, person):
+def test_an_answer_can_be_taken_back_for_as_many_minutes_as_the_task_says(make_task, person):
+    task, ann = make_task([DISPUTED], undo_minutes=3), person("ann", "de")
+    judgment = answer(ann, task)
+    long_ago(judgment, minutes=4)
+    with pytest.raises(TooLateToUndo, match="You said that more than 3 minutes ago, so it stands"):
+        undo(ann, task)
+    long_ago(judgment, minutes=2)
+    assert undo(ann, task).unit == judgment.unit
+
+
+def test_pages_offer_to_take_back_only_what_is_new_enough(make_task, person, client):
+    task, ann = make_task([DISPUTED] * 3), person("ann", "de")
+    old, new = answer(ann, task), answer(ann, task)
+    long_ago(old, minutes=11)
+    client.force_login(ann.user)
+    page = client.get(f"/tasks/{task.name}/answers/").text
+    assert (f'value="{old.pk}"' in page, f'value="{new.pk}"' in page) == (False, True)
+    assert 'data-key="KeyZ"' in client.get(f"/tasks/{task.name}/").text
+    long_ago(new, minutes=11)
+    assert 'data-key="KeyZ"' not in client.get(f"/tasks/{task.name}/").text
+
+
+def test_an_answer_cannot_be_taken_back_in_a_closed_task(make_task, person):
     task, ann = make_task([DISPUTED]), person("ann", "de")
     judgment = answer(ann, task)
-    yesterday = timezone.now() - timedelta(days=1)
-    Judgment.objects.filter(pk=judgment.pk).update(shown_at=yesterday, answered_at=yesterday)
     task.is_open = False
     task.save()
     with pytest.raises(WrongStage, match="closed, so your answer stands"):

@@ -24,6 +24,7 @@ from corpora.models import Corpus, Item
 from tests.annotate.acts import open_verification
 from tests.annotate.conftest import LONG, votes
 from tests.annotate.test_export import everything_in, json_lines, with_manifest
+from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
 GERMAN = ("de nl", "de", "nl")
 DUTCH = ("nl de", "nl", "en nl")  # a detector ranks German
@@ -157,15 +158,16 @@ def test_the_share_is_of_the_posts_that_readers_see(labelled, posts, verify):
     assert opened.decoys["de"] == 2
 
 
-def test_the_same_seed_hides_the_same_posts_in_the_same_places_and_another_others(labelled, posts, verify):
+def test_one_seed_hides_other_posts_in_other_places_in_every_task_as_its_secret_says(labelled, posts, verify):
     uniform = labelled([(DUTCH, "nl")] * 12)
     drawn, places = posts(20), {}
-    for name, seed in (("one", SEED), ("two", SEED), ("other", "6")):
-        task = verify({"de": drawn}, name=name, seed=seed, decoy_share=0.2).task
+    for name in ("one", "two"):
+        task = verify({"de": drawn}, name=name, decoy_share=0.2).task
         places[name] = list(hidden(task).values_list("item__key", "position"))
-    assert places["one"] == places["two"] != places["other"]
+    assert places["one"] != places["two"]
     keys = uniform.units.values_list("item__key", flat=True)
-    assert sorted(key for key, _ in places["one"]) == sorted(lottery.drawn(keys, 4, seed=SEED, purpose="decoy de"))
+    found = lottery.drawn(keys, 4, lots=lottery.by_secret(task.secret), purpose="decoy de")
+    assert sorted(key for key, _ in places["two"]) == sorted(found)
 
 
 def test_no_decoy_has_a_text_that_is_in_the_draw(labelled, posts, verify):
@@ -200,11 +202,12 @@ def test_decoys_of_one_task_are_not_known_to_the_next(labelled, posts, ann, veri
     assert verify({"de": posts(1)}, name="next", decoy_share=1).decoys["de"] == 1
 
 
-def test_decoys_lie_anywhere_among_the_others(posts):
+def test_decoys_lie_anywhere_among_the_others(posts, verify):
     drawn, decoys = posts(5), posts(2)
-    places = Counter()
-    for seed in range(300):
-        order = known.mixed(drawn, decoys, "de", str(seed))
+    task, places = verify({"de": drawn}).task, Counter()
+    for number in range(300):
+        task.secret = str(number)
+        order = known.mixed(task, drawn, decoys, "de")
         assert [item for item in order if item in drawn] == drawn
         places.update(place for place, item in enumerate(order) if item in decoys)
     assert set(places) == set(range(7))
@@ -425,3 +428,25 @@ def test_an_adjudicators_undefined_is_asked_again_since_their_reason_is_in_words
     settle(ada, uniform.units.get().pk, Answer("und", "it is Swahili"))
     task = verify({"de": [uniform.units.get().item]}, reuse=True).task
     assert task.units.get().label == ""
+
+
+def test_which_posts_are_decoys_and_where_they_stand_is_verified(labelled, posts, verify, ann, tmp_path):
+    labelled([(DUTCH, "nl")] * 12)
+    task = verify({"de": posts(20)}, decoy_share=0.2).task
+    with_manifest()
+    while leases := take_sheet(ann, task):
+        judge_sheet(ann, task, {lease.pk: Answer("de") for lease in leases})
+    lines = tell(task, tmp_path / "gold")
+    assert [line["lot"] for line in lines] == ["decoy", "decoy place"]
+    assert len(lines[1]["frame"]) == 4
+    status, told = verified(tmp_path / "gold")
+    assert (status, of_lots(told)) == (0, {"decoy": (12, 0), "decoy place": (4, 0)})
+
+    def elsewhere(lines):
+        place = lines[1]["drawn"]
+        place[0] += -1 if place[0] else 1
+
+    rewrite(tmp_path / "gold", "lots.jsonl", elsewhere)
+    status, told = verified(tmp_path / "gold")
+    assert (status, of_lots(told)) == (1, {"decoy": (12, 0), "decoy place": (4, 1)})
+    assert told["lots"][1]["first"] == lines[1]["frame"][0]

@@ -7,11 +7,14 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Judgment, Lease
+from annotate.models import Guidelines, Judgment, Lease
 from annotate.quality.pauses import PAUSED
+from annotate.quality.qualification import grant
+from annotate.work.closing import close
 from annotate.work.judging import judge
 from annotate.work.pausing import pause
-from annotate.work.queue import open_lease, take
+from annotate.work.queue import open_lease, take, take_sheet
+from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import Hands, let_guard_pass, said
 
 HTMX = {"HX-Request": "true"}
@@ -147,6 +150,108 @@ def test_an_adjudicator_who_was_too_late_keeps_reason_and_comment(make_records_t
     refused = client.post(path, {"label": "0", "reason": "I know", "comment": "what I typed"})
     assert refused.status_code == 409
     assert re.search(r"<textarea[^>]*>I know\nwhat I typed</textarea>", refused.text)
+
+
+# --- by whom, and until when
+
+
+def pass_test(ann, task, manager):
+    grant(ann, task, "en", by=manager)
+
+
+def withdraw_language(ann, task):
+    ann.languages.all().delete()
+
+
+def new_major_version(ann, task):
+    Guidelines.objects.create(task=task, language="en", major=2, text="Read otherwise.")
+
+
+def withdraw_qualification(ann, task):
+    ann.qualifications.all().delete()
+
+
+def close_task(ann, task):
+    close(task)
+
+
+def nothing(ann, task):
+    """The right stays."""
+
+
+MONTH = 30 * 24 * 60
+# What happens, how many minutes after the lease has run out the answer comes (None: while it runs), and what is said.
+REFUSED = [
+    (withdraw_language, None, 403, "You may not work in English any more"),
+    (withdraw_language, 1, 403, "You may not work in English any more"),
+    (withdraw_qualification, None, 403, "You have to pass the test in English again"),
+    (withdraw_qualification, 1, 403, "You have to pass the test in English again"),
+    (new_major_version, None, 403, "You have to pass the test in English again"),
+    (new_major_version, 1, 403, "You have to pass the test in English again"),
+    (close_task, 1, 409, "This task was closed before you answered"),
+    (nothing, 121, 409, "which is too long ago"),
+    (nothing, MONTH, 409, "which is too long ago"),
+]
+COUNTED = [(nothing, None), (nothing, 1), (nothing, 119), (close_task, None)]
+
+
+@pytest.fixture
+def held(make_records_task, ann, manager):
+    """A unit that Ann was given in a task with a test that she has passed, a gold answer or work."""
+
+    def make(gold, happens, minutes):
+        pots = {"queue": ["1", "0"] * 4, "test": ["1"]}
+        task = make_records_task("qa_match", 9, gold=pots, gold_share=0.5, pause_below=0.0, test_items=1)
+        pass_test(ann, task, manager)
+        while (lease := take(ann, task)).unit.honeypot is not gold:
+            judge(ann, lease.pk, Answer("1"))
+        Judgment.objects.all().delete()
+        if minutes is not None:
+            then = timezone.now() - timezone.timedelta(minutes=minutes)
+            Lease.objects.filter(pk=lease.pk).update(opened_at=then - timezone.timedelta(minutes=10), expires_at=then)
+        happens(ann, task)
+        return lease
+
+    return make
+
+
+@pytest.mark.parametrize("gold", [False, True])
+@pytest.mark.parametrize("fields", [{"answer": "1"}, {"skip": "1"}])
+@pytest.mark.parametrize(("happens", "minutes", "status", "why"), REFUSED)
+def test_nobody_answers_or_skips_who_could_not_be_given_the_unit_now(
+    held, ann, client, gold, fields, happens, minutes, status, why
+):
+    lease = held(gold, happens, minutes)
+    client.force_login(ann.user)
+    refused = send(client, lease, **fields)
+    assert (refused.status_code, why in refused.text) == (status, True)
+    assert "What you wrote was not saved; you can still copy it below" in refused.text
+    address = f"/api/v1/leases/{lease.pk}/" + ("skip/" if "skip" in fields else "judge/")
+    refused = client.post(address, {"label": "1"}, content_type="application/json")
+    assert (refused.status_code, why in refused.json()["detail"]) == (status, True)
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.parametrize("gold", [False, True])
+@pytest.mark.parametrize("fields", [{"answer": "1"}, {"skip": "1"}])
+@pytest.mark.parametrize(("happens", "minutes"), COUNTED)
+def test_who_still_could_answers_in_time_and_for_a_while_after(held, ann, client, gold, fields, happens, minutes):
+    lease = held(gold, happens, minutes)
+    client.force_login(ann.user)
+    assert send(client, lease, **fields).status_code == 200
+    assert Judgment.objects.get().lease == lease
+
+
+def test_a_sheet_says_how_many_of_its_answers_came_too_late(make_task, person, client):
+    task, ann = make_task([DISPUTED] * 3, asked="de", grace_minutes=5), person("ann", "de")
+    leases = take_sheet(ann, task)
+    then = timezone.now() - timezone.timedelta(minutes=6)
+    Lease.objects.filter(pk=leases[0].pk).update(opened_at=then - timezone.timedelta(minutes=10), expires_at=then)
+    client.force_login(ann.user)
+    sheet = {"lease": [lease.pk for lease in leases]} | {f"answer-{lease.pk}": "de" for lease in leases}
+    page = client.post(f"/tasks/{task.name}/sheet/judge/", sheet, headers=HTMX).text
+    assert "too long ago" in page
+    assert set(Judgment.objects.values_list("lease", flat=True)) == {lease.pk for lease in leases[1:]}
 
 
 # --- in a browser

@@ -22,7 +22,7 @@ from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import worst_contrast
 
 SVG = "{http://www.w3.org/2000/svg}"
-PAGES = ("", "people/", "tests/", "agreement/", "agreement/?show=1", "rule/")
+PAGES = ("", "people/", "comments/", "tests/", "agreement/", "agreement/?show=1", "rule/")
 
 
 @pytest.fixture
@@ -251,9 +251,8 @@ def test_a_name_with_tags_in_it_is_text(crowd, desk):
 
 
 def test_who_was_paused_is_told_of_on_every_page_of_staff_and_of_nobody_else(crowd, desk, client, person):
-    for at in ("/", "/account/", "/manage/", address(crowd)):
+    for at in ("/account/", "/manage/", address(crowd)):
         assert '<b class="badge" title="newly paused annotators">1' in desk.get(at).text, at
-    assert "1 annotator newly paused" in words(desk.get("/"))
     assert "1 annotator newly paused" in words(desk.get("/manage/"))
     client.force_login(User.objects.get(username="ann"))
     assert "badge" not in client.get("/").text
@@ -361,7 +360,7 @@ def test_the_tables_of_every_page_are_sorted_by_their_headings(crowd, max_, desk
     for page in (*PAGES, f"people/{max_.pk}/"):
         shown = desk.get(address(crowd, page)).text
         links = set(re.findall(r'<th scope="col"[^>]*><a href="(\?[^"#]*)#', shown))
-        assert links or page in ("agreement/",)
+        assert links or page in ("agreement/", "comments/")
         for link in sorted(links)[::3]:
             answer = desk.get(address(crowd, page.partition("?")[0]) + link.replace("&amp;", "&"))
             assert answer.status_code == 200, link
@@ -442,3 +441,48 @@ def test_the_pages_plots_are_drawn_and_their_letters_have_contrast(new_page, cro
         "texts => [...new Set(texts.map(t => getComputedStyle(t).fill))]"
     )
     assert len(fills) <= 2
+
+
+# --- what people wrote, and grades in words
+
+
+def test_what_people_wrote_is_listed_by_task_and_by_person(make_records_task, person, desk):
+    task, other = make_records_task(count=3), make_records_task(count=1, name="other")
+    ann, bea = person("ann", "en"), person("bea", "en")
+    judge(ann, take(ann, task).pk, Answer("1", comment="odd, <b>very</b>"))
+    judge(ann, take(ann, task).pk, Answer("0"))
+    judge(bea, take(bea, task).pk, Answer("0", comment="a dialect"))
+    judge(bea, take(bea, other).pk, Answer("1", comment="elsewhere"))
+    reply = desk.get("/manage/tasks/crowd/comments/")
+    page = reply.text
+    assert "odd, &lt;b&gt;very&lt;/b&gt;" in page
+    told = words(reply)
+    assert told.index("a dialect") < told.index("odd, ")  # the newest first
+    assert "elsewhere" not in told
+    assert re.search(r"ann odd, .*? Yes the question of en-1", told)
+    unit = Judgment.objects.get(comment="a dialect").unit_id
+    assert f'href="/admin/annotate/unit/{unit}/change/"' in page
+    assert "a dialect" not in words(desk.get(f"/manage/tasks/crowd/people/{ann.pk}/"))
+    assert "a dialect" in words(desk.get(f"/manage/tasks/crowd/people/{bea.pk}/"))
+    assert "a dialect" in words(desk.get("/admin/annotate/judgment/"))
+
+
+def test_a_task_without_comments_says_so(make_task, desk):
+    make_task([DISPUTED])
+    assert "Nobody has written a comment yet." in words(desk.get("/manage/tasks/task/comments/"))
+
+
+def test_grades_are_told_to_managers_in_words(make_records_task, person, judged, desk):
+    task = make_records_task("web_ranking", 6, gold={"queue": ["4"]})
+    people = [person(name, "en") for name in ("ann", "bea", "cem")]
+    for unit in task.units.all():
+        for annotator, label in zip(people, "410", strict=True):
+            judged(annotator, unit, label)
+    told = words(desk.get("/manage/tasks/crowd/agreement/?show=1"))
+    labels = told[told.index("Agreement by label") :]
+    for grade in ("Perfect 6", "Fair 6", "Bad 6"):
+        assert grade in labels
+    given = words(desk.get(f"/manage/tasks/crowd/people/{people[1].pk}/"))
+    assert "Perfect Fair no" in given
+    filters = words(desk.get("/admin/annotate/judgment/"))
+    assert "4 (Perfect)" in filters

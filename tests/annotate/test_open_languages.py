@@ -173,8 +173,8 @@ def test_labels_are_offered_with_name_and_autonym(small_task, person, client):
     forget()
     page = client.post("/tasks/small/start/", headers={"HX-Request": "true"}).text
     for shown in (
-        "<span>Nigerian Pidgin<small>Naijá</small></span>",
-        "Brazilian Portuguese<small>português brasileiro",
+        '<span>Nigerian Pidgin<small lang="pcm">Naijá</small></span>',
+        'Brazilian Portuguese<small lang="pt-BR">português brasileiro',
     ):
         assert shown in page
     answers = client.get("/api/v1/tasks/small/").json()["answers"]
@@ -338,7 +338,7 @@ def test_the_question_names_what_was_added(predicted, asked, person, client):
     amaka = person("amaka", "pcm")
     client.force_login(amaka.user)
     page = client.post("/tasks/is_it/start/", headers={"HX-Request": "true"}).text
-    assert "<span>Is this <b>Nigerian Pidgin</b>?</span> <small>Naijá</small>" in page
+    assert '<span>Is this <b>Nigerian Pidgin</b>?</span> <small lang="pcm">Naijá</small>' in page
 
 
 def decoys(labelled, asked, name):

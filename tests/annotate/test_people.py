@@ -64,7 +64,7 @@ def test_the_columns_may_stand_in_any_order():
 
 
 def test_a_column_that_is_not_known_is_refused_by_its_name():
-    told = "There are username, name, languages and adjudicates; rename them, or take them out."
+    told = "There are username, name, languages, adjudicates and email; rename them, or take them out."
     assert faults("languages,team,name,username,Adjudicates\nde,A,Ann Lee,ann,yes\n") == [
         f"Columns that are not known here: 'team', 'Adjudicates'. {told}"
     ]

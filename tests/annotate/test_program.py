@@ -219,7 +219,7 @@ def test_two_commands_at_once_may_be_the_first(tmp_path):
 def test_pages_say_the_version_to_who_is_logged_in(client, manager, address):
     assert f"Assay {VERSION}" not in client.get(reverse(address), follow=True).content.decode()
     client.force_login(manager)
-    assert f"Assay {VERSION}" in client.get(reverse(address)).content.decode()
+    assert f"Assay {VERSION}" in client.get(reverse(address), follow=True).content.decode()
 
 
 def test_the_description_of_the_api_has_the_version(client, manager):

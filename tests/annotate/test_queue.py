@@ -87,12 +87,13 @@ def test_a_released_unit_goes_to_the_next_who_asks(make_task, person):
 
 
 def test_releasing_twice_or_after_expiry_or_after_the_answer_changes_nothing(make_task, person):
-    task, ann, bea = make_task([DISPUTED] * 2), person("ann", "de"), person("bea", "de")
+    task, ann, bea = make_task([DISPUTED] * 3), person("ann", "de"), person("bea", "de")
     first = take(ann, task)
     release(ann, first.pk)
     release(ann, first.pk)
     second = take(ann, task)
     expire(second)
+    judge(bea, take(bea, task).pk, GERMAN)
     take(bea, task)
     release(ann, second.pk)
     assert as_stored(second) == ("expired", None)
@@ -177,13 +178,23 @@ def test_a_late_skip_counts_though_somebody_else_has_the_place(make_task, person
     assert take(ann, task) is None
 
 
-def test_after_expiry_the_same_person_gets_the_unit_again(make_task, person):
+@pytest.mark.parametrize("let_go", [expire, lambda lease: release(lease.annotator, lease.pk)])
+def test_what_a_person_let_go_comes_back_to_them_after_others_or_when_nothing_else_is_left(make_task, person, let_go):
     task, ann = make_task([DISPUTED] * 2), person("ann", "de")
     lost = take(ann, task)
-    expire(lost)
-    again = take(ann, task)
-    assert again != lost
-    assert (again.unit, as_stored(lost)) == (lost.unit, ("expired", None))
+    let_go(lost)
+    other = take(ann, task)
+    assert other.unit != lost.unit
+    assert as_stored(lost)[1] is None
+    judge(ann, other.pk, GERMAN)
+    assert take(ann, task).unit == lost.unit
+
+
+def test_others_are_given_it_at_once(make_task, person):
+    task, ann, bea = make_task([DISPUTED] * 2), person("ann", "de"), person("bea", "de")
+    first = take(ann, task)
+    release(ann, first.pk)
+    assert take(bea, task).unit == first.unit
 
 
 def test_an_answer_from_the_tab_of_the_first_lease_counts_for_the_second(make_task, person):
@@ -215,10 +226,17 @@ def test_why_empty_a_closed_task(make_task, person):
 
 def test_why_empty_no_language_of_the_task(make_task, person):
     task = make_task([DISPUTED])
-    for name, languages in (("ann", ""), ("bea", "ja"), ("cem", "de:3")):
+    for name, languages in (("ann", ""), ("bea", "ja")):
         assert why_empty(person(name, languages), task) == (
             "You are not down as a reader of any language of this task. The manager can add your languages."
         )
+
+
+def test_why_empty_a_language_of_the_task_that_is_read_too_little(make_task, person):
+    assert why_empty(person("cem", "de:3 en:2 ja"), make_task([DISPUTED])) == (
+        "This task asks for readers of level 4 or more, and you are down with less in German, English. The manager can "
+        "change that."
+    )
 
 
 def test_why_empty_the_last_are_open_at_others(make_task, person):

@@ -190,7 +190,7 @@ def test_a_place_counted_before_the_unit_was_locked_is_refused_by_the_database(m
     all_counted = threading.Barrier(len(people), timeout=HANGS)
     thread = threading.local()
     if stale:
-        monkeypatch.setattr(queue, "free_place", lambda unit, leases: thread.place)
+        monkeypatch.setattr(queue, "free_place", lambda unit, leases, **options: thread.place)
 
     def lease(annotator):
         thread.place = free_place(task.units.get(), [])
@@ -241,10 +241,10 @@ def test_who_asks_while_the_only_unit_is_locked_waits_for_it_instead_of_being_to
     locked = threading.Event()
     real = judging.after_judgment
 
-    def slow(*args):
+    def slow(*args, **options):
         locked.set()
         until_others_wait_or_end()
-        real(*args)
+        real(*args, **options)
 
     monkeypatch.setattr(judging, "after_judgment", slow)
 
@@ -265,10 +265,10 @@ def test_an_answer_and_an_undo_of_one_person_at_once_both_come_through(make_task
     answered = threading.Event()
     real = judging.after_judgment
 
-    def slow(*args):
+    def slow(*args, **options):
         answered.set()
         until_others_wait_or_end()
-        real(*args)
+        real(*args, **options)
 
     monkeypatch.setattr(judging, "after_judgment", slow)
 
@@ -294,10 +294,10 @@ def test_two_people_who_come_back_and_are_given_each_others_units_do_not_block_o
     bea_has_anns, both_have_locked = threading.Event(), threading.Barrier(2, timeout=HANGS)
     real = queue.free_place
 
-    def slow(unit, leases):
+    def slow(unit, leases, **options):
         bea_has_anns.set()
         both_have_locked.wait()
-        return real(unit, leases)
+        return real(unit, leases, **options)
 
     monkeypatch.setattr(queue, "free_place", slow)
 

@@ -112,7 +112,7 @@ def test_an_adjudicator_sees_the_fields_and_what_was_answered_and_gives_one_of_t
     assert re.findall(r"<dt>(\w+)</dt>", page) == ["Query", "Title", "Snippet"]
     buttons = re.findall(r'<button name="label" value="(\w+)" data-key="Digit\d"><kbd>\d</kbd><span>(\w+)<small>', page)
     assert buttons == [("4", "Perfect"), ("3", "Excellent"), ("2", "Good"), ("1", "Fair"), ("0", "Bad")]
-    assert re.findall(r"answer <b>(\w+)</b>", page) == ["Bad", "Perfect", "Good"]
+    assert re.findall(r"answered <b>(\w+)</b>", page) == ["Bad", "Perfect", "Good"]
     assert "because of 4" in page
     assert not re.search("Votes|Undefined|<select|Author’s|post(?!=)", re.sub("<[^>]*>", "", page))
     assert client.post(path, {"label": "und", "reason": "I think so"}).status_code == 400

@@ -83,7 +83,7 @@ WAITS = (stages.ADJUDICATION, "")
 def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_label(skipped, ada, eve):
     task, units = skipped(30, second_share=0.3)
     found = {unit.item.key: say(ada, unit, "de") for unit in units}
-    by_lot = {key for key in found if lottery.hit(0.3, seed=task.seed, purpose="second", key=key)}
+    by_lot = {key for key in found if lottery.hit(0.3, lots=task.lots, purpose="second", key=key)}
     assert 0 < len(by_lot) < 30
     assert {key for key, at in found.items() if at == WAITS} == by_lot
     assert {at for key, at in found.items() if key not in by_lot} == {(stages.LABELLED, "de")}
@@ -192,7 +192,20 @@ def test_a_decision_that_waits_for_another_can_be_taken_back_and_made_anew(skipp
     assert list(to_adjudicate(task, ada)) == [unit]
     assert say(ada, unit, "fr") == WAITS
     assert say(eve, unit, "fr") == (stages.LABELLED, "fr")
-    assert counted(task) == [1, 1, 0, 0]
+    assert counted(task) == [1, 1, 1, 0]
+
+
+def test_who_sees_that_a_second_is_asked_and_mends_their_word_is_counted_by_the_first(skipped, ada, eve):
+    task, units = skipped(30, second_share=0.5)
+    for unit in units:
+        say(ada, unit, "fr")
+        if for_others(task, ada):  # it waits for another, so it was chosen
+            unsettle(ada, unit.pk)
+            say(ada, unit, "de")
+            say(eve, unit, "de")
+    decided, seconded, differed, waits = counted(task)
+    assert 0 < seconded < decided == 30
+    assert (differed, waits) == (seconded, 0)
 
 
 def test_of_two_who_agreed_either_can_take_the_decision_back(skipped, ada, eve):
@@ -203,9 +216,9 @@ def test_of_two_who_agreed_either_can_take_the_decision_back(skipped, ada, eve):
         unsettle(one, unit.pk)
         assert (where(unit), counted(task)) == (WAITS, [1, 0, 0, 1])
         assert not to_adjudicate(task, other).exists()
-        # The other's stands, and is the first now.
+        # The other's stands, and is the first now; what each said first is what is counted.
         assert say(one, unit, "fr") == (stages.LABELLED, "de")
-        assert counted(task) == [1, 1, 1, 0]
+        assert counted(task) == [1, 1, 0, 0]
         with pytest.raises(NothingToUndo):
             unsettle(unit.judgments.first().annotator, unit.pk)
 

@@ -192,12 +192,12 @@ def test_whoever_turns_to_one_by_one_begins_with_the_first_post_and_so_the_other
 
 
 def test_a_post_that_is_open_in_the_other_mode_is_handed_out_anew_where_two_are_asked(make_task, ann):
-    """Its second place is free, and one person cannot hold both."""
+    """Its second place is free, and one person cannot hold both. The first was given back for the sheet, and waits."""
     task = make_task([DISPUTED] * 3, asked="de", redundancy=2)
-    first = take(ann, task)
+    assert take(ann, task).unit.position == 1
     assert [lease.unit.position for lease in take_sheet(ann, task)] == [1, 2, 3]
     assert open_lease(ann, task) is None
-    assert take(ann, task).unit == first.unit
+    assert take(ann, task).unit.position == 2
     assert open_sheet(ann, task) == []
     assert Lease.objects.filter(closed_at=None).count() == 1
 
@@ -520,3 +520,28 @@ def test_both_ways_over_the_same_posts_with_their_times_an_item(at_work, on_shee
         times[sheet] = mean(seconds)
     print(f"\nby script, an item: {times[False]:.2f} s one by one, {times[True]:.2f} s on a sheet")
     assert Unit.objects.filter(stage=stages.QUEUED).count() == 0
+
+
+@in_browser
+def test_marks_can_be_told_apart_where_the_systems_own_colours_hold(on_sheet, make_task, ann):
+    make_task([DISPUTED] * 5, asked="de")
+    page = on_sheet(ann).page
+    page.emulate_media(forced_colors="active")
+    grounds = "all => all.map(each => getComputedStyle(each.nextElementSibling).backgroundColor)"
+    for mark in ("no", "undefined", "skip"):
+        box = page.locator(f".posts > li:nth-child(2) .{mark}")
+        before = box.evaluate_all(grounds)
+        box.check(force=True)
+        assert box.evaluate_all(grounds) != before, mark
+
+
+@in_browser
+def test_the_page_that_one_is_on_can_be_told_where_the_systems_own_colours_hold(new_page, make_task, manager):
+    make_task([DISPUTED])
+    page = new_page(user=manager, forced_colors="active")
+    page.goto("/manage/tasks/task/people/")
+    borders = "all => all.map(each => getComputedStyle(each).borderBottomColor)"
+    [here] = page.locator(".tabs a[aria-current]").evaluate_all(borders)
+    others = page.locator(".tabs a:not([aria-current])").evaluate_all(borders)
+    assert here not in others
+    assert len(set(others)) == 1

@@ -8,18 +8,22 @@ from pathlib import Path
 
 from tests.benchmarks import (
     agreeing,
+    api,
     audit_defaults,
     audits,
     comparing,
     crowd,
     database,
     declared,
+    faults,
     filters,
     measuring,
+    oracle,
     planning,
     population,
     preferences,
     prelabel_speed,
+    rows,
     stream,
     suggestions,
     vocabulary,
@@ -48,6 +52,10 @@ BENCHMARKS = {
     "vocabulary": vocabulary,
     "suggestions": suggestions,
     "preferences": preferences,
+    "oracle": oracle,
+    "api": api,
+    "rows": rows,
+    "faults": faults,
 }
 
 

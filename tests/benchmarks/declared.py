@@ -104,7 +104,8 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     audits, wrong = {}, Counter(declared[key] for key in drawn if declared[key] != truth[key])
     for label in classes:
         keys = [key for key in drawn if declared[key] == label]
-        read = lottery.topped_up(keys, before=(0, 0), share=world.share, least=world.least, seed=seed, purpose="audit")
+        lot = lottery.by_seed(seed)
+        read = lottery.topped_up(keys, before=(0, 0), share=world.share, least=world.least, lots=lot, purpose="audit")
         said = [_majority(truth[key], world.slips, other, lots) for key in read]
         found = [answer for answer in said if answer is not None]
         off = sum(answer != label for answer in found)

@@ -21,8 +21,8 @@ from tests.together import until
 pytestmark = pytest.mark.django_db
 
 ROWS = 2_000
-# The commands are of annotate, which has people.
-APPS = ["django.contrib.contenttypes", "django.contrib.auth", "corpora", "annotate"]
+# The commands are of annotate, which has people and tokens.
+APPS = ["django.contrib.contenttypes", "django.contrib.auth", "knox", "corpora", "annotate"]
 # Kills itself before it does a thing for the {time}th time, as an event of Python's audit and the end of its path say,
 # and prints the ids of its children before.
 COMMAND = """

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 from django.core.management import CommandError
 
+from annotate.actions.import_corpus import ACTION
 from corpora import staging
 from corpora.core.licences import licence_key
 from corpora.folders import corpora_dir, corpus_dir, digest_of
@@ -327,3 +328,15 @@ def test_later_imports_may_not_contradict_the_first(write, import_corpus):
 def test_a_name_that_is_no_name_is_refused(write, import_corpus, name):
     with pytest.raises(CommandError, match="cannot be a corpus's name"):
         import_corpus(name, write("a.jsonl", POSTS))
+
+
+def test_ids_that_a_spreadsheet_would_run_are_taken_and_told_of(write):
+    """A tab before one cannot stand in an id, and white space is taken off."""
+    keys = ["=1+1", "+49", "-5", "@name", " =A1", "7", "a=b", "5-1"]
+    files = [write("a.jsonl", [{"id": key, "text": f"text {key}"} for key in keys]), write("b.jsonl", POSTS)]
+    outcome = ACTION.perform({"corpus": "c", "files": files, "licence": "CC0-1.0"})
+    assert [post["id"] for post in posts()][: len(keys)] == [key.strip() for key in keys]
+    assert outcome.warned == [
+        "a.jsonl: 5 ids begin with one of = + - @, the first is =1+1. A spreadsheet that opens an exported file takes "
+        "these for formulas and runs them: open such files as text."
+    ]

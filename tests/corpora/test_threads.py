@@ -211,6 +211,14 @@ def test_the_same_files_again_change_nothing_and_others_need_a_corpus_of_their_o
     assert bytes_of() == before
 
 
+def test_the_same_call_again_makes_the_row_that_one_which_was_broken_off_had_not_made(importing, write):
+    file = write("talk.jsonl", TALK)
+    importing(file)
+    Corpus.objects.all().delete()  # as if the connection to the database had been lost in between
+    importing(file)
+    assert Corpus.objects.get().name == "c"
+
+
 def test_the_least_certainty_may_be_another(importing, write):
     rows = [*TALK, message("m", None, "Hola"), message("n", "m", "amigo, ok")]
     importing(write("talk.jsonl", rows))

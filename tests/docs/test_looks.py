@@ -4,11 +4,12 @@ import json
 import re
 
 import pytest
-from axe_playwright_python.base import AXE_SCRIPT
 
 from annotate.manual.pages import address
 from annotate.models import Annotator
+from annotate.pages import annotators as home
 from tests.docs.markdown import PAGES
+from tests.looks import faults
 
 # A live server empties the database after each test; what the migrations put into it is put back for the next one.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,14 +44,6 @@ def wait_for_stops(page):
             look();
         })"""
     )
-
-
-def faults(page):
-    """What axe-core finds wrong on a page, in a line each. axe-core itself is put into a page once."""
-    if not page.evaluate("typeof axe === 'object'"):
-        page.evaluate(AXE_SCRIPT)
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)")
-    return [f"{each['id']}: {node['target']} {node['html'][:120]}" for each in found for node in each["nodes"]]
 
 
 def check(page, size, scheme):
@@ -92,6 +85,32 @@ def test_an_error_page_is_for_everybody(page, console_errors, path):
         assert faults(page) == []
     assert all("404" in error for error in console_errors)
     console_errors.clear()
+
+
+def test_a_page_of_an_error_is_dark_in_the_dark_and_says_where_its_link_leads(
+    new_page, console_errors, django_user_model, monkeypatch
+):
+    ann = Annotator.objects.create(user=django_user_model.objects.create_user("ann"))
+    monkeypatch.setattr(home, "permits", lambda *given: 1 / 0)
+    page = new_page(user=ann.user)
+    for path, status in (("/", 500), ("/nothing/", 404), ("/manage/", 403)):
+        assert page.goto(path).status == status
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+            assert (luminance(ground) < 0.1) == (scheme == "dark")
+            assert faults(page) == []
+        assert page.get_by_role("link", name="To the start page").get_attribute("href") == "/"
+        assert page.locator("h1").count() == 1
+    console_errors.clear()
+
+
+def test_what_the_admin_refuses_is_told_on_a_page_of_ours(client, django_user_model):
+    client.force_login(django_user_model.objects.create_user("staff", is_staff=True))
+    refused = client.get("/admin/annotate/task/")
+    assert refused.status_code == 403
+    assert "Your account may not do this." in refused.text
+    assert "To the start page" in refused.text
 
 
 def test_axe_would_find_a_fault(page):

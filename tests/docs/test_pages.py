@@ -287,7 +287,7 @@ ASKED = {
     "interval of precision": "explanation/measuring/#recall-precision-accuracy",
     "lease ran out": "glossary/#lease",
     "lease": "glossary/#lease",
-    "timeout": "glossary/#lease",
+    "timeout": "reference/refusals/#lease_expired",
     "upgrade": "how-to/many-users/#update",
     "kappa": "explanation/agreement/#alpha",
     "GDPR": "explanation/privacy-and-licences/",

@@ -66,6 +66,7 @@ IMPORT_CORPUS = [
     # encodings
     (corpus("csv"), CSV.encode("utf-16"), 1, "looks like UTF-16.*iconv"),
     (corpus("csv"), CSV.encode("utf-16-le"), 1, "looks like UTF-16"),
+    (corpus("jsonl.gz"), gzip.compress(bytes(2_000_000)), 3, "longer than"),
     (corpus("tsv"), CSV.replace(",", "\t").encode("utf-16-be"), 1, "looks like UTF-16"),
     (corpus("jsonl"), JSONL.encode("utf-16"), 1, "looks like UTF-16"),
     (corpus("jsonl.gz"), gzip.compress(JSONL.encode("utf-16-le")), 1, "looks like UTF-16"),

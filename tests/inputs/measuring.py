@@ -120,6 +120,16 @@ EVALUATE = [
 ]
 
 
+VERIFY_LOTS = [
+    ("verify_lots unfinished", None, 1, "unfinished does not have the secret of its lots yet"),
+    ("verify_lots published", None, 1, "says nothing of lots"),
+    ("verify_lots nowhere", None, 1, "no folder nowhere"),
+    ("verify_lots FILE.set", foreign, 1, "is not a gold set"),
+    ("verify_lots FILE.set", manifest(lambda told: told.update(lots=7)), 1, "edited by hand"),
+    ("verify_lots", None, 2, "Something is missing: FOLDER"),
+]
+
+
 def predictions(name="de-en", content=b"sports\n" * 10):
     """A folder with one file of predictions for the balanced set, whose test sets have ten documents each."""
 
@@ -237,4 +247,4 @@ OF_RANKED = [
     (evaluate("--frequent-over 5"), predicted("en"), 1, "--frequent-over is for ranked labels of documents; name"),
     ("evaluate langid --gold acts", None, 1, "acts is not a set of posts, .* name their folder or file with"),
 ]
-TABLE = [*IMPORT_GOLD, *EVALUATE, *OF_DOCUMENTS, *OF_RANKED]
+TABLE = [*IMPORT_GOLD, *EVALUATE, *VERIFY_LOTS, *OF_DOCUMENTS, *OF_RANKED]

@@ -11,6 +11,7 @@ from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.telling import tell
 from annotate.pages.preview import languages_of, preview
+from corpora.folders import write_whole
 
 MARK = '<meta name="generator" content="check_kind">'  # of the page's template: what may be written over
 OPTIONS = (
@@ -33,7 +34,7 @@ def run(values, progress) -> Outcome:
     try:
         if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
             raise ActionError(f"{path} is not a page that check_kind wrote; move it, or name another with --out.")
-        path.write_text(preview(kind, language or _usual(kind)), encoding="utf-8")
+        write_whole(path, preview(kind, language or _usual(kind)))
     except OSError as error:
         raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
     return Outcome([tell(kind), f"The page is in {path}."], data=data | {"page": path})

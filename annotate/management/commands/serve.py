@@ -115,11 +115,9 @@ def serve(host: str, port: int, workers: int, threads: int) -> None:
     os.chdir(settings.BASE_DIR)
     command = [
         "gunicorn",
-        "deploy.wsgi",
+        "--config=python:deploy.server",
         f"--bind={f'[{host}]' if ':' in host else host}:{port}",
         f"--workers={workers}",
         f"--threads={threads}",
-        "--log-level=warning",
-        "--no-control-socket",
     ]
     os.execv(sys.executable, [sys.executable, "-m", *command])  # noqa: S606 - becomes the server

@@ -20,6 +20,16 @@ class ReadOnly(admin.ModelAdmin):
         return False
 
 
+class LabelledInline(admin.TabularInline):
+    """Rows whose fields say themselves what they are, since the head of their column is not read out with them."""
+
+    def formfield_for_dbfield(self, db_field, request, **kwargs):
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field:
+            field.widget.attrs.setdefault("aria-label", db_field.verbose_name)
+        return field
+
+
 class Undeletable(admin.ModelAdmin):
     def has_delete_permission(self, request, obj=None):
         return False

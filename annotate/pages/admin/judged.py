@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 
+from annotate.kinds import KINDS
 from annotate.models import Judgment, Transition, Unit
 from annotate.pages.admin.base import ReadOnly
 
@@ -41,7 +42,18 @@ class DecoyFilter(admin.SimpleListFilter):
         return queryset.exclude(known_answer="") if self.value() == "yes" else queryset.filter(known_answer="")
 
 
-class LabelFilter(admin.AllValuesFieldListFilter):
+class Named(admin.AllValuesFieldListFilter):
+    """Codes with their names; the same code may have several in the tasks of several kinds."""
+
+    def choices(self, changelist):
+        for choice in super().choices(changelist):
+            names = dict.fromkeys(kind.called(choice["display"]) for kind in KINDS.values())
+            words = ", ".join(name for name in names if name != choice["display"])
+            told = f"{choice['display']} ({words})" if words else choice["display"] or "none"
+            yield {**choice, "display": told}
+
+
+class LabelFilter(Named):
     """By label, but for sets of concepts, of which nearly every one is another."""
 
     def __init__(self, field, request, params, model, model_admin, field_path):
@@ -67,7 +79,15 @@ class UnitAdmin(ReadOnly):
         "agreed_label",
         "decoy",
     ]
-    list_filter = ["task", "stage", "asked", "audited", DecoyFilter, "language", ("label", LabelFilter)]
+    list_filter = [
+        "task",
+        "stage",
+        ("asked", Named),
+        "audited",
+        DecoyFilter,
+        ("language", Named),
+        ("label", LabelFilter),
+    ]
     search_fields = ["item__key", "item__text"]
     list_select_related = ["task", "item"]
     inlines = [JudgmentInline, TransitionInline]
@@ -87,7 +107,8 @@ class UnitAdmin(ReadOnly):
 
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnly):
-    list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "active_seconds", "voided_at"]
+    list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "comment"]
+    list_display += ["active_seconds", "voided_at"]
     list_filter = ["unit__task", "kind", "annotator", ("label", LabelFilter)]
     search_fields = ["unit__item__key", "unit__item__text", "comment"]
     date_hierarchy = "answered_at"

@@ -2,6 +2,8 @@
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q
 from django.shortcuts import render
@@ -9,8 +11,9 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import ngettext
 
+from annotate.core.refusals import Refusal
 from annotate.models import Annotator, AnnotatorLanguage, Invite
-from annotate.pages.admin.base import check_language
+from annotate.pages.admin.base import LabelledInline, check_language, refused
 from annotate.work import accounts
 from annotate.work.people_file import BadTable, read_table
 
@@ -24,13 +27,13 @@ class AnnotatorLanguageForm(forms.ModelForm):
         return check_language(self.cleaned_data["language"])
 
 
-class AnnotatorLanguageInline(admin.TabularInline):
+class AnnotatorLanguageInline(LabelledInline):
     model = AnnotatorLanguage
     form = AnnotatorLanguageForm
     extra = 1
 
 
-class InviteInline(admin.TabularInline):
+class InviteInline(LabelledInline):
     model = Invite
     extra = 0
     readonly_fields = ["created_at", "expires_at", "used_at", "revoked_at"]
@@ -54,6 +57,20 @@ class TableForm(forms.Form):
             raise forms.ValidationError([*error.args, "Nothing was changed."]) from error
 
 
+class AnnotatorForm(forms.ModelForm):
+    """by: the manager who sends it."""
+
+    by: User
+
+    def clean_user(self):
+        refused(accounts.check_may_change, self.by, [self.cleaned_data["user"]])
+        return self.cleaned_data["user"]
+
+
+def _check(request, annotators) -> None:
+    accounts.check_may_change(request.user, [annotator.user for annotator in annotators])
+
+
 @admin.register(Annotator)
 class AnnotatorAdmin(admin.ModelAdmin):
     list_display = ["username", "name", "reads", "adjudicates", "active", "judged", "invited"]
@@ -74,6 +91,15 @@ class AnnotatorAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request, obj=None):
         # What was judged under one account would become another person's work.
         return [*self.readonly_fields, *(["user"] if obj else [])]
+
+    def get_form(self, request, obj=None, **options):
+        form = type("AnnotatorForm", (AnnotatorForm,), {"by": request.user})
+        return super().get_form(request, obj, form=form, **options)
+
+    def has_change_permission(self, request, obj=None):
+        return super().has_change_permission(request, obj) and (
+            obj is None or accounts.may_change(request.user, obj.user)
+        )
 
     def has_delete_permission(self, request, obj=None):
         return False  # their judgments refer to them; lock them out instead
@@ -120,7 +146,10 @@ class AnnotatorAdmin(admin.ModelAdmin):
         form = TableForm(request.POST or None, request.FILES or None)
         made = None
         if form.is_valid():
-            made = self._links(request, accounts.add_annotators(form.cleaned_data["table"]))
+            try:
+                made = self._links(request, accounts.add_annotators(form.cleaned_data["table"], request.user))
+            except Refusal as refusal:
+                form.add_error("table", str(refusal))
         context = {**self.admin_site.each_context(request), "title": "Add annotators from a table"}
         context |= {"form": form, "made": made, "opts": self.opts, "days": accounts.INVITE_DAYS}
         return render(request, "admin/annotate/annotator/import.html", context)
@@ -131,17 +160,17 @@ class AnnotatorAdmin(admin.ModelAdmin):
             for annotator, token in made
         ]
 
-    def _managers_among(self, request, queryset):
-        """Whether to refuse, since a link would let a person take over a manager's account with its permissions."""
-        if request.user.is_superuser or not queryset.filter(user__is_staff=True).exists():
-            return False
-        messages.error(request, "Only a superuser can do this to the account of a manager.")
-        return True
+    def response_action(self, request, queryset):
+        """Says above the list what an action refuses."""
+        try:
+            return super().response_action(request, queryset)
+        except Refusal as refusal:
+            messages.error(request, str(refusal))
+            return None
 
     @admin.action(description="Make invite links (earlier links stop working)", permissions=["change"])
     def send_invites(self, request, queryset):
-        if self._managers_among(request, queryset):
-            return None
+        _check(request, queryset)
         made = self._links(request, [(annotator, accounts.invite(annotator)) for annotator in queryset])
         context = {**self.admin_site.each_context(request), "title": "Invite links", "made": made}
         context |= {"opts": self.opts, "days": accounts.INVITE_DAYS}
@@ -149,18 +178,59 @@ class AnnotatorAdmin(admin.ModelAdmin):
 
     @admin.action(description="Revoke open invite links", permissions=["change"])
     def revoke_invites(self, request, queryset):
+        _check(request, queryset)
         count = accounts.revoke_invites(queryset)
         messages.success(request, ngettext("%d link revoked.", "%d links revoked.", count) % count)
 
     @admin.action(description="Lock out (their answers stay)", permissions=["change"])
     def lock_out(self, request, queryset):
-        if self._managers_among(request, queryset):
-            return
+        _check(request, queryset)
         accounts.set_active(queryset, False)
         messages.success(request, "Locked out. Units of queues that now lack readers can be rerouted from their task.")
 
     @admin.action(description="Let in again", permissions=["change"])
     def let_in(self, request, queryset):
-        if self._managers_among(request, queryset):
-            return
+        _check(request, queryset)
         accounts.set_active(queryset, True)
+        messages.success(request, "Let in again.")
+
+
+# --- accounts, which are Django's
+
+admin.site.unregister([User, Group])
+
+
+@admin.register(User)
+class AccountAdmin(UserAdmin):
+    """Rights are for superusers to give: whoever else may change accounts could give them to themselves."""
+
+    RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+    def get_readonly_fields(self, request, obj=None):
+        return [*super().get_readonly_fields(request, obj), *(() if request.user.is_superuser else self.RIGHTS)]
+
+    def has_change_permission(self, request, obj=None):
+        return super().has_change_permission(request, obj) and (obj is None or accounts.may_change(request.user, obj))
+
+    def has_delete_permission(self, request, obj=None):
+        return super().has_delete_permission(request, obj) and (obj is None or accounts.may_change(request.user, obj))
+
+    def save_model(self, request, obj, form, change):
+        super().save_model(request, obj, form, change)
+        if {"is_staff", "is_superuser"} & set(form.changed_data):
+            # A link made for an annotator is not to open a manager's account.
+            accounts.revoke_invites(Annotator.objects.filter(user=obj))
+
+
+@admin.register(Group)
+class RightsAdmin(GroupAdmin):
+    """Groups give rights, too."""
+
+    def has_add_permission(self, request):
+        return request.user.is_superuser
+
+    def has_change_permission(self, request, obj=None):
+        return request.user.is_superuser
+
+    def has_delete_permission(self, request, obj=None):
+        return request.user.is_superuser

@@ -8,6 +8,7 @@ from functools import cache
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.db.models import Count, Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils.html import format_html
@@ -18,6 +19,7 @@ from annotate.pages.admin.base import ReadOnly, Undeletable, refused
 from annotate.quality.gold_answers import answered, check_correction, correct
 from annotate.quality.guidelines import check_version, current, majors, new_version
 from annotate.quality.qualification import check_grant, grant
+from annotate.work.accounts import check_may_change
 
 # --- guidelines
 
@@ -238,9 +240,17 @@ class TrialAdmin(ReadOnly):
 
 
 class QualificationForm(forms.ModelForm):
+    """by: the manager who sends it."""
+
+    by: User
+
     class Meta:
         model = Qualification
         fields = ["annotator", "task", "language"]
+
+    def clean_annotator(self):
+        refused(check_may_change, self.by, [self.cleaned_data["annotator"].user])
+        return self.cleaned_data["annotator"]
 
     def clean(self):
         given = super().clean()
@@ -253,12 +263,15 @@ class QualificationForm(forms.ModelForm):
 class QualificationAdmin(Undeletable):
     """Qualifications by a test, or added here, which lets a person work without one."""
 
-    form = QualificationForm
     list_filter = ["task", "language"]
     search_fields = ["annotator__user__username"]
     list_select_related = ["annotator__user", "task", "granted_by"]
     autocomplete_fields = ["annotator"]
     fields = ["annotator", "task", "language"]
+
+    def get_form(self, request, obj=None, **options):
+        form = type("QualificationForm", (QualificationForm,), {"by": request.user})
+        return super().get_form(request, obj, form=form, **options)
 
     def has_change_permission(self, request, obj=None):
         return False

@@ -29,11 +29,25 @@
     active = 0;
     alive = shownAt;
     counting = !document.hidden;
+    hold();
   };
   for (const sign of ["keydown", "pointermove", "pointerdown", "scroll", "touchstart", "visibilitychange"]) {
     document.addEventListener(sign, tick, { capture: true, passive: true });
   }
-  const tooSoon = () => performance.now() - shownAt < (find("#asked.changed") ? CHANGED_MS : GRACE_MS);
+  // Where nothing can be answered, as before the first post, no press can be meant for another.
+  const guardLeft = () => {
+    const guard = find("#asked.changed") ? CHANGED_MS : GRACE_MS;
+    return find(".answers, #answers, #settle") ? Math.max(0, shownAt + guard - performance.now()) : 0;
+  };
+  const tooSoon = () => guardLeft() > 0;
+  // As long as keys are not heard, they look dim.
+  let held = 0;
+  const hold = () => {
+    const left = guardLeft();
+    clearTimeout(held);
+    document.body.classList.toggle("guarded", left > 0);
+    if (left) held = setTimeout(hold, left);
+  };
 
   // --- a typed comment outlives a reload, and the log-in after a session that ended, if the same unit is shown again
   const STORE = `comment ${location.pathname}`;
@@ -64,6 +78,29 @@
     const field = event.target.querySelector("[name=active_ms]");
     if (field) field.value = Math.round(active);
   }, { capture: true });
+
+  // --- the reasons that are offered for a decision, each as a button that fills the field in, and has a key
+  const mark = (field) => {
+    for (const button of document.querySelectorAll(".reasons button")) button.setAttribute("aria-pressed", button.value === field.value);
+  };
+  const offerReasons = () => {
+    const [field, offered] = [find("#settle [name=reason]"), find("#reasons")];
+    if (!offered) return;
+    const row = document.createElement("div");
+    row.className = "reasons";
+    row.append(...[...offered.options].map(({ value }, index) => {
+      const [button, cap] = [document.createElement("button"), document.createElement("kbd")];
+      Object.assign(button, { type: "button", value });
+      button.dataset.shiftKey = `Digit${index + 1}`;
+      cap.textContent = `⇧${index + 1}`;
+      button.append(cap, value);
+      button.addEventListener("click", () => { field.value = value; mark(field); });
+      return button;
+    }));
+    offered.replaceWith(row); // what is in sight need not be offered again while one types
+    field.addEventListener("input", () => mark(field));
+    mark(field);
+  };
 
   // --- keys
   const typing = (target) => target.matches("textarea, input:not([type=radio], [type=checkbox]), select");
@@ -100,7 +137,7 @@
     const reasons = undefinedSheet && undefinedSheet.open && (event.code === "KeyQ" || event.code.startsWith("Digit"));
     const wanted = reasons
       ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
-      : find(`[data-key=${event.code}]`);
+      : (event.shiftKey && find(`[data-shift-key=${event.code}]`)) || find(`[data-key=${event.code}]`);
     // What has not been read is not answered; it may be skipped.
     if (veiled() && wanted && wanted.closest("#answers, #settle") && wanted.name !== "skip") return;
     const known = wanted || (event.code === "KeyG" && find("#guidelines")) || event.code === "KeyC";
@@ -216,5 +253,6 @@
   if (navigator.keyboard && navigator.keyboard.getLayoutMap) {
     navigator.keyboard.getLayoutMap().then((map) => { layout = map; labelKeys(); }, () => {});
   }
+  offerReasons();
   started();
 })();

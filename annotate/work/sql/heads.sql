@@ -1,5 +1,5 @@
 -- The first units of one queue that a person may be given: not judged by them, with a free place.
--- Parameters: task, queue, annotator, whether the annotator adjudicates, now, how many.
+-- Beside put_off.sql. Parameters: task, queue, annotator, whether the annotator adjudicates, now, now, how many.
 SELECT unit.id, unit.language, unit.position
 FROM annotate_unit AS unit
 WHERE unit.task_id = %s
@@ -21,12 +21,20 @@ WHERE unit.task_id = %s
         AND transition.event = 'reopened'
         AND transition.from_stage = 'ADJUDICATION'
   ))
+  -- A place is held by an answer, by a lease that runs, and by one of a gold answer that stands for the unit.
   AND (
       SELECT COUNT(*)
       FROM annotate_lease AS lease
       WHERE lease.unit_id = unit.id
         AND lease.place IS NOT NULL
         AND (lease.closed_at IS NOT NULL OR lease.expires_at > %s)
+  ) + (
+      SELECT COUNT(*)
+      FROM annotate_lease AS lease
+      WHERE lease.instead_of_id = unit.id
+        AND lease.closed_at IS NULL
+        AND lease.expires_at > %s
   ) < unit.redundancy
+  AND unit.id NOT IN (SELECT unit_id FROM put_off)
 ORDER BY unit.position
 LIMIT %s

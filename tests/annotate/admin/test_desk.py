@@ -110,7 +110,7 @@ def test_a_manager_who_is_no_superuser_cannot_take_over_one_by_an_invite(client,
     client.force_login(staff)
     for action in ("send_invites", "lock_out"):
         text = Page(run(client, action, [boss])).text
-        assert "Only a superuser can do this to the account of a manager." in text
+        assert "Only a superuser may do this to managers and to themselves, here manager. Nothing was changed." in text
     assert not Invite.objects.exists()
     manager.refresh_from_db()
     assert manager.is_active

@@ -116,7 +116,7 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
             judge(ann, lease.pk, Answer("de"))
         for adjudicator in (ada, eve):
             for unit in list(to_adjudicate(task, adjudicator)):
-                settle(adjudicator, unit.pk, Answer("nl" if unit.position == 1 else "de", "I read it"))
+                settle(adjudicator, unit.pk, Answer("de", "I read it"))
         world.said |= {f"{name}-{n}": "nl" if n == 0 else "de" for n in range(40)}
         return run(world.subject(), world.export(task))
 

@@ -8,9 +8,11 @@ from annotate.core.estimation import proportion
 from annotate.kinds import Answer
 from annotate.models import Annotator, Suggestion
 from annotate.quality.suggestions import is_blind, shown_to
-from annotate.work.judging import judge
-from annotate.work.queue import release, take
+from annotate.work.judging import judge, undo
+from annotate.work.queue import take
 from tests.annotate.labelling.acts import task_of
+from tests.annotate.test_export import json_lines
+from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
@@ -26,6 +28,7 @@ def task():
 @pytest.fixture
 def lots(task):
     """Whether each of 20 people is blind on each of 50 documents: 1,000 pairs."""
+    task.secret = "secret 3"
     units = task.units.select_related("item").order_by("position")[:DOCUMENTS]
     # Pseudonyms are made by chance; with these the same lots fall in every run.
     people = [Annotator(pseudonym=f"person-{number}") for number in range(PEOPLE)]
@@ -65,8 +68,8 @@ def test_a_document_that_is_opened_again_shows_what_it_showed(task, readers):
         lease = take(ann, task)
         Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[A_CONCEPT])
         first = shown_to(ann, lease.unit)
-        release(ann, lease.pk)
-        again = take(ann, task)
+        judge(ann, lease.pk, Answer(A_CONCEPT))
+        again = undo(ann, task)
         assert (again.unit_id, shown_to(ann, again.unit)) == (lease.unit_id, first)
         judge(ann, again.pk, Answer(A_CONCEPT))
         seen.append(tuple(first))
@@ -78,3 +81,25 @@ def test_a_share_of_none_or_all_leaves_no_lot(task, readers):
     for share, blind in ((0.0, False), (1.0, True)):
         task.options = task.options | {"blind_share": share}
         assert [is_blind(reader, task, unit.item) for reader in readers] == [blind] * 3
+
+
+def test_from_whom_suggestions_were_kept_is_verified_from_the_folder(task, readers, tmp_path):
+    for reader in readers:
+        for _ in range(12):
+            lease = take(reader, task)
+            Suggestion.objects.get_or_create(unit=lease.unit, system="a@1", ranked=[A_CONCEPT])
+            judge(reader, lease.pk, Answer(A_CONCEPT))
+    tell(task, tmp_path / "gold")
+    status, told = verified(tmp_path / "gold")
+    assert (status, of_lots(told)) == (0, {"blind": (36, 0)})
+
+    def change(rows):
+        said = next(row for row in rows if row["judgments"])["judgments"][0]
+        said["suggestions_shown"] = not said["suggestions_shown"]
+
+    for name in sorted(path.name for path in (tmp_path / "gold").glob("*.jsonl")):
+        if name != "lots.jsonl" and any(row["judgments"] for row in json_lines(tmp_path / "gold" / name)):
+            rewrite(tmp_path / "gold", name, change)
+            break
+    status, told = verified(tmp_path / "gold")
+    assert (status, of_lots(told)) == (1, {"blind": (36, 1)})

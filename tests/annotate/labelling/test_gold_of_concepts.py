@@ -14,6 +14,7 @@ from annotate.quality.qualification import next_question
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.models import Concept
+from tests.annotate import attacks
 from tests.annotate.acts import begin
 from tests.annotate.labelling.acts import ROOT, opened, task_of
 
@@ -186,3 +187,11 @@ def test_a_gold_answer_is_corrected_by_its_ids_and_what_was_answered_counts_by_t
     refused = client.post(path, {**change, "label": "unheard-of"})
     assert "is not a concept of eurovoc, version 1" in refused.text
     assert GoldAnswer.objects.get(pk=gold.pk).label == gold.label
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, name):
+    # Nobody is blind, who would be shown no suggestions, whatever the document.
+    task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", blind_share="0")
+    way = attacks.Way(name, ann, task, labels=plain[:3])
+    attacks.assert_same_statements(attacks.Attacker(way, None, {"taken back": 1}).work(8), attacks.is_gold)

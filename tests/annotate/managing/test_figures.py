@@ -14,8 +14,9 @@ from annotate.quality.pauses import running
 from annotate.work import statistics
 from annotate.work.judging import judge, undo
 from annotate.work.pausing import lift, pause, void
-from annotate.work.queue import take
+from annotate.work.queue import release, take
 from annotate.work.queue_states import queue_states
+from tests.annotate.attacks import run_out
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.managing.acts import TESTED, at, by, work
 
@@ -161,6 +162,20 @@ def test_each_annotator_is_shown_with_gold_answers_and_where_they_may_work(make_
     assert rows["ann"]["last"] is not None
 
 
+def test_it_is_counted_how_many_units_each_person_let_go_of(make_records_task, person):
+    task = make_records_task(count=30, gold={"queue": ["1", "0"] * 4}, gold_share=0.5)
+    ann, bea, cem = (person(name, "en") for name in ("ann", "bea", "cem"))
+    for _ in range(3):
+        release(ann, take(ann, task).pk)
+    judge(ann, take(ann, task).pk, YES)
+    run_out(take(bea, task))
+    take(bea, task)
+    take(cem, task)
+    rows = by(statistics.people(task), "name")
+    assert {name: (row["given_back"], row["ran_out"]) for name, row in rows.items()} == {"ann": (3, 0), "bea": (0, 1)}
+    assert statistics.work_of(task, cem) is None
+
+
 def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(make_records_task, person, manager):
     task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, pause_least=2)
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
@@ -301,13 +316,13 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
     for unit in task.units.all():
         for annotator in people[: unit.pk % 4]:
             judged(annotator, unit, "1", active_seconds=3.0)
-    reports = {"progress": 2, "pace": 3, "times": 1, "people": 16, "pauses": 1, "tests": 4, "known_answers": 3}
+    reports = {"progress": 2, "pace": 3, "times": 1, "people": 17, "pauses": 1, "tests": 4, "known_answers": 3}
     for name, most in reports.items():
         with django_assert_max_num_queries(most):
             getattr(statistics, name)(task)
     with django_assert_max_num_queries(12):
         queue_states(task)
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):
         statistics.work_of(task, people[1])
     with django_assert_max_num_queries(5):
         statistics.overview()

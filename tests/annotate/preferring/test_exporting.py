@@ -14,6 +14,8 @@ from annotate.quality.sides import sides_of
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.preferring.comparing import MARKS
+from tests.annotate.test_export import json_lines
+from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
 pytestmark = pytest.mark.django_db
 
@@ -84,24 +86,50 @@ def test_comparisons_without_a_majority_are_left_out_with_their_judgments(compar
     assert manifest["counts"]["comparisons"] == 2
 
 
-def test_the_secret_is_told_once_the_task_is_closed_and_everybody_can_draw_the_sides_again(judged, tmp_path):
+def test_whoever_is_told_the_secret_can_draw_the_sides_again_as_the_card_says_it(judged, tmp_path):
     _, manifest = export(tmp_path)
-    told = manifest["systems"]
-    assert told["secret"] is None
+    before = manifest["lots"]
+    assert before["secret"] is None
     assert judged.secret not in (tmp_path / "gold" / "README.md").read_text(encoding="utf-8")
-    call_command("close", "talk", verbosity=0)
-    rows, manifest = export(tmp_path)
-    secret = manifest["systems"]["secret"]
-    assert sha256(secret.encode()).hexdigest() == told["secret_sha256"] == manifest["systems"]["secret_sha256"]
+    tell(judged, tmp_path / "gold")
+    rows = {row["id"]: row for row in json_lines(tmp_path / "gold" / "gold.jsonl")}
+    manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text(encoding="utf-8"))
+    secret = manifest["lots"]["secret"]
+    assert sha256(secret.encode()).hexdigest() == before["secret_sha256"] == manifest["lots"]["secret_sha256"]
     drawn = 0
     for row in rows.values():
         for judgment in row["judgments"]:
-            # As the card says it.
             said = f"sides:{row['id']}:{':'.join(row['systems'])}:{judgment['annotator']}"
             digit = hmac.new(secret.encode(), said.encode(), "sha256").hexdigest()[0]
             assert judgment["first"] == row["systems"][int(digit, 16) > 7]
             drawn += 1
     assert drawn == 15
+
+
+def test_all_sides_are_verified_and_one_that_was_changed_is_named(judged, tmp_path):
+    folder = tmp_path / "gold"
+    tell(judged, folder)
+    status, told = verified(folder)
+    assert (status, of_lots(told)) == (0, {"side": (15, 0)})
+
+    def change(rows):
+        row = next(row for row in rows if row["id"] == "en-2")
+        said = row["judgments"][1]
+        said["first"] = next(system for system in row["systems"] if system != said["first"])
+
+    rewrite(folder, "gold.jsonl", change)
+    status, told = verified(folder)
+    assert (status, of_lots(told)) == (1, {"side": (15, 1)})
+    assert told["lots"][0]["first"] == "bert and mt5 of en-2 for annotator-bea"
+
+
+def test_sides_of_a_task_that_was_opened_before_other_lots_had_a_secret_are_verified_too(judged, tmp_path):
+    Task.objects.update(lots_by_seed=True)
+    call_command("close", "talk", verbosity=0)
+    call_command("export_gold", "talk", out=tmp_path / "gold", tell_secret=True, verbosity=0)
+    assert not (tmp_path / "gold" / "lots.jsonl").exists()
+    status, told = verified(tmp_path / "gold")
+    assert (status, of_lots(told)) == (0, {"side": (15, 0)})
 
 
 def test_the_card_names_the_systems_their_files_and_what_was_not_asked(judged, tmp_path):

@@ -14,6 +14,7 @@ from annotate.quality.qualification import next_question
 from annotate.quality.sides import sides_of, sides_of_question
 from annotate.work.judging import judge
 from annotate.work.queue import take
+from tests.annotate import attacks
 from tests.annotate.acts import answer, begin
 from tests.annotate.preferring.comparing import CORPUS, MARKS, records, with_secret, write_corpus, write_system
 from tests.annotate.programs import Program
@@ -190,3 +191,10 @@ def test_a_known_answer_to_a_message_for_which_a_system_suggests_nothing_is_refu
     how = {"corpus": CORPUS, "kind": "better_replies", "seed": "1", "gold": [str(gold_file(world.folder))]}
     with pytest.raises(CommandError, match="The gold answer of en-0: not both systems suggest a reply to its message"):
         call_command("open_task", "talk", systems=files, verbosity=0, **how)
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+def test_a_hidden_comparison_runs_the_same_statements_as_work(world, ann, name):
+    task = world(gold_share=0.5, test_items=0)
+    way = attacks.Way(name, ann, task, labels=["first", "second", "tie"])
+    attacks.assert_same_statements(attacks.Attacker(way, None, {"taken back": 1}).work(6), attacks.is_gold)

@@ -1,0 +1,106 @@
+"""What a gold set says of the lots that decide about people or trust: a digest of their secret from the start, and once
+that is told, in a file, what each was drawn from and what was drawn.
+
+Annotators are pseudonyms there, and nothing says what the right answer to a gold answer is.
+"""
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from annotate.core.lots import GOLD_PLACE, NOBODY, SECOND, Line
+from annotate.models import Judgment, Lease, Lot, Task, Transition
+
+FILE = "lots.jsonl"
+
+
+def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
+    """secret_sha256: None of a task without a secret. secret: None until it is told. file: with what is needed to draw
+    the lots again; None until then, and of a task that was opened when only sides were drawn by the secret.
+    """
+    return {
+        "secret_sha256": sha256(task.secret.encode()).hexdigest() if task.secret else None,
+        "secret": task.secret if tell_secret else None,
+        "file": FILE if tell_secret and not task.lots_by_seed else None,
+    }
+
+
+def write_lots(path: Path, task: Task) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines(task))
+
+
+def lines(task: Task) -> Iterator[Line]:
+    """What core/lots.py draws again. What is in the rows of the set is not here: sides, and from whom suggestions were
+    kept.
+    """
+    for lot in Lot.objects.filter(task=task).exclude(purpose=NOBODY).iterator(chunk_size=100):
+        yield _line(lot.purpose, lot.of, lot.how, lot.frame, lot.drawn)
+    if task.second_share:
+        yield from _seconds(task)
+    if task.gold_share:
+        yield from _gold_places(task)
+
+
+def _line(purpose: str, of: list[str], how: dict[str, Any], frame: list[Any], drawn: list[Any]) -> Line:
+    return {"lot": purpose, "of": of, "how": how, "frame": frame, "drawn": drawn}
+
+
+def _seconds(task: Task) -> Iterator[Line]:
+    """Of what adjudicators settled, what another was asked too."""
+    keys = task.units.order_by("position").values_list("item__key", flat=True)
+    settled = Judgment.objects.filter(unit__task=task, kind=Judgment.SETTLE).values("unit")
+    asked = Transition.objects.filter(unit__task=task, event="seconded").values("unit")
+    in_vain = [key for frame in _frames(task, NOBODY) for key in frame]
+    frame = list(dict.fromkeys(keys.filter(pk__in=settled)))
+    if frame:
+        how = {"share": task.second_share, "in_vain": list(dict.fromkeys(in_vain))}
+        yield _line(SECOND, [], how, frame, list(dict.fromkeys(keys.filter(pk__in=asked))))
+
+
+def _frames(task: Task, purpose: str) -> Iterator[list[Any]]:
+    yield from Lot.objects.filter(task=task, purpose=purpose).values_list("frame", flat=True)
+
+
+def _gold_places(task: Task) -> Iterator[Line]:
+    """Of each person in each language, what they were given in its order."""
+    pools: dict[str, list[str]] = {}
+    for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
+        pools.setdefault(language, []).append(key)
+    by_person = ("annotator__pseudonym", "queue")
+    leases = Lease.objects.filter(unit__task=task).order_by(*by_person, "pk")
+    rows = leases.values_list(*by_person, "turn", "unit__honeypot", "unit__item__key")
+    for (person, language), given in groupby(rows.iterator(chunk_size=2000), key=lambda row: row[:2]):
+        entries = _entries((turn, key if honeypot else "") for *_, turn, honeypot, key in given)
+        if entries and language in pools:
+            yield _line(GOLD_PLACE, [person, language], {}, pools[language], entries)
+
+
+def _entries(given) -> list[Any]:
+    """given: where the lot stood, and the id of a gold answer, empty for work. Work that was given one after the other
+    is one entry; where no lot decided, only a gold answer that was not met before is told.
+    """
+    found: list[Any] = []
+    met: set[str] = set()
+    for turn, key in given:
+        if turn is None:
+            found += [key] if key and key not in met else []
+        elif key:
+            found.append([*turn, key])
+        elif found and _goes_on(found[-1], turn):
+            found[-1][3] += 1
+        else:
+            found.append([*turn, 1])
+        met.add(key)
+    return found
+
+
+def _goes_on(entry: Any, turn: list[int]) -> bool:
+    """Whether a unit of work comes just after those of an entry."""
+    if isinstance(entry, str) or isinstance(entry[3], str):
+        return False
+    given, known, size, number = entry
+    return [given + number, known, size] == turn

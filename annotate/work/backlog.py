@@ -1,0 +1,103 @@
+"""How many units wait for a person: counted now and then, and kept.
+
+From an exact count after each answer one could tell gold answers from work: others still take a unit of work for which
+a gold answer stood, and then it is gone from the count. So it goes down by one with each answer of one's own, and what
+others did shows when it is counted again, in one step that many units share.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from annotate.models import Backlog, Lease, Task, Unit
+from annotate.quality.honeypots import Turn, to_come, turns
+from annotate.work.permit import Permit
+from annotate.work.queue import WANTED, unjudged
+
+KEPT = timedelta(minutes=10)
+
+
+def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
+    """What waits for one person in the tasks of their permits. It is counted again if it is older than ten minutes,
+    says that nothing waits, or is of other queues than the person has now.
+    """
+    if not permits:
+        return []
+    tasks = [permit.task for permit in permits]
+    kept = {row.task_id: row for row in Backlog.objects.filter(annotator=permits[0].annotator, task__in=tasks)}
+    old = [permit for permit in permits if not _holds(kept.get(permit.task.pk), permit)]
+    kept |= {row.task_id: row for row in _counted(old)}
+    return [kept[task.pk] for task in tasks]
+
+
+def _holds(row: Backlog | None, permit: Permit) -> bool:
+    if row is None or not row.waiting or row.queues != list(permit.queues):
+        return False
+    return timezone.now() - KEPT < row.counted_at <= timezone.now()
+
+
+def go_down(permit: Permit, by: int = 1) -> None:
+    """After an answer or a skip; by -1 when it is taken back."""
+    own = Backlog.objects.filter(annotator=permit.annotator, task=permit.task, waiting__gte=max(by, 0))
+    own.update(waiting=F("waiting") - by)
+
+
+# --- counting
+
+
+def _counted(permits: Sequence[Permit]) -> list[Backlog]:
+    """Counted now for one person, and kept."""
+    if not permits:
+        return []
+    annotator, tasks = permits[0].annotator, [permit.task.pk for permit in permits]
+    left: dict[int, Counter[tuple[str, bool]]] = {task: Counter() for task in tasks}
+    for task, *queue, number in _units(permits):
+        left[task][tuple(queue)] = number
+    running = Lease.objects.filter(WANTED, annotator=annotator, closed_at=None, expires_at__gt=timezone.now())
+    running = running.filter(unit__task__in=tasks).select_related("unit")
+    on_screen = {lease.unit.task_id: lease.unit for lease in running.order_by("-pk")}
+    turn = turns(permits)
+    found = [_backlog(permit, left[permit.task.pk], turn, on_screen.get(permit.task.pk)) for permit in permits]
+    return Backlog.objects.bulk_create(
+        found,
+        update_conflicts=True,
+        unique_fields=["annotator", "task"],
+        update_fields=["waiting", "behind_tests", "queues", "counted_at"],
+    )
+
+
+def _units(permits: Sequence[Permit]):
+    """Task, language (the queue), honeypot and number of units that one person has not judged, in all queues that they
+    read.
+    """
+    anywhere = Q(pk=None)
+    for permit in permits:
+        anywhere |= Q(task=permit.task, language__in=list(permit.read_queues))
+    units = unjudged(permits[0], Unit.objects.queued().filter(anywhere)).order_by()
+    return units.values_list("task", "language", "honeypot").annotate(Count("pk"))
+
+
+def _backlog(
+    permit: Permit, left: Counter[tuple[str, bool]], turn: Callable[[Task, str], Turn], on_screen: Unit | None
+) -> Backlog:
+    def count(queues: Iterable[str], shown: Unit | None) -> int:
+        work = Counter({queue: left[queue, False] for queue in queues})
+        pool = Counter({queue: left[queue, True] for queue in queues})
+        return work.total() + to_come(permit, turn, work, pool, shown)
+
+    behind = {
+        language: count([queue], None)
+        for language in permit.majors
+        if (queue := permit.routes.queue_in(language)) in permit.read_queues and queue not in permit.queues
+    }
+    return Backlog(
+        annotator=permit.annotator,
+        task=permit.task,
+        waiting=count(permit.queues, on_screen),
+        behind_tests=behind,
+        queues=list(permit.queues),
+        counted_at=timezone.now(),
+    )

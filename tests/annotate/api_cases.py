@@ -1,0 +1,152 @@
+"""Cases for the API, which schemathesis makes from the API's own description: valid requests and others, to tasks,
+units, leases, questions and answers that are there and to some that are not, in several people's names.
+
+Each case begins in the same world. Whatever is answered must be described: its status, its type and its form.
+"""
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections, transaction
+from django.urls import resolve
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from knox.models import AuthToken
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.annotate.test_access import World
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+# Who may do it, mostly; and others.
+OTHERS = ("nobody", "guest", "bea", "manager")
+# What the questions of the world take, beside what is made up: operation's part of the body or the query -> values.
+REAL = {
+    "label": ["de", "en", "und", "1"],
+    "reason": ["", "several", "I read the language"],
+    "typed": ["env", "law pol"],
+    "language": ["de", "en"],
+}
+# Addresses of which the world of the access matrix names a thing that is not there.
+OF_CONCEPTS = {"api-concepts": ["acts"]}
+
+
+@dataclass
+class Answered:
+    """What the cases of an operation were answered."""
+
+    operation: str
+    statuses: Counter[int] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+    def between(self, low: int, high: int) -> int:
+        return sum(count for status, count in self.statuses.items() if low <= status < high)
+
+
+def with_real_values(described: dict) -> dict:
+    """The API's description, in which half of what is made up for some fields is what the world has."""
+    told = copy.deepcopy(described)
+    operations = [operation for way in told["paths"].values() for operation in way.values()]
+    for parameter in (each for operation in operations for each in operation.get("parameters", ())):
+        if parameter["in"] == "query" and parameter["name"] in REAL:
+            parameter["schema"] = {"anyOf": [{"enum": REAL[parameter["name"]]}, parameter["schema"]]}
+    contents = (operation.get("requestBody", {}).get("content", {}) for operation in operations)
+    taken = {each["schema"]["$ref"].rpartition("/")[2] for content in contents for each in content.values()}
+    for name in taken:
+        properties = told["components"]["schemas"][name]["properties"]
+        for each in REAL.keys() & properties.keys():
+            properties[each] = {"anyOf": [{"enum": REAL[each]}, properties[each]]}
+    return told
+
+
+@contextmanager
+def one_connection() -> Iterator[None]:
+    """The server keeps the connection in whose transaction the world is, as Django's test client has it too."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    try:
+        yield
+    finally:
+        for signal in signals:
+            signal.connect(close_old_connections)
+
+
+def run(world: World, cases: int) -> Iterator[Answered]:
+    """What each operation of the API answers to as many cases, or to fewer where there are no more that differ."""
+    schema = schemathesis.openapi.from_dict(with_real_values(SchemaGenerator().get_schema(request=None, public=True)))
+    schema.app = get_wsgi_application()
+    tokens = {who: AuthToken.objects.create(user)[1] for who, user in world.who.items() if user}
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        answered = Answered(operation.label)
+        world.as_if_just_made()
+        with one_connection():
+            _try(world, operation, cases, _asking(answered, tokens))
+        yield answered
+
+
+def _try(world: World, operation, cases: int, ask: Callable) -> None:
+    acts = "ada" if "/adjudication/" in operation.path else "ann"
+    people = st.one_of(st.just(acts), st.just(acts), st.just(acts), st.sampled_from(OTHERS))
+    made = st.one_of(*_requests(world, operation))
+    quiet = {"phases": [Phase.generate], "database": None, "suppress_health_check": [*HealthCheck], "deadline": None}
+    # The same cases in every run.
+    settings(max_examples=cases, derandomize=True, **quiet)(given(made, people)(ask))()
+
+
+def _requests(world: World, operation) -> Iterator[st.SearchStrategy]:
+    """Requests to what is there, valid and not, and to what is not."""
+    name, there = _there(world, operation)
+    for _ in range(2):
+        yield operation.as_strategy(path_parameters=there)
+        if operation.body:
+            yield operation.as_strategy(path_parameters=there, body=world.fields.get(name, {}))
+    if operation.body or operation.query:
+        yield operation.as_strategy(GenerationMode.NEGATIVE, path_parameters=there)
+    if there:
+        yield operation.as_strategy()
+        yield operation.as_strategy(GenerationMode.NEGATIVE)
+
+
+def _there(world: World, operation) -> tuple[str, dict]:
+    """The name of its address, and what the world has there."""
+    names = [each.name for each in operation.path_parameters]
+    found = resolve(operation.path.format(**dict.fromkeys(names, "1")))
+    name = found.url_name
+    return name, dict(zip(found.kwargs, OF_CONCEPTS.get(name) or world.arguments.get(name, []), strict=True))
+
+
+def _asking(answered: Answered, tokens: dict[str, str]) -> Callable:
+    def ask(case, who):
+        headers = {"Authorization": f"Token {tokens[who]}"} if who in tokens else {}
+        with transaction.atomic():
+            response = case.call(headers=headers)
+            transaction.set_rollback(True)
+        answered.statuses[response.status_code] += 1
+        try:
+            case.validate_response(response, checks=CHECKS)
+        except FailureGroup as faults:
+            answered.faults.append(f"{who}: {case.as_curl_command()}: {response.status_code}: {faults}")
+
+    return ask

@@ -1,0 +1,156 @@
+"""What people are told of how much waits for them is kept, so that it tells nothing of single units; and the lot of
+gold answers goes on whatever becomes of what it gave.
+"""
+
+from datetime import timedelta
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.kinds import Answer
+from annotate.models import Backlog, Lease, Task
+from annotate.quality.qualification import grant
+from annotate.work.judging import judge, skip, undo
+from annotate.work.permit import permit_of
+from annotate.work.progress import progress_in
+from annotate.work.queue import release, take
+from tests.annotate import attacks
+from tests.annotate.acts import behind_tests, own_progress
+
+POTS = ["1", "0"] * 8
+
+
+def waiting(annotator, task):
+    return own_progress(annotator, task)["waiting"]
+
+
+def answer(annotator, task):
+    lease = take(annotator, task)
+    judge(annotator, lease.pk, Answer("1"))
+    return lease
+
+
+@pytest.fixture
+def task(make_records_task):
+    return make_records_task("qa_match", 30, gold={"queue": POTS}, gold_share=0.34, redundancy=1)
+
+
+def grow_old():
+    Backlog.objects.update(counted_at=timezone.now() - timedelta(minutes=10))
+
+
+def test_what_others_do_shows_after_ten_minutes_and_one_s_own_answers_at_once(task, person):
+    ann, bea = person("ann", "en"), person("bea", "en")
+    first = waiting(ann, task)
+    for _ in range(6):
+        answer(bea, task)
+    assert waiting(ann, task) == first
+    answer(ann, task)
+    skip(ann, take(ann, task).pk)
+    assert waiting(ann, task) == first - 2
+    undo(ann, task)
+    assert waiting(ann, task) == first - 1
+    grow_old()
+    assert waiting(ann, task) < first - 1
+
+
+def test_an_answer_that_is_sent_twice_counts_once(task, person):
+    ann = person("ann", "en")
+    first = waiting(ann, task)
+    lease = answer(ann, task)
+    judge(ann, lease.pk, Answer("1"))
+    assert waiting(ann, task) == first - 1
+
+
+def test_it_is_counted_again_where_it_says_that_nothing_waits(task, person):
+    ann = person("ann", "en")
+    units = task.units.work()
+    units.update(stage=stages.DISCARDED)
+    assert waiting(ann, task) == 0
+    units.update(stage=stages.QUEUED)
+    assert waiting(ann, task) >= 30
+
+
+def test_who_is_told_that_nothing_is_left_is_not_told_of_more_elsewhere(task, person):
+    ann = person("ann", "en")
+    assert waiting(ann, task) >= 30
+    task.units.work().update(stage=stages.DISCARDED)
+    assert take(ann, task) is None
+    assert waiting(ann, task) == 0
+
+
+def test_it_is_counted_again_once_a_test_is_passed(make_records_task, person, manager):
+    task, ann = make_records_task("qa_match", 12, languages=("en", "de"), test_items=2), person("ann", "en de")
+    grant(ann, task, "en", by=manager)
+    german = behind_tests(ann, task)["de"]
+    english = waiting(ann, task)
+    grant(ann, task, "de", by=manager)
+    assert (waiting(ann, task), behind_tests(ann, task)) == (english + german, {})
+
+
+def test_each_task_of_a_person_has_its_own(make_records_task, person, django_assert_num_queries):
+    tasks = [make_records_task("qa_match", number, name=f"t{number}") for number in (3, 5, 7)]
+    ann = person("ann", "en")
+    permits = [permit_of(ann, task) for task in tasks]
+    assert [own.waiting for own in progress_in(permits)] == [3, 5, 7]
+    answer(ann, tasks[1])
+    with django_assert_num_queries(2):
+        assert [own.waiting for own in progress_in(permits)] == [3, 4, 7]
+
+
+def test_a_clock_that_was_set_back_has_it_counted_again(task, person):
+    ann = person("ann", "en")
+    first = waiting(ann, task)
+    Backlog.objects.update(waiting=1, counted_at=timezone.now() + timedelta(hours=1))
+    assert waiting(ann, task) == first
+
+
+# --- the lot of gold answers
+
+
+def let_run_out(ann, task):
+    attacks.run_out(take(ann, task))
+
+
+def give_back(ann, task):
+    release(ann, take(ann, task).pk)
+
+
+def take_back(ann, task):
+    answer(ann, task)
+    undo(ann, task)
+    give_back(ann, task)
+
+
+@pytest.mark.parametrize("trick", [give_back, let_run_out, take_back])
+def test_the_lot_goes_on_by_one_with_each_unit_that_it_gives_whatever_becomes_of_that(task, person, trick):
+    ann = person("ann", "en")
+    for number in range(12):
+        answer(ann, task) if number % 3 else trick(ann, task)
+    by_lot = Lease.objects.filter(annotator=ann, turn__isnull=False).order_by("pk")
+    rows = list(by_lot.values_list("turn", "unit__honeypot"))
+    assert [given for (given, *_), _ in rows] == list(range(len(rows)))
+    met = 0
+    for (_, known, size), was_pot in rows:
+        assert (known, size) == (met, 3)
+        met += was_pot
+    blocks = [[was_pot for _, was_pot in rows][start : start + 3] for start in range(0, len(rows) - 2, 3)]
+    assert [sum(block) for block in blocks] == [1] * len(blocks)
+
+
+def test_lots_of_earlier_tasks_go_on_where_they_stood(task, person):
+    ann, bea = person("ann", "en"), person("bea", "en")
+    for _ in range(7):
+        answer(ann, task)
+    answer(bea, task)
+    undo(bea, task)
+    stood = dict(Lease.objects.filter(annotator=ann).values_list("pk", "turn"))
+    Lease.objects.update(turn=None)
+    Task.objects.update(lots_by_seed=True)
+    import_module("annotate.migrations.0010_backlogs").keep_turns(apps, None)
+    assert dict(Lease.objects.filter(annotator=ann).values_list("pk", "turn")) == stood
+    # What was taken back had not counted.
+    assert set(Lease.objects.filter(annotator=bea).values_list("turn", flat=True)) == {None}

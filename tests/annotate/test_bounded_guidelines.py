@@ -1,0 +1,42 @@
+"""Guidelines are shown whole on many pages: their size is bounded, and each version is rendered once."""
+
+import pytest
+
+from annotate.actions.action import ActionError
+from annotate.actions.open_task import read_guidelines
+from annotate.core.guidelines import MOST_BYTES, fault
+from annotate.core.refusals import InvalidAnswer
+from annotate.pages import showing
+from annotate.quality.guidelines import new_version
+from tests.annotate.conftest import DISPUTED
+
+WIDE = "|" + "a|" * 3000 + "\n|" + "-|" * 3000 + "\n" + "|\n" * 3000
+LONG = "word " * (MOST_BYTES // 5 + 1)
+SAYS = {
+    WIDE: "have a table of more than 50 columns in line 2; part it",
+    LONG: "have 100,005 bytes, and 100,000 are the most",
+}
+
+
+@pytest.mark.parametrize("text", SAYS)
+def test_guidelines_that_no_page_could_show_soon_are_refused_in_a_sentence(text, tmp_path, make_task):
+    with pytest.raises(InvalidAnswer) as refused:
+        new_version(make_task([DISPUTED]), "en", text, major=True)
+    assert str(refused.value).startswith(f"The guidelines {SAYS[text]}")
+    path = tmp_path / "rules.md"
+    path.write_text(text)
+    with pytest.raises(ActionError) as refused:
+        read_guidelines([path])
+    assert str(refused.value).startswith(f"The guidelines {path} {SAYS[text]}")
+
+
+@pytest.mark.parametrize("text", ["# Read\n\n| a | b |\n|---|:--|\n| 1 | 2 |\n", "---\n", "a | b " * 100])
+def test_ordinary_guidelines_are_taken(text):
+    assert fault(text) == ""
+
+
+def test_a_version_is_rendered_once():
+    showing.markdown.cache_clear()
+    shown = [showing.markdown("# Read this, **all** of it") for _ in range(3)]
+    assert shown[0] == "<h1>Read this, <strong>all</strong> of it</h1>\n"
+    assert (showing.markdown.cache_info().misses, showing.markdown.cache_info().hits) == (1, 2)

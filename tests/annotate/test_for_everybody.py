@@ -1,0 +1,138 @@
+"""Every page and main state is for everybody: axe-core finds nothing in light, dark and forced colours, on a window of
+320 pixels and at a zoom of 200%; nothing is wider than the window, and what is to be read is not covered.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.annotate.test_access import ADMIN, PAGES, World
+from tests.looks import MOST_COVERED, covered, faults, set_look, sticks_out
+
+# A live server empties the database after each test; what the migrations put into it is put back for the next one.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DESK, PHONE, ZOOMED = (1280, 800), (320, 568), (640, 400)
+LOOKS = [(DESK, "light", "none"), (PHONE, "dark", "none"), (ZOOMED, "light", "active")]
+# Of Django's own templates, which ours cannot mend: their headings begin with the second, and what stands around them
+# is in no region.
+OF_DJANGO = ("heading-order", "region", "landmark-unique", "empty-table-header", "page-has-heading-one")
+
+
+def opened(selector: str) -> Callable:
+    """An act on a page: something is clicked."""
+
+    def act(page):
+        page.locator(selector).first.click()
+        page.wait_for_load_state()
+
+    return act
+
+
+def asked_for(address: str) -> Callable:
+    def act(page):
+        page.goto(address)
+
+    return act
+
+
+# Who opens which pages of the access matrix; and states beside them: name -> the page, and the act that leads there.
+GETS = {
+    "nobody": ["login", "invite", "forgotten", "reset", "docs", "docs-page"],
+    "guest": ["home", "password"],
+    "ann": ["home", "account", "queue", "sheet", "answers", "consent", "guidelines", "qualification"],
+    "ada": ["home", "adjudication", "adjudicate"],
+    "manager": [name for name, (got, _) in PAGES.items() if name.startswith("manage") and got[-1] == 200],
+}
+STATES: dict[str, dict[str, tuple[str, Callable]]] = {
+    "nobody": {"a wrong password": ("login", lambda page: submit(page, username="ann", password="wrong"))},
+    "guest": {
+        "a password that is refused": (
+            "password",
+            lambda page: submit(page, old_password="wrong", new_password1="short", new_password2="other"),
+        ),
+    },
+    "ann": {
+        "reasons": ("queue", opened("#undefined summary")),
+        "languages": ("queue", opened("#picker summary")),
+        "guidelines beside the post": ("queue", opened("#guidelines summary")),
+        "a marked sheet": ("sheet", opened(".marks .no")),
+        "concepts": ("queue", asked_for("/tasks/acts/")),
+        "a practice question about concepts": ("queue", asked_for("/tasks/tested-acts/qualification/en/")),
+        "nothing waits": ("queue", asked_for("/tasks/crowd/")),
+        "a page that is not there": ("home", asked_for("/nothing/")),
+        "a page that is not for her": ("home", asked_for("/manage/")),
+    },
+    "ada": {
+        "languages": ("adjudicate", opened("#picker summary")),
+        "a reason chosen": ("adjudicate", opened(".reasons button")),
+        "concepts": ("home", lambda page: click_through(page, "/tasks/acts/adjudication/", "table.rows a")),
+        "no language of the task": ("queue", lambda page: None),
+    },
+    "manager": {"agreement": ("manage-agreement", opened("text=Compute it"))},
+}
+
+
+def click_through(page, address, selector):
+    page.goto(address)
+    opened(selector)(page)
+
+
+def submit(page, **fields):
+    for name, value in fields.items():
+        page.fill(f"[name={name}]", value)
+    page.click("main button.primary")
+    page.wait_for_load_state()
+
+
+@pytest.fixture
+def world(data_dir, db, live_server):
+    return World()
+
+
+def wrong(page, *, but=(), in_forced=()):
+    """What is wrong with a page, in each look: a line each. but, in_forced: rules of axe-core that are left out, always
+    and where the system's own colours hold.
+    """
+    page.wait_for_load_state()
+    page.locator(".guarded").wait_for(state="detached")
+    found = [] if page.locator("h1").count() == 1 else [f"{page.locator('h1').count()} headings of the first level"]
+    for look in LOOKS:
+        set_look(page, look)
+        left_out = {*but, *(in_forced if look[2] == "active" else ())}
+        found += [f"{look}: {fault}" for fault in faults(page, but=left_out)]
+        if sticks_out(page):
+            found.append(f"{look}: wider than the window")
+        # What a person has opened themselves may lie over what they read.
+        if not page.locator("details[open]:not(.finder)").count() and (share := covered(page)) > MOST_COVERED:
+            found.append(f"{look}: {share:.0%} of the window's height is covered")
+    set_look(page, LOOKS[0])
+    return found
+
+
+@pytest.mark.parametrize("people", [("nobody", "guest", "ada"), ("ann",), ("manager",)], ids=" ".join)
+def test_every_page_is_for_everybody(world, new_page, console_errors, people):
+    found = {}
+    for who in people:
+        page = new_page(user=world.who[who])
+        for name in GETS[who]:
+            page.goto(world.address(name))
+            found[who, name] = wrong(page)
+        for name, (address, act) in STATES[who].items():
+            page.goto(world.address(address))
+            act(page)
+            found[who, name] = wrong(page)
+    assert {name: faults for name, faults in found.items() if faults} == {}
+    # Refusals are pages too.
+    assert all(" 40" in error for error in console_errors), console_errors
+    console_errors.clear()
+
+
+def test_the_admin_is_as_far_as_its_styles_are_ours(world, new_page):
+    page, found = new_page(user=world.who["manager"]), {}
+    for name, answers in ADMIN.items():
+        if answers[-1] == 200:
+            page.goto(world.address(name))
+            # In the system's own colours, Django's header has what axe-core takes for none.
+            found[name] = wrong(page, but=OF_DJANGO, in_forced=["color-contrast"])
+    assert {name: faults for name, faults in found.items() if faults} == {}

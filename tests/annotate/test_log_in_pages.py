@@ -1,0 +1,128 @@
+"""The log-in's pages in a real browser: what people do there, and whether everybody can."""
+
+import re
+
+import pytest
+from django.contrib.auth.tokens import default_token_generator
+from django.core.cache import cache
+from django.urls import reverse
+from django.utils.http import urlsafe_base64_encode
+from knox.models import AuthToken
+
+from annotate.work import accounts
+from tests.docs.test_looks import faults
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OLD, NEW = "a long password", "quite another long one"
+
+
+def log_in(page, name, password):
+    page.goto("/login/")
+    page.fill("[name=username]", name)
+    page.fill("[name=password]", password)
+    page.click("button:has-text('Log in')")
+
+
+def set_password(page, password=NEW, again=None):
+    page.fill("[name=new_password1]", password)
+    page.fill("[name=new_password2]", again or password)
+    page.click("button.primary")
+
+
+def lock(page, console_errors, name="ann"):
+    for _ in range(5):
+        log_in(page, name, "wrong")
+    # The browser notes an answer that is no success.
+    assert [error for error in console_errors if "429" not in error] == []
+    assert len(console_errors) == 1
+    console_errors.clear()
+
+
+def test_whoever_typed_too_many_wrong_passwords_gets_in_by_a_new_link(page, person, console_errors):
+    ann = person("ann", "de")
+    lock(page, console_errors)
+    assert page.inner_text("h1") == "Too many wrong passwords"
+    assert "In 30 minutes you can try again." in page.inner_text("main")
+    page.goto(reverse("invite", args=[accounts.invite(ann)]))
+    set_password(page)
+    page.wait_for_selector("text=Log out")
+    page.click("button:has-text('Log out')")
+    log_in(page, "ann", NEW)
+    page.wait_for_selector("text=Log out")
+
+
+def test_a_password_is_changed_on_ones_account_and_the_other_browser_is_logged_out(new_page, person):
+    ann = person("ann", "de")
+    here, elsewhere = new_page(user=ann.user), new_page(user=ann.user)
+    here.goto("/account/")
+    here.click("text=Change your password")
+    here.fill("[name=old_password]", "wrong")
+    set_password(here, "8392017465")
+    assert here.locator("[role=alert]").all_inner_texts() == [
+        "Your old password was entered incorrectly. Please enter it again.",
+        "This password is entirely numeric.",
+    ]
+    here.fill("[name=old_password]", OLD)
+    set_password(here)
+    assert "Your password is changed." in here.inner_text("[role=status]")
+    here.reload()
+    assert here.locator("[role=status]").count() == 0
+    elsewhere.goto("/account/")
+    elsewhere.wait_for_url("**/login/?next=/account/")
+
+
+def test_a_token_is_made_renewed_and_revoked_on_ones_account(new_page, person):
+    page = new_page(user=person("ann", "de").user)
+    page.goto("/account/")
+    page.click("button:has-text('Make a token')")
+    first = AuthToken.objects.get().expiry
+    assert re.search(rf"{first:%Y-%m-%d}", page.inner_text("table"))
+    page.click("button:has-text('Renew')")
+    assert AuthToken.objects.get().expiry > first
+    page.click("button:has-text('Revoke')")
+    assert page.locator("table").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_axe_finds_nothing_on_the_pages_of_the_log_in(new_page, person, console_errors, settings, scheme, width):
+    settings.MAIL = True
+    cache.clear()
+    ann, bea = person("ann", "de"), person("bea", "de")
+    AuthToken.objects.create(bea.user)
+    page = new_page(viewport={"width": width, "height": 700}, color_scheme=scheme)
+    signed_in = new_page(user=bea.user, viewport={"width": width, "height": 700}, color_scheme=scheme)
+
+    def check(page, told):
+        assert told in page.inner_text("main")
+        assert faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+    log_in(page, "ann", "wrong")
+    check(page, "Forgotten your password?")
+    lock(page, console_errors, "nobody")
+    check(page, "Too many wrong passwords")
+    page.goto("/forgotten/")
+    check(page, "User name or mail address")
+    page.fill("[name=email]", "nobody")
+    page.click("text=Send the link")
+    check(page, "a link is on its way")
+    settings.MAIL = False
+    page.goto("/forgotten/")
+    check(page, "Ask your manager")
+    page.goto(reverse("invite", args=[accounts.invite(ann)]))
+    set_password(page, "83920174", "something else")
+    check(page, "Welcome")
+    uid = urlsafe_base64_encode(b"%d" % ann.user.pk)
+    page.goto(reverse("reset", args=[uid, default_token_generator.make_token(ann.user)]))
+    set_password(page, "83920174")
+    check(page, "too short")
+    page.goto(reverse("reset", args=[uid, "x-y"]))
+    assert "404" in console_errors.pop()
+    check(page, "This link has been used")
+    signed_in.goto("/account/password/")
+    signed_in.fill("[name=old_password]", "wrong")
+    set_password(signed_in, "83920174")
+    check(signed_in, "too short")
+    signed_in.goto("/account/")
+    check(signed_in, "A token works for 90 days")

@@ -1,0 +1,363 @@
+"""Lots that nobody can foresee and everybody can check: what an export tells of them, and what verify_lots finds."""
+
+import io
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from annotate.core import stages
+from annotate.kinds import Answer
+from annotate.models import Annotator, Lease, Lot, Task
+from annotate.work.auditing import add_audits
+from annotate.work.contesting import contest
+from annotate.work.judging import judge, skip, undo
+from annotate.work.queue import release, take
+from tests.annotate import acts
+from tests.annotate.conftest import AGREED, DISPUTED, make_person, records_task_maker, task_maker
+from tests.annotate.test_export import everything_in, json_lines
+from tests.annotate.told_sets import (
+    manifest_of,
+    of_lots,
+    retell,
+    rewrite,
+    settle_all,
+    sha,
+    tell,
+    verified,
+    with_manifest_of,
+)
+
+pytestmark = pytest.mark.django_db
+
+POTS = ["1", "0"] * 4
+FRENCH = ("fr", "fr", "fr")
+
+
+def read_all(annotator, task, label="de"):
+    while lease := take(annotator, task):
+        judge(annotator, lease.pk, Answer(label))
+
+
+def worked_on_posts():
+    """A task of posts in which people did all that lots decide: audits that were added to and contested, rechecks,
+    checks, units for two, and second opinions.
+    """
+    lots = {"audit_share": 0.2, "audit_least": 3, "audit_recheck": 0.4, "audit_limit": 1.0}
+    checks = {"check_share": 0.3, "check_least": 2, "second_share": 0.5, "overlap_share": 0.3}
+    task = task_maker()([AGREED] * 14 + [DISPUTED] * 12 + [FRENCH] * 6, **lots, **checks)
+    with_manifest_of("corpus")
+    add_audits(task, 4)
+    contest(task, "fr")
+    for name in ("ann", "ben"):
+        read_all(make_person(name, "de:5 en:5 fr:5"), task)
+    settle_all([make_person(name, adjudicates=True) for name in ("ada", "eve")], task)
+    assert not task.units.exclude(stage__in=stages.FINISHED).exists()
+    return task
+
+
+def worked_on_records():
+    """A task of records with a test and gold answers, in two languages, in which people took answers back, and
+    released and skipped some units.
+    """
+    gold = {"queue": POTS, "test": ["1", "0"] * 4}
+    how = {"gold_share": 0.25, "pause_below": 0, "test_items": 3, "pass_mark": 0.1}
+    task = records_task_maker()("qa_match", 16, languages=("en", "de"), gold=gold, **how)
+    with_manifest_of("records")
+    for name in ("fay", "gus"):
+        annotator = make_person(name, "en de")
+        for language in ("en", "de"):
+            passed(annotator, task, language)
+        number = 0
+        while lease := take(annotator, task):
+            number += 1
+            if number % 7 == 0:
+                release(annotator, lease.pk)
+                lease = take(annotator, task)
+            if number % 11 == 0:
+                skip(annotator, lease.pk)
+                continue
+            judge(annotator, lease.pk, Answer("1"))
+            if number % 5 == 0:
+                judge(annotator, undo(annotator, task).pk, Answer("0"))
+    return task
+
+
+def passed(annotator, task, language):
+    """The annotator goes through practice and test."""
+    acts.begin(annotator, task, language, "practice")
+    trial = acts.begin(annotator, task, language, "test")
+    for question in trial.answers.order_by("position"):
+        acts.answer(annotator, question.pk, "1")
+
+
+def make_sets():
+    """Both tasks, exported while they are open, and with their secret once they are closed."""
+    for task in (worked_on_posts(), worked_on_records()):
+        call_command("export_gold", task.name, out=settings.DATA_DIR / f"open-{task.name}", stdout=io.StringIO())
+        tell(task, settings.DATA_DIR / task.name)
+
+
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(make_sets)
+
+
+@pytest.fixture
+def sets(begin, data_dir, db):
+    begin(data_dir)
+    return data_dir
+
+
+@pytest.fixture
+def posts(sets):
+    """The folder of a set of posts, with its secret."""
+    return sets / "task"
+
+
+@pytest.fixture
+def records(sets):
+    """The folder of a set of records, with its secret."""
+    return sets / "crowd"
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "gold"
+
+
+# --- honest sets
+
+
+def test_every_lot_of_posts_is_drawn_again_from_the_folder_alone(posts):
+    Lot.objects.all().delete()
+    status, told = verified(posts)
+    assert (status, told["secret_fits"], told["differ"]) == (0, True, 0)
+    found = of_lots(told)
+    assert list(found) == ["audit", "recheck", "check", "second", "overlap"]
+    assert found["overlap"] == (14 + 12 + 6, 0)
+    assert found["audit"][0] > 14 + 6  # what was added was drawn from what nobody had read
+    assert all(checked and not differ for checked, differ in found.values())
+
+
+def test_every_place_of_a_gold_answer_and_every_test_is_drawn_again(records):
+    status, told = verified(records)
+    assert (status, told["differ"]) == (0, 0)
+    found = of_lots(told)
+    assert list(found) == ["test", "gold place"]
+    assert found["test"] == (2 * 2 * 3, 0)
+    # All that was handed out by lot counts, work as well as gold answers.
+    by_lot = Lease.objects.filter(turn__isnull=False)
+    assert found["gold place"] == (by_lot.count(), 0)
+    assert by_lot.filter(unit__honeypot=True).count() >= 2 * 2 * 4
+
+
+def test_the_command_prints_a_table_and_a_verdict(posts):
+    said = io.StringIO()
+    call_command("verify_lots", posts, stdout=said)
+    table, verdict = said.getvalue().rstrip("\n").rsplit("\n", 1)
+    assert verdict.startswith("Yes: all of ")
+    assert "which labels of machines people audit" in table
+
+
+# --- one thing changed
+
+
+def change_line(folder, lot, change):
+    """Change the first line of a lot in which something was drawn."""
+    rewrite(folder, "lots.jsonl", lambda lines: change(next(x for x in lines if x["lot"] == lot and x["drawn"])))
+
+
+@pytest.mark.parametrize(
+    ("lot", "change"),
+    [
+        ("audit", lambda line: line["drawn"].pop()),
+        ("audit", lambda line: line["drawn"].append(next(k for k in line["frame"] if k not in line["drawn"]))),
+        ("recheck", lambda line: line.update(drawn=line["frame"][:1] if line["drawn"] != line["frame"][:1] else [])),
+        ("check", lambda line: line["drawn"].pop()),
+        ("second", lambda line: line["drawn"].pop()),
+        ("overlap", lambda line: line["drawn"].pop()),
+    ],
+)
+def test_no_where_one_unit_was_chosen_otherwise(posts, lot, change):
+    change_line(posts, lot, change)
+    status, told = verified(posts)
+    assert status == 1
+    row = next(row for row in told["lots"] if row["lot"] == lot)
+    assert row["differ"] >= 1
+    assert row["first"]
+    said = io.StringIO()
+    with pytest.raises(CommandError):
+        call_command("verify_lots", posts, stdout=said)
+    assert f"The first that differs: {row['first']}." in said.getvalue()
+    assert "No: " in said.getvalue()
+
+
+def test_no_where_a_row_says_otherwise_than_its_lot_whether_it_was_audited(posts):
+    def change(rows):
+        row = next(row for row in rows if row["stratum"] == "audited")
+        row["stratum"] = "agreed"
+
+    rewrite(posts, "gold.jsonl", change)
+    status, told = verified(posts)
+    assert (status, told["differ"]) == (1, 1)
+
+
+def _swap(entries):
+    """A gold answer is given one unit of work later."""
+    at = next(
+        n for n in range(len(entries) - 1) if isinstance(entries[n][3], str) and not isinstance(entries[n + 1][3], str)
+    )
+    judged, known, size, key = entries[at]
+    work = entries[at + 1][3]
+    entries[at : at + 2] = [
+        [judged, known, size, 1],
+        [judged + 1, known, size, key],
+        [judged + 2, known + 1, size, work - 1],
+    ]
+
+
+def _other_order(entries):
+    """Two gold answers change places."""
+    first, second = [entry for entry in entries if isinstance(entry[3], str)][:2]
+    first[3], second[3] = second[3], first[3]
+
+
+@pytest.mark.parametrize("change", [_swap, _other_order])
+def test_no_where_one_gold_answer_stood_elsewhere(records, change):
+    change_line(records, "gold place", lambda line: change(line["drawn"]))
+    status, told = verified(records)
+    assert status == 1
+    assert of_lots(told)["gold place"][1] >= 1
+    [row] = [row for row in told["lots"] if row["lot"] == "gold place"]
+    assert row["first"].startswith("unit ")
+
+
+def test_no_where_the_lots_of_a_person_who_judged_were_left_out(records):
+    change_line(records, "gold place", lambda line: line["drawn"].clear())
+    status, told = verified(records)
+    assert status == 1
+    [row] = [row for row in told["lots"] if row["lot"] == "gold place"]
+    assert row["first"].startswith("the work of ")
+
+
+def test_no_where_a_gold_answer_was_left_out_of_those_of_one_person(records):
+    def change(line):
+        met = {entry if isinstance(entry, str) else entry[3] for entry in line["drawn"]}
+        line["frame"].remove(next(key for key in line["frame"] if key not in met))
+
+    change_line(records, "gold place", change)
+    assert verified(records)[0] == 1
+
+
+def test_no_where_a_test_asked_its_questions_in_another_order(records):
+    change_line(records, "test", lambda line: line["drawn"].reverse())
+    status, told = verified(records)
+    assert (status, of_lots(told)["test"][1]) == (1, 2)
+
+
+def test_no_where_the_secret_was_changed_and_nothing_is_drawn_by_it(records):
+    retell(records, secret="0" * 64)
+    status, told = verified(records)
+    assert (status, told["secret_fits"], told["lots"]) == (1, False, [])
+    # And who publishes another digest with it as well is found by the lots, and by the digest that stood there before.
+    retell(records, secret="0" * 64, secret_sha256=sha("0" * 64))
+    status, told = verified(records)
+    assert (status, told["secret_fits"]) == (1, True)
+    assert of_lots(told)["gold place"][1] > 10
+
+
+def test_a_file_that_was_changed_since_is_refused_in_a_sentence(records):
+    with (records / "lots.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    with pytest.raises(CommandError, match=r"lots\.jsonl is not as it was written"):
+        call_command("verify_lots", records)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {},
+        {"lot": "dice"},
+        {"lot": "side"},
+        {"lot": "audit", "of": [], "how": {}, "frame": [], "drawn": []},
+        {"lot": "gold place", "of": ["a", "en"], "how": {}, "frame": ["x"], "drawn": [[1, 0, 0, 1]]},
+        {"lot": "gold place", "of": ["a", "en"], "how": {}, "frame": [{}], "drawn": 7},
+        {"lot": "test", "of": [], "how": {"count": 1}, "frame": [["x"]], "drawn": []},
+    ],
+)
+def test_a_line_that_is_no_lot_is_refused_in_a_sentence(records, line):
+    rewrite(records, "lots.jsonl", lambda lines: lines.insert(0, line))
+    with pytest.raises(CommandError, match=r"lots\.jsonl, line 1 is no lot"):
+        call_command("verify_lots", records)
+
+
+# --- what is told, and when
+
+
+def test_the_digest_of_the_secret_stands_in_manifest_and_card_from_the_start_and_the_secret_does_not(sets):
+    task, out = Task.objects.get(name="crowd"), sets / "open-crowd"
+    assert manifest_of(out)["lots"] == {"secret_sha256": sha(task.secret), "secret": None, "file": None}
+    assert sha(task.secret) in (out / "README.md").read_text(encoding="utf-8")
+    everything = everything_in(out)
+    assert task.secret not in everything
+    gold = task.gold_answers.values_list("item__key", flat=True)
+    assert not [key for key in gold if f'"{key}"' in everything]
+    with pytest.raises(CommandError, match=r"does not have the secret of its lots yet.*--tell-secret"):
+        call_command("verify_lots", out)
+
+
+def test_the_secret_is_told_in_manifest_and_card_where_that_is_wanted(records):
+    task = Task.objects.get(name="crowd")
+    assert manifest_of(records)["lots"] == {
+        "secret_sha256": sha(task.secret),
+        "secret": task.secret,
+        "file": "lots.jsonl",
+    }
+    assert task.secret in (records / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_closed_task_keeps_its_secret_until_somebody_wants_it_told(sets, out):
+    call_command("export_gold", "crowd", out=out, stdout=io.StringIO())
+    assert manifest_of(out)["lots"]["secret"] is None
+    assert not (out / "lots.jsonl").exists()
+
+
+def test_a_task_whose_secret_was_told_is_never_opened_again(sets):
+    with pytest.raises(CommandError, match=r"secret of crowd was told.*Open a new task instead"):
+        call_command("reopen", "crowd")
+    assert not Task.objects.get(name="crowd").is_open
+
+
+def test_what_lots_tell_of_people_is_a_pseudonym_and_of_gold_answers_no_right_one(records):
+    lines = json_lines(records / "lots.jsonl")
+    people = set(Annotator.objects.filter(user__username__in=("fay", "gus")).values_list("pseudonym", flat=True))
+    assert {line["of"][0] for line in lines} == people
+    # Ids, numbers and languages; neither labels nor times.
+    assert {key for line in lines for key in line} == {"lot", "of", "how", "frame", "drawn"}
+    words = {word for word in strings(lines) if not word.startswith(("en-", "de-"))}
+    assert words == {*people, "en", "de", "1.1", "test", "gold place"}
+
+
+def strings(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from strings(each)
+
+
+def test_the_same_database_tells_the_same_bytes(posts, out):
+    tell(Task.objects.get(name="task"), out)
+    for name in ("lots.jsonl", "manifest.json", "README.md"):
+        assert (posts / name).read_bytes() == (out / name).read_bytes()
+
+
+def test_a_set_that_was_imported_has_no_lots_to_verify(tmp_path):
+    published = tmp_path / "published.tsv"
+    published.write_text("".join(f"{label}\t{n}\n" for n, label in enumerate(["de", "en"] * 20)), encoding="utf-8")
+    call_command("import_gold", published, out=tmp_path / "gold", design="uniform", name="x", stdout=io.StringIO())
+    with pytest.raises(CommandError, match="says nothing of lots"):
+        call_command("verify_lots", tmp_path / "gold")
+    with pytest.raises(CommandError, match="There is no folder"):
+        call_command("verify_lots", tmp_path / "nowhere")

@@ -1,0 +1,255 @@
+"""Hidden units cannot be told from others by what comes of returning them, of time that runs out, of taking answers
+back, or by what they cost. The attacks on many units are a benchmark, tests/benchmarks/oracle.py.
+"""
+
+import pytest
+
+from annotate.kinds import KINDS, Answer
+from annotate.models import Task
+from annotate.work.judging import judge, undo
+from annotate.work.queue import open_lease, release, take
+from tests.annotate import attacks
+from tests.annotate.conftest import AGREED, DISPUTED
+
+POTS = ["1", "0"] * 40
+
+
+@pytest.fixture
+def crowd(make_records_task, person):
+    """A task with gold answers, its secret known so that each run draws alike, and five people."""
+
+    def make(count=40, redundancy=1, share=0.5, kind="qa_match", pots=POTS, **options):
+        options = {"pause_below": 0.0, "redundancy": redundancy, "gold_share": share} | options
+        task = make_records_task(kind, count, gold={"queue": pots}, **options)
+        Task.objects.filter(pk=task.pk).update(secret="0" * 64)
+        task.refresh_from_db()
+        return task, [person(name, "en") for name in ("ann", "bea", "cem", "dan", "eve")]
+
+    return make
+
+
+def gold_or_work(task, ann, *, gold):
+    """A lease of the kind that is asked for; what comes before it is answered."""
+    while (lease := take(ann, task)).unit.honeypot is not gold:
+        judge(ann, lease.pk, Answer("1"))
+    return lease
+
+
+def answers_until(task, ann, unit):
+    """After how many answers a unit comes to the person again; None if it never does."""
+    for number in range(200):
+        lease = take(ann, task)
+        if lease is None:
+            return None
+        if lease.unit_id == unit.pk:
+            return number
+        judge(ann, lease.pk, Answer("1"))
+    return None
+
+
+def attacked(name, task, ann, others, units, trick):
+    """What was tried on so many units, one trick on all. others: None where nobody else is at work."""
+    at_work = others and attacks.Others(others, task, "1")
+    return attacks.Attacker(attacks.Way(name, ann, task), at_work, {trick: 1}).work(units)
+
+
+def let_run_out(ann, task, lease):
+    attacks.run_out(lease)
+
+
+def give_back(ann, task, lease):
+    release(ann, lease.pk)
+
+
+LET_GO = pytest.mark.parametrize("let_go", [give_back, let_run_out])
+EITHER = pytest.mark.parametrize("gold", [True, False])
+
+
+@LET_GO
+@EITHER
+def test_what_one_lets_go_comes_back_after_10_to_40_others_if_nobody_took_it(crowd, gold, let_go):
+    task, (ann, *_) = crowd(count=80)
+    lease = gold_or_work(task, ann, gold=gold)
+    let_go(ann, task, lease)
+    assert answers_until(task, ann, lease.unit) == lease.back_after
+    assert 10 <= lease.back_after <= 40
+
+
+@LET_GO
+@EITHER
+def test_it_never_comes_back_once_another_person_has_the_work_even_if_that_was_a_gold_answer(crowd, gold, let_go):
+    task, (ann, bea, *_) = crowd(count=60)
+    lease = gold_or_work(task, ann, gold=gold)
+    let_go(ann, task, lease)
+    while lease.work.stage == "QUEUED":
+        judge(bea, take(bea, task).pk, Answer("1"))
+        lease.work.refresh_from_db()
+    assert answers_until(task, ann, lease.unit) is None
+
+
+@EITHER
+def test_where_nothing_else_is_left_what_was_given_back_comes_at_once(crowd, gold):
+    task, (ann, *_) = crowd(count=6)
+    lease = gold_or_work(task, ann, gold=gold)
+    task.units.work().queued().exclude(pk=lease.work.pk).update(stage="DISCARDED")
+    release(ann, lease.pk)
+    assert take(ann, task).unit == lease.unit
+
+
+@EITHER
+def test_while_it_is_open_the_work_for_which_it_stands_is_nobody_else_s(crowd, gold):
+    task, (ann, bea, *_) = crowd(count=6)
+    lease = gold_or_work(task, ann, gold=gold)
+    stood_for = set()
+    while other := take(bea, task):
+        stood_for.add(other.work.pk)
+        judge(bea, other.pk, Answer("1"))
+    assert stood_for
+    assert lease.work.pk not in stood_for
+
+
+@EITHER
+def test_a_late_answer_is_refused_once_another_person_has_the_work(crowd, client, gold):
+    task, (ann, bea, *_) = crowd(count=20)
+    lease = gold_or_work(task, ann, gold=gold)
+    attacks.run_out(lease)
+    while (theirs := take(bea, task)).work != lease.work:
+        judge(bea, theirs.pk, Answer("1"))
+    way = attacks.Way("api", ann, task)
+    assert way.answer(lease, "1").status == 409
+    release(bea, theirs.pk)
+    assert way.answer(lease, "1").status == 200
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+def test_answers_can_be_taken_back_whatever_others_did_meanwhile(crowd, name):
+    task, (ann, *others) = crowd(count=60, redundancy=3)
+    found = attacked(name, task, ann, others, 12, "taken back")
+    assert {each.unit.honeypot for each in found} == {True, False}
+    assert {each.scores["undo: status"] for each in found} == {200}
+
+
+def test_the_first_answer_to_a_gold_answer_counts_though_it_was_taken_back(crowd):
+    task, (ann, *_) = crowd(count=20, pause_below=0.7, pause_least=3, pause_confidence=0.5)
+    way = attacks.Way("api", ann, task)
+    wrong = {"1": "0", "0": "1"}
+    while lease := way.take()[1]:
+        known = lease.unit.known_answer
+        way.answer(lease, wrong.get(known, "1"))
+        if known and way.undo().status == 200:
+            way.answer(open_lease(ann, task), known)
+    [pause] = task.pauses.all()
+    assert (pause.right, pause.asked) == (0, 3)
+
+
+# --- statements
+
+
+TAKEN_BACK = ["taken back", "skip taken back"]
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.parametrize("redundancy", [1, 3])
+@pytest.mark.parametrize("pause_below", [0.0, 0.01])
+def test_a_gold_answer_runs_the_same_statements_as_work(crowd, name, redundancy, pause_below):
+    task, (ann, *_) = crowd(count=20, redundancy=redundancy, pause_below=pause_below)
+    attacks.assert_same_statements(attacked(name, task, ann, None, 16, "answered"), attacks.is_gold)
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.parametrize("redundancy", [1, 2])
+@pytest.mark.parametrize("trick", TAKEN_BACK)
+def test_taking_back_runs_the_same_statements_for_a_gold_answer_whatever_became_of_the_work(
+    crowd, name, redundancy, trick
+):
+    task, (ann, *others) = crowd(count=60, redundancy=redundancy)
+    attacks.assert_same_statements(attacked(name, task, ann, others, 14, trick), attacks.is_gold)
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.parametrize("redundancy", [1, 3])
+def test_a_late_answer_runs_the_same_statements_for_a_gold_answer(crowd, name, redundancy):
+    task, (ann, *_) = crowd(count=30, redundancy=redundancy)
+    attacks.assert_same_statements(attacked(name, task, ann, None, 14, "answered late"), attacks.is_gold)
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.parametrize("kind", ["ad_relevance", "web_ranking"])
+def test_so_it_does_where_answers_are_choices_or_grades(crowd, name, kind):
+    labels = list(KINDS[kind].labels)
+    task, (ann, *_) = crowd(count=20, kind=kind, pots=[labels[0], labels[-1]] * 10)
+    attacks.assert_same_statements(attacked(name, task, ann, None, 10, "taken back"), attacks.is_gold)
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.parametrize("trick", ["answered", *TAKEN_BACK])
+@pytest.mark.parametrize(
+    ("posts", "fields", "hidden"),
+    [
+        # So many that something is left, though each answer that is taken back gives another unit back; not in turn,
+        # or else these would all be of one sort.
+        ([DISPUTED, AGREED, AGREED, DISPUTED] * 9, {"audit_least": 16, "audit_recheck": 0.5}, attacks.is_audited),
+        ([DISPUTED] * 30, {"check_share": 0.4}, lambda unit: unit.recheck),
+        ([DISPUTED] * 30, {"asked": "de", "decoys": 25}, lambda unit: bool(unit.known_answer)),
+        ([DISPUTED] * 30, {"overlap_share": 0.5}, lambda unit: unit.redundancy > 1),
+    ],
+    ids=["audited", "checked", "decoy", "read by two"],
+)
+def test_audited_checked_and_doubly_read_units_and_decoys_run_the_same_statements_as_others(
+    make_task, person, name, trick, posts, fields, hidden
+):
+    task = make_task(posts, **fields)
+    person("bea", "de")
+    attacks.assert_same_statements(attacked(name, task, person("ann", "de"), None, 10, trick), hidden)
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_and_checked_posts(
+    make_task, person, client, name
+):
+    task = make_task([DISPUTED, AGREED] * 10, audit_least=9, audit_recheck=0.6, check_share=0.6, second_share=0.0)
+    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    client.force_login(ada.user)
+    address, sent = "/tasks/task/adjudication/{}/", {"answer": "de", "reason": "I read it"}
+    how = {}
+    if name == "api":
+        address, sent = "/api/v1/tasks/task/adjudication/{}/settle/", {"label": "de", "reason": "I read it"}
+        how = {"content_type": "application/json"}
+    *units, _ = task.units.filter(stage="ADJUDICATION")  # the last has none after it
+    # The last audited one ends the audit, and all that it found is looked at.
+    units.remove([unit for unit in units if attacks.is_audited(unit)][-1])
+    seen = {True: set(), False: set()}
+    for unit in units:
+        with attacks.statements() as ran:
+            shown = client.get(address.format(unit.pk).removesuffix("settle/"))
+            said = client.post(address.format(unit.pk), sent, **how)
+        assert (shown.status_code, said.status_code) == (200, 302 if name == "page" else 200)
+        seen[attacks.is_audited(unit)].add(tuple(ran))
+    assert seen[True] == seen[False]
+    assert len(seen[True]) == 1
+
+
+# --- how well they can be told
+
+
+@pytest.mark.parametrize("trick", ["given back", "run out", "taken back, given back"])
+def test_with_five_at_work_what_comes_back_tells_nothing(crowd, trick):
+    task, (ann, *others) = crowd(count=150, redundancy=2)
+    found = attacks.by_score(attacked("api", task, ann, others, 24, trick), attacks.is_gold)
+    gold, work = found[f"{trick}: comes back"]
+    assert min(len(gold), len(work)) >= 6
+    low, high = attacks.interval(gold, work)
+    assert low <= 0.5 <= high
+
+
+def test_two_who_take_back_the_last_gold_answer_each_have_it_open(crowd):
+    task, (ann, bea, *_) = crowd(count=3, redundancy=2)
+    for person in (ann, bea):
+        lease = gold_or_work(task, person, gold=True)
+        judge(person, lease.pk, Answer("1"))
+    task.units.work().update(stage="DISCARDED")
+    leases = [undo(person, task) for person in (ann, bea)]
+    assert [lease.unit.honeypot for lease in leases] == [True, True]
+    assert [judge(lease.annotator, lease.pk, Answer("1")).label for lease in leases] == ["1", "1"]

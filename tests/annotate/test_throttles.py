@@ -1,0 +1,150 @@
+"""How many requests a minute the API takes, from one person and from one address."""
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from types import SimpleNamespace
+
+import django
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotate.models import Judgment
+from annotate.pages import throttles
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.programs import Program
+
+BEGUN = 60 * 30_000_000.0  # seconds: a minute begins
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands at ten seconds of a minute, and that a test moves on."""
+    moved = SimpleNamespace(now=BEGUN + 10)
+    monkeypatch.setattr(throttles, "time", SimpleNamespace(time=lambda: moved.now))
+    return moved
+
+
+@pytest.fixture
+def rates(settings):
+    def take(person, address):
+        settings.API_RATE, settings.API_RATE_UNKNOWN = person, address
+
+    take(3, 3)
+    return take
+
+
+@pytest.fixture
+def ann(person):
+    return Program(Client(), person("ann", "de"))
+
+
+def unknown(path="/api/v1/tasks/", address="192.0.2.1", **headers):
+    return Client(REMOTE_ADDR=address).get(path, headers=headers)
+
+
+def statuses(ask, times):
+    return [ask().status_code for _ in range(times)]
+
+
+def test_what_a_person_sends_beyond_the_rate_is_refused_until_the_next_minute(ann, rates, clock):
+    assert statuses(partial(ann.get, "tasks/"), 5) == [200] * 3 + [429] * 2
+    refused = ann.get("tasks/")
+    assert (refused.json()["code"], refused["Retry-After"]) == ("throttled", "50")
+    assert refused.json()["detail"].startswith("More requests came within a minute than the API takes from one account")
+    assert "Retry-After" in refused.json()["detail"]
+    clock.now = BEGUN + 59.9
+    assert ann.get("tasks/")["Retry-After"] == "1"
+    clock.now = BEGUN + 60
+    assert statuses(partial(ann.get, "tasks/"), 4) == [200] * 3 + [429]
+
+
+def test_an_answer_that_is_refused_for_the_rate_can_be_sent_again(ann, rates, clock, make_task):
+    make_task([DISPUTED])
+    lease = ann.post("tasks/task/next/").json()["lease"]["id"]
+    statuses(partial(ann.get, "tasks/"), 2)
+    assert ann.post(f"leases/{lease}/judge/", label="de").status_code == 429
+    assert not Judgment.objects.exists()
+    clock.now += 50
+    assert ann.post(f"leases/{lease}/judge/", label="de").status_code == 200
+
+
+def test_each_person_is_counted_alone_whatever_they_come_by(ann, rates, clock, person):
+    bea = person("bea", "de")
+    by_session = Client()
+    by_session.force_login(bea.user)
+    by_token = Program(Client(), bea)
+    assert statuses(partial(ann.get, "tasks/"), 3) == [200] * 3
+    assert statuses(partial(by_session.get, "/api/v1/tasks/"), 2) == [200] * 2
+    assert statuses(partial(by_token.get, "tasks/"), 2) == [200, 429]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "answer"),
+    [
+        ("/api/v1/tasks/", {}, 401),
+        ("/api/v1/tasks/", {"Authorization": "Token 0000"}, 401),
+        ("/api/v1/schema/", {}, 200),
+        ("/api/v1/", {}, 200),
+    ],
+)
+def test_whoever_has_no_token_is_counted_by_address(ann, rates, clock, path, headers, answer):
+    assert statuses(partial(unknown, path, **headers), 5) == [answer] * 3 + [429] * 2
+    assert unknown(path, **headers)["Retry-After"] == "50"
+    assert unknown(path, address="192.0.2.2", **headers).status_code == answer
+    # Whoever has one is not kept out by what others send from there.
+    ann.client = Client(REMOTE_ADDR="192.0.2.1")
+    assert ann.get("tasks/").status_code == 200
+
+
+def test_the_pages_are_not_counted(ann, rates, clock, person, make_task):
+    make_task([DISPUTED])
+    statuses(partial(ann.get, "tasks/"), 4)
+    client = Client()
+    client.force_login(person("bea", "de").user)
+    assert statuses(partial(client.get, "/tasks/task/"), 5) == [200] * 5
+
+
+def test_a_rate_of_0_is_no_limit(ann, rates, clock):
+    rates(0, 0)
+    assert statuses(partial(ann.get, "tasks/"), 9) == [200] * 9
+    assert statuses(unknown, 9) == [401] * 9
+
+
+def test_counting_costs_no_statement(ann, rates, make_task):
+    make_task([DISPUTED] * 3)
+    found = []
+    for rate in (0, 1000):
+        rates(rate, rate)
+        with CaptureQueriesContext(connection) as run:
+            lease = ann.post("tasks/task/next/").json()["lease"]["id"]
+            assert ann.post(f"leases/{lease}/judge/", label="de").status_code == 200
+        found.append(len(run.captured_queries))
+    assert found[0] == found[1]
+
+
+def test_what_cannot_be_counted_is_let_through(ann, rates, clock, data_dir):
+    (data_dir / "requests").write_text("in the place of the folder")
+    assert statuses(partial(ann.get, "tasks/"), 5) == [200] * 5
+
+
+def count_many(path, times):
+    return [throttles._count(path, 7, 1) for _ in range(times)]
+
+
+def test_requests_at_once_in_several_workers_are_all_counted(tmp_path):
+    path, rounds = tmp_path / "requests" / "people", 200
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, spawn, django.setup) as workers, ThreadPoolExecutor(4) as threads:
+        elsewhere = [workers.submit(count_many, path, rounds) for _ in range(2)]
+        here = [threads.submit(count_many, path, rounds) for _ in range(4)]
+        found = sorted(number for each in (*elsewhere, *here) for number in each.result())
+    assert found == list(range(1, 6 * rounds + 1))
+
+
+def test_however_many_addresses_come_the_file_stays_small(rates, clock, settings):
+    for number in range(40):
+        assert unknown(address=f"2001:db8:{number:x}::1").status_code == 401
+    assert (settings.DATA_DIR / "requests" / "addresses").stat().st_size <= 512 * 1024

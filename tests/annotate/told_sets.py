@@ -1,0 +1,76 @@
+"""Exported sets whose secret was told, verified, and tampered with by somebody who writes new digests too."""
+
+import io
+import json
+from hashlib import sha256
+
+from django.core.management import CommandError, call_command
+
+from annotate.goldsets.manifest import write_manifest as sign
+from annotate.kinds import Answer
+from annotate.work.adjudication import settle, to_adjudicate
+from corpora.folders import corpora_dir, digest_of
+from corpora.manifest import Manifest, Part, write_manifest
+
+
+def tell(task, out):
+    """Close the task and export it with its secret; the lines of lots.jsonl."""
+    call_command("close", task.name, verbosity=0)
+    call_command("export_gold", task.name, out=out, tell_secret=True, verbosity=0, stdout=io.StringIO())
+    return [json.loads(line) for line in (out / "lots.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def verified(folder):
+    """The exit status, and what verify_lots tells as JSON."""
+    out, status = io.StringIO(), 0
+    try:
+        call_command("verify_lots", folder, json=True, stdout=out, stderr=io.StringIO())
+    except CommandError as error:
+        status = error.returncode
+    return status, json.loads(out.getvalue())
+
+
+def of_lots(told):
+    """Lot -> how many of its decisions were drawn again, and how many differ."""
+    return {row["lot"]: (row["checked"], row["differ"]) for row in told["lots"]}
+
+
+def rewrite(folder, name, change):
+    """Change the objects in a file of lines."""
+    path = folder / name
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    change(rows)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    _sign(folder)
+
+
+def retell(folder, **lots):
+    """Change what the manifest says of lots."""
+    _sign(folder, **lots)
+
+
+def _sign(folder, **lots):
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["lots"] |= lots
+    manifest["files"] = {name: digest_of(folder / name) for name in manifest["files"]}
+    sign(folder, manifest)
+
+
+def sha(secret):
+    return sha256(secret.encode()).hexdigest()
+
+
+def with_manifest_of(corpus):
+    (corpora_dir() / corpus).mkdir(parents=True)
+    write_manifest(corpus, Manifest("CC0-1.0", True, "", parts=(Part("x", 8, "0"),)))
+
+
+def manifest_of(folder):
+    return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+
+
+def settle_all(annotators, task):
+    """Each settles what they may, until nothing waits for any of them."""
+    while waiting := [(each, unit) for each in annotators for unit in to_adjudicate(task, each)]:
+        annotator, unit = waiting[0]
+        settle(annotator, unit.pk, Answer("de", "I read the language"))

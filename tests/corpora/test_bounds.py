@@ -1,0 +1,163 @@
+"""Files of a few kilobytes that come to gigabytes: refused in one sentence, in little memory."""
+
+import gzip
+import os
+import re
+import zipfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpora.columns import Columns
+from corpora.core.errors import CorpusError
+from corpora.files import AT_LEAST, MOST_TIMES
+from corpora.lines import MAX_LINE, Fault
+from corpora.readers import read_rows
+from corpora.suggested import examples
+from corpora.zipped import entries_of
+
+ROWS = 1000
+MEMORY = 300  # MB that reading may take, the program's own with it
+COLUMNS = {"id": "id", "text": "text"}
+
+
+def parquet(path, text, **options):
+    table = pa.table({"id": [str(number) for number in range(len(text))], "text": text})
+    pq.write_table(table, path, compression="zstd", store_schema=False, **options)
+    return path
+
+
+def same(text, times):
+    """The text as often, in memory once; Parquet has it once too."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * times, pa.int32()), pa.array([text]))
+
+
+def in_lists(values, count):
+    """The values, all in one list."""
+    return pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), values)
+
+
+def shared(folder):
+    """A text of 4.5 MB that a thousand rows share."""
+    return parquet(folder / "shared.parquet", same("x" * 4_500_000, ROWS))
+
+
+def shared_short(folder):
+    """A text of half a million characters that a thousand rows share, each of which may be imported."""
+    return parquet(folder / "short.parquet", same("a " * 250_000, ROWS))
+
+
+def plain(folder):
+    """The same letters again and again, in each row anew."""
+    return parquet(folder / "plain.parquet", ["y" * 100_000] * ROWS, use_dictionary=False)
+
+
+def lists(folder):
+    """Three thousand times a label of a megabyte."""
+    return parquet(folder / "lists.parquet", in_lists(same("z" * 1_000_000, 3000), 3000))
+
+
+def turns(folder):
+    """A thread of a hundred thousand turns that say the same."""
+    said = pa.StructArray.from_arrays([same("a" * 1000, 100_000), same("b", 100_000)], ["said", "by"])
+    return parquet(folder / "turns.parquet", in_lists(said, 100_000))
+
+
+def packed(folder, ending, pack):
+    path = folder / f"bomb.jsonl.{ending}"
+    with pack(path) as file:
+        for _ in range((AT_LEAST >> 20) + 2):
+            file.write(b'{"id": "1", "text": "a"}' + b" " * ((1 << 20) - 25) + b"\n")
+    return path
+
+
+def gzipped(folder):
+    return packed(folder, "gz", lambda path: gzip.open(path, "wb", compresslevel=9))
+
+
+def zstandard(folder):
+    return packed(folder, "zst", lambda path: pa.CompressedOutputStream(str(path), "zstd"))
+
+
+def read(path):
+    """(rows, the last row, sentence that it ended with, MB of memory at the most)."""
+    rows, last, sentence = 0, None, ""
+    format = "parquet" if path.suffix == ".parquet" else "jsonl"
+    try:
+        for _, row in read_rows(path, format, Columns(COLUMNS, ("id", "text")), MAX_LINE, lambda count: None):
+            rows, last = rows + 1, row
+    except CorpusError as error:
+        sentence = str(error)
+    # Not ru_maxrss, which begins with what the process had that this one was made by.
+    [most] = re.findall(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return rows, last, sentence, int(most) >> 10
+
+
+def apart(path):
+    """The same in a process of its own, whose memory is its own too."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(read, path).result()
+
+
+def refusal(path):
+    size = os.path.getsize(path)
+    most = max(AT_LEAST, MOST_TIMES * size)
+    return (
+        f"{path} has {size:,} bytes and holds more than {most:,}; what is packed may hold 200 times its size, or 64 MB."
+    )
+
+
+@pytest.mark.parametrize("made", [shared_short, plain, gzipped, zstandard])
+def test_a_small_file_that_comes_to_more_than_may_be_is_refused_in_little_memory(tmp_path, made):
+    path = made(tmp_path)
+    assert os.path.getsize(path) < 100_000
+    rows, _, sentence, memory = apart(path)
+    assert sentence.startswith(refusal(path))
+    assert rows <= (AT_LEAST >> 20) * 3
+    assert memory < MEMORY
+
+
+@pytest.mark.parametrize("made", [shared, lists, turns])
+def test_a_text_that_is_too_long_is_rejected_without_being_written_out(tmp_path, made):
+    path = made(tmp_path)
+    assert os.path.getsize(path) < 10_000
+    rows, last, sentence, memory = apart(path)
+    assert (sentence, last) == ("", Fault("The text is longer than 1,048,576 characters."))
+    assert rows == (ROWS if made is shared else 1)
+    assert memory < MEMORY
+
+
+def test_texts_that_are_packed_as_texts_are_come_through(tmp_path):
+    texts = [f"Post {number}: grüße an alle, {number * 7919 % 1000}" for number in range(3000)]
+    path = parquet(tmp_path / "posts.parquet", texts)
+    assert read(path)[:3] == (3000, {"id": "2999", "text": texts[-1]}, "")
+
+
+def test_an_archive_whose_documents_come_to_more_than_may_be_is_refused(tmp_path):
+    path = tmp_path / "stories.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range((AT_LEAST >> 20) + 8):
+            archive.writestr(f"{number}.xml", b" " * (1 << 20))
+    with pytest.raises(CorpusError) as refused:
+        for _ in entries_of(path, ".xml", 1 << 20):
+            pass
+    assert str(refused.value).startswith(refusal(path))
+
+
+def test_an_archive_in_an_archive_is_not_opened(tmp_path):
+    with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
+        archive.writestr("inner.zip", b"PK")
+    with pytest.raises(CorpusError, match=r"holds ZIP files such as inner\.zip; unpack it, and import these"):
+        next(entries_of(tmp_path / "outer.zip", ".xml", 1 << 20))
+
+
+def test_a_line_of_suggested_replies_without_an_end_is_refused(tmp_path):
+    path = tmp_path / "replies.tsv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"x" * (MAX_LINE + 2))
+    with pytest.raises(CorpusError, match=r"line 1: the line is longer than 1,048,576 bytes"):
+        next(examples(path))

@@ -1,0 +1,64 @@
+"""What the program keeps is its owner's alone, and what somebody has written elsewhere is as their shell has it."""
+
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from tests.annotate.corpus import POSTS
+from tests.running import DATA, ROOT, begin, environment
+
+OPEN_TASK = ("open_task", "t", "--corpus", "c", "--size", "20", "--seed", "1")
+
+
+def run(folder, umask, *words):
+    command = begin(folder, *words, umask=umask)
+    said, warned = command.communicate()
+    assert command.returncode == 0, said + warned
+
+
+def modes(folder):
+    """Path -> its rights in octal; files and folders apart."""
+    found = {path: oct(stat.S_IMODE(path.stat().st_mode)) for path in (folder, *folder.rglob("*"))}
+    return (
+        {path: mode for path, mode in found.items() if path.is_file()},
+        {path: mode for path, mode in found.items() if path.is_dir()},
+    )
+
+
+@pytest.mark.parametrize(("umask", "file", "directory"), [(0, "0o666", "0o777"), (0o027, "0o640", "0o750")])
+def test_the_data_are_their_owners_alone_and_an_export_is_as_the_shell_has_it(tmp_path, umask, file, directory):
+    for words in (
+        ("import_corpus", "c", POSTS, "--licence", "CC0-1.0", "--source", "test"),
+        ("prelabel", "c", "--processes", "2"),
+        OPEN_TASK,
+        ("export_gold", "t", "--out", "gold"),
+    ):
+        run(tmp_path, umask, *words)
+    files, folders = modes(tmp_path / DATA)
+    assert {path.suffix for path in files} >= {".sqlite3", ".parquet", ".json"}
+    assert set(files.values()) == {"0o600"}
+    assert set(folders.values()) == {"0o700"}
+    files, folders = modes(tmp_path / "gold")
+    assert {"README.md", "gold.unfinished.jsonl", "manifest.json"} <= {path.name for path in files}
+    assert set(files.values()) == {file}
+    assert set(folders.values()) == {directory}
+
+
+def test_a_server_that_loads_the_application_makes_its_folder_for_its_owner_alone(tmp_path):
+    code = "import os, deploy.wsgi; print(oct(os.umask(0)))"
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=environment(tmp_path / DATA),
+        umask=0,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == "0o77"
+    files, folders = modes(tmp_path / DATA)
+    assert {path.name for path in files} == {"secret_key", "author_key"}
+    assert set(files.values()) == {"0o600"}
+    assert set(folders.values()) == {"0o700"}

@@ -1,0 +1,98 @@
+"""What an installation holds, as digests, so that two can be compared: files, tables as they are, tables by meaning.
+
+Django must be set up for the tables.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.db import connection, models
+
+# What another run draws or counts anew: Django's own secrets, and what the clock said.
+OF_THE_RUN = {("auth.User", "password"), ("annotate.Invite", "digest"), ("knox.AuthToken", "*")}
+# Whoever holds it, or how far the journal is, says nothing of what is there.
+SQLITE = "assay.sqlite3"
+PASSING = ("lock", "migrating.lock", "assay.sqlite3-shm", "assay.sqlite3-wal", "assay.sqlite3.writers")
+
+
+def files(folder: Path, but: Iterable[str] = ()) -> dict[str, str]:
+    """Path in the folder -> SHA-256. but: names that do not count besides locks."""
+    left_out = {*PASSING, *but}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in left_out
+    }
+
+
+def tables() -> dict[str, str]:
+    """Table -> digest of its rows as they are, all columns of them."""
+    with connection.cursor() as cursor:
+        found = {}
+        for table in connection.introspection.table_names(cursor):
+            rows = cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}").fetchall()
+            found[table] = _digest(sorted(map(repr, rows)))
+    return found
+
+
+def meaning() -> dict[str, str]:
+    """Model -> its number of rows, and their digest without primary keys, moments and what is drawn anew in each run:
+    a row that refers to another has the digest of that in its place."""
+    known = [model for model in apps.get_models(include_auto_created=True) if model._meta.app_label != "sessions"]
+    rows = {model: {row["pk"]: row for row in _rows(model)} for model in known}
+    digests: dict[tuple[type[models.Model], Any], str] = {}
+
+    def digest_of(model: type[models.Model], pk: Any) -> str:
+        if (model, pk) not in digests:
+            said = [_said(model, field, rows[model][pk][field.attname]) for field in _fields(model)]
+            digests[model, pk] = _digest(said)
+        return digests[model, pk]
+
+    def _said(model: type[models.Model], field: models.Field, value: Any) -> str:
+        if isinstance(field, models.ForeignKey) and value is not None and field.related_model in rows:
+            return digest_of(field.related_model, value)
+        if isinstance(value, datetime):
+            return "a moment"
+        return json.dumps(value, sort_keys=True, default=str)
+
+    found = {}
+    for model, of in rows.items():
+        if of:
+            found[model._meta.label] = f"{len(of)} {_digest(sorted(digest_of(model, pk) for pk in of))}"
+    return found
+
+
+def _rows(model: type[models.Model]) -> Iterable[dict[str, Any]]:
+    return model._base_manager.values("pk", *(field.attname for field in _fields(model)))
+
+
+def _fields(model: type[models.Model]) -> list[models.Field]:
+    label = model._meta.label
+    return [
+        field
+        for field in model._meta.concrete_fields
+        if not field.primary_key and not OF_THE_RUN.intersection({(label, field.name), (label, "*")})
+    ]
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def main() -> None:
+    """Print the tables and the files of the installation that the environment names, as JSON."""
+    import django
+
+    django.setup()
+    from django.conf import settings
+
+    print(json.dumps([tables(), files(settings.DATA_DIR, [SQLITE])]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What a page looks like to whoever cannot see all of it, or sees it otherwise: for tests in a browser."""
+
+from axe_playwright_python.base import AXE_SCRIPT
+
+# How much of a window's height may be covered, at most, by what keeps its place on it.
+MOST_COVERED = 0.46
+
+
+def faults(page, *, but=()):
+    """What axe-core finds wrong on a page, in a line each. axe-core itself is put into a page once.
+
+    but: rules that do not hold for the page.
+    """
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(
+        """but => axe.run(document, {
+            resultTypes: ["violations"], rules: Object.fromEntries(but.map(rule => [rule, {enabled: false}])),
+        }).then(found => found.violations)""",
+        list(but),
+    )
+    return [f"{each['id']}: {node['target']} {node['html'][:120]}" for each in found for node in each["nodes"]]
+
+
+def set_look(page, look):
+    """look: a size in CSS pixels, a scheme of colours, and whether the system's own few colours hold."""
+    (width, height), scheme, forced = look
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme=scheme, forced_colors=forced)
+    # A colour on its way to another is neither.
+    page.evaluate("Promise.allSettled(document.getAnimations().map(each => each.finished))")
+
+
+def sticks_out(page):
+    """Whether a page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
+def covered(page):
+    """The share of the window's height that is covered, in the middle of what is read, by what keeps its place."""
+    return page.evaluate(
+        """() => {
+            const read = document.querySelector("#post, .posts");
+            if (!read) return 0;
+            const box = read.getBoundingClientRect();
+            const x = box.left + box.width / 2;
+            const fixed = [...document.querySelectorAll("body *")].filter((each) =>
+                ["sticky", "fixed"].includes(getComputedStyle(each).position) && each.checkVisibility());
+            const boxes = fixed.map((each) => each.getBoundingClientRect());
+            const over = boxes.filter((each) => each.left <= x && x <= each.right);
+            let covered = 0;
+            for (let y = 0.5; y < innerHeight; y += 1) {
+                covered += over.some((each) => each.top <= y && y <= each.bottom);
+            }
+            return covered / innerHeight;
+        }"""
+    )

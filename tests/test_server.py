@@ -1,0 +1,161 @@
+"""The server as it is deployed: what its logs say, and what a container lets it do."""
+
+import json
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+import yaml
+from django.urls import reverse
+
+from deploy.logs import masked
+from tests.benchmarks.place import free_port, wait_for_server
+from tests.running import DATA, ROOT, environment
+
+TOKEN = "s3cr3t-Token_of-somebody"
+INVITE, RESET = "/invite/...", "/forgotten/..."
+
+
+def command():
+    """What the container runs, by this Python and on this machine alone."""
+    written = re.search(r"^CMD (\[.*?\])", (ROOT / "deploy/Containerfile").read_text(), re.MULTILINE | re.DOTALL)[1]
+    _, *words = json.loads(written.replace("\\\n", ""))
+    port = free_port()
+    return port, [sys.executable, *words, f"--bind=127.0.0.1:{port}", "--workers=1"]
+
+
+@contextmanager
+def serving(folder, **env):
+    """The container's command; yields a function that asks for an address, and writes all that it says into `log`."""
+    env = environment(folder / DATA) | env
+    subprocess.run([sys.executable, "manage.py", "django", "migrate", "-v0"], cwd=ROOT, env=env, check=True)
+    port, words = command()
+    with (
+        open(folder / "log", "wb") as log,
+        subprocess.Popen(words, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server,
+    ):
+        try:
+            wait_for_server(server, port)
+            yield lambda path, **headers: get(f"http://localhost:{port}{path}", headers)
+        finally:
+            server.terminate()
+
+
+def get(address, headers):
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(urllib.request.Request(address, headers=headers)) as response:
+            return response.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_no_log_tells_the_token_of_an_invite_or_of_a_forgotten_password(tmp_path):
+    """Each address is asked for, which logs a request and that there is no such page, and is named as a Referer."""
+    invite, reset = reverse("invite", args=[TOKEN]), reverse("reset", args=["MQ", TOKEN])
+    asked = [invite, reset, f"{invite}?next=/", invite.replace("i", "%69"), reset.replace("f", "%66")]
+    with serving(tmp_path) as ask:
+        assert [ask(address) for address in asked] == [404] * len(asked)
+        assert {ask("/login/", Referer=f"http://localhost{address}") for address in asked} == {200}
+    log = (tmp_path / "log").read_text()
+    assert TOKEN not in log
+    assert [log.count(f'"GET {address} HTTP/1.1" 404') for address in (INVITE, RESET)] == [3, 2]
+    assert [log.count(f'"http://localhost{address}"') for address in (INVITE, RESET)] == [3, 2]
+    assert [log.count(f"Not Found: {address}") for address in (INVITE, RESET)] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('"GET /invite/abc/ HTTP/1.1" 200', '"GET /invite/... HTTP/1.1" 200'),
+        ('"GET /forgotten/MQ/abc/ HTTP/1.1" 302', '"GET /forgotten/... HTTP/1.1" 302'),
+        ('"GET /%69nvite%2fabc HTTP/1.1"', '"GET /invite/... HTTP/1.1"'),
+        ('"GET /%0a/invite/abc HTTP/1.1"', '"GET /%0A/invite/... HTTP/1.1"'),
+        ('"GET /forgotten/ HTTP/1.1"', '"GET /forgotten/ HTTP/1.1"'),
+        (
+            '"GET /tasks/a%20b/ HTTP/1.1" "Mozilla/5.0 (%s)"',
+            '"GET /tasks/a%20b/ HTTP/1.1" "Mozilla/5.0 (%s)"',
+        ),
+    ],
+)
+def test_an_address_is_cut_off_where_a_secret_follows_and_all_else_stays(line, shown):
+    assert masked(line) == shown
+
+
+# --- containers
+
+BY_DIGEST = r"docker\.io/library/[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}"
+
+
+def services():
+    return yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
+
+
+def test_every_container_has_no_capabilities_and_can_write_to_its_data_and_passing_files_alone():
+    assert set(services()) == {"app", "migrate", "database"}
+    for name, service in services().items():
+        assert service["read_only"] is True, name
+        assert (service["cap_drop"], "cap_add" in service) == (["ALL"], False), name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert "privileged" not in service, name
+        folders = [volume.split(":")[1] for volume in service["volumes"]] + service["tmpfs"]
+        assert set(folders) <= {"/data", "/tmp", "/var/lib/postgresql/data", "/var/run/postgresql"}, name
+
+
+def test_every_image_is_named_by_its_digest_and_no_container_runs_as_root():
+    lines = (ROOT / "deploy/Containerfile").read_text().splitlines()
+    images = [line.split()[1] for line in lines if line.startswith("FROM ")]
+    images += [service["image"] for service in services().values() if "image" in service]
+    assert len(images) == 2
+    assert all(re.fullmatch(BY_DIGEST, image) for image in images), images
+    assert [line for line in lines if line.startswith("USER ")] == ["USER assay"]
+    assert services()["database"]["user"] == "postgres"
+
+
+# Writes down what a process opens for writing, makes or binds outside of some folders.
+WATCH = """
+import os, sys
+
+def watch(event, args):
+    path = None
+    writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+    if event == "open" and isinstance(args[0], (str, bytes)) and (args[2] or 0) & writes:
+        path = args[0]
+    elif event in ("os.mkdir", "os.rename", "os.remove", "os.link", "os.symlink"):
+        path = args[0]
+    elif event == "socket.bind" and isinstance(args[1], (str, bytes)):
+        path = args[1]
+    if path is not None:
+        path = os.path.abspath(os.fsdecode(path))
+        if not path.startswith({allowed!r}):
+            log = os.open({log!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.write(log, f"{{event}} {{path}}\\n".encode())
+            os.close(log)
+
+sys.addaudithook(watch)
+"""
+
+
+def test_the_server_writes_nowhere_but_where_its_container_lets_it(tmp_path):
+    """A page that is there and one that is not; its home cannot be written, and there is none in the container."""
+    passing, log, hook = tmp_path / "tmp", tmp_path / "written", tmp_path / "hook"
+    for folder in (passing, hook):
+        folder.mkdir()
+    allowed = (str(tmp_path / DATA), str(passing), str(log), "/dev/")
+    (hook / "sitecustomize.py").write_text(WATCH.format(allowed=allowed, log=str(log)))
+    env = {"TMPDIR": str(passing), "HOME": "/nonexistent", "PYTHONPATH": str(hook), "PYTHONDONTWRITEBYTECODE": "1"}
+    with serving(tmp_path, **env) as ask:
+        assert [ask("/login/"), ask("/nothing/")] == [200, 404]
+    assert not log.exists(), log.read_text()
+
+
+def test_the_watch_sees_what_is_written_elsewhere(tmp_path):
+    log = tmp_path / "written"
+    code = WATCH.format(allowed=(str(log),), log=str(log)) + f"open({str(tmp_path / 'x')!r}, 'w').close()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert log.read_text() == f"open {tmp_path / 'x'}\n"
