@@ -29,7 +29,7 @@ from corpora.schemas import VOTES_SCHEMA
 from corpora.voting_pieces import Pieces, done_with, pieces_of
 from corpora.voting_worker import Chunk, vote_on
 
-_CHUNK_ROWS = 500
+_CHUNK_ROWS = 2_000
 
 Worker = subprocess.Popen[bytes]
 Map = Callable[[Callable[[pa.RecordBatch], Chunk], Iterable[pa.RecordBatch]], Iterator[Chunk]]

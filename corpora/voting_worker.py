@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpora.core.detectors import DETECTORS
+from corpora.core.detectors import CODES, DETECTORS, Rankings
 from corpora.core.masking import clean_for_detectors, count_letters
-from corpora.core.voting import unanimous
+from corpora.core.voting import all_unanimous
 from corpora.schemas import VOTES_SCHEMA
 
 # Votes, and on how many of the posts the detectors are unanimous.
@@ -34,14 +34,15 @@ def main() -> None:
 
 def vote_on(k: int, posts: pa.RecordBatch) -> Chunk:
     """The votes on some posts, k languages a detector at most."""
-    texts = posts.column("text").to_pylist()
-    cleaned = [clean_for_detectors(text) for text in texts]
+    cleaned = [clean_for_detectors(text) for text in posts.column("text").to_pylist()]
     rankings = {detector: detect(cleaned, k) for detector, detect in DETECTORS.items()}
-    columns: list[Any] = [posts.column("id"), pa.array(map(count_letters, texts), pa.int32())]
-    for detector, ranked in rankings.items():
-        named = [[{"language": code, "score": score} for code, score in ranking] for ranking in ranked]
-        columns.append(pa.array(named, VOTES_SCHEMA.field(detector).type))
-    unanimously = sum(
-        unanimous(dict(zip(rankings, votes, strict=True))) is not None for votes in zip(*rankings.values(), strict=True)
-    )
-    return pa.RecordBatch.from_arrays(columns, schema=VOTES_SCHEMA), unanimously
+    columns: list[Any] = [posts.column("id"), pa.array(count_letters(cleaned), pa.int32())]
+    columns += [_column(ranked) for ranked in rankings.values()]
+    agreed = all_unanimous([ranked.first() for ranked in rankings.values()])
+    return pa.RecordBatch.from_arrays(columns, schema=VOTES_SCHEMA), int(agreed.sum())
+
+
+def _column(ranked: Rankings) -> pa.Array:
+    named = pa.DictionaryArray.from_arrays(ranked.codes, pa.array(CODES)).dictionary_decode()
+    votes = pa.StructArray.from_arrays([named, pa.array(ranked.scores)], ["language", "score"])
+    return pa.ListArray.from_arrays(ranked.offsets, votes)

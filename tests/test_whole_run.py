@@ -16,7 +16,7 @@ from annotate.models import Annotator, Judgment, Unit
 from annotate.work.accounts import add_annotators
 from annotate.work.people_file import read_table
 from corpora.core.languages import COVERAGE
-from corpora.core.masking import count_letters
+from corpora.core.masking import clean_for_detectors, count_letters
 from tests.benchmarks import tally
 from tests.benchmarks.clients import Browser, Log, adjudicate, let_read
 from tests.benchmarks.material import Post, write_jsonl
@@ -65,7 +65,8 @@ def agreed_by_votes(row, policy):
     if first != dict.fromkeys(COVERAGE, code) or not all(code in known for known in COVERAGE.values()):
         return None
     counts = code in policy["labels"] and code not in policy["never_agree"]
-    return code if counts and count_letters(row["text"]) >= policy["least_letters"] else None
+    (letters,) = count_letters([clean_for_detectors(row["text"])])
+    return code if counts and letters >= policy["least_letters"] else None
 
 
 def history(unit):

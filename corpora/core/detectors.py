@@ -6,63 +6,104 @@ needed, once in a process. Callers clean texts beforehand (masking.clean_for_det
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from corpora.core.languages import normalise
+from corpora.core.langid_model import langid_model
+from corpora.core.languages import COVERAGE, normalise
 
 Ranking = list[tuple[str, float]]  # (our code, score from 0 to 1), best first
+# What arrays have in the place of a code: where it stands here.
+CODES: tuple[str, ...] = tuple(sorted(frozenset[str]().union(*COVERAGE.values())))
+_NO_VOTE = -1
 _FASTTEXT_LABEL = "__label__"
 
 
-def _ranking(detector: str, named: Iterable[tuple[str, float]], k: int) -> Ranking:
-    """The first k of our codes among (own code, score), best first; if two give one code, the better score stays."""
-    best: dict[str, float] = {}
-    for own, score in named:
-        code = normalise(detector, own)
-        if code is not None and code not in best:
-            best[code] = min(max(float(score), 0.0), 1.0)
-            if len(best) == k:
-                break
-    return list(best.items())
+@dataclass(frozen=True)
+class Rankings(Iterable[Ranking]):
+    """What a detector says of n texts: of text i, the languages offsets[i] to offsets[i + 1], best first, each once.
+
+    offsets: (n + 1,); codes: where each language stands in CODES; scores: from 0 to 1.
+    """
+
+    offsets: NDArray[np.int32]
+    codes: NDArray[np.int16]
+    scores: NDArray[np.float64]
+
+    def first(self) -> NDArray[np.int16]:
+        """(n,): where the first language of each text stands in CODES; -1 if the text has none."""
+        starts, ends = self.offsets[:-1], self.offsets[1:]
+        return np.where(starts < ends, np.append(self.codes, np.int16(_NO_VOTE))[starts], np.int16(_NO_VOTE))
+
+    def __iter__(self) -> Iterator[Ranking]:
+        named = [*zip((CODES[code] for code in self.codes), self.scores.tolist(), strict=True)]
+        return (named[start:end] for start, end in zip(self.offsets, self.offsets[1:], strict=False))
+
+
+def _best(codes: NDArray[np.int16], scores: NDArray[np.float64], k: int) -> Rankings:
+    """The first k languages of each text, the better score where two give one language.
+
+    codes, scores: (texts, places), best first; -1 is no vote.
+    """
+    kept = codes != _NO_VOTE
+    for place in range(1, codes.shape[1]):
+        kept[:, place] &= (codes[:, :place] != codes[:, place, None]).all(axis=1)
+    kept &= np.cumsum(kept, axis=1) <= k
+    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    return Rankings(offsets.astype(np.int32), codes[kept], np.clip(scores[kept], 0.0, 1.0))
 
 
 @cache
-def _langid() -> Any:
-    from langid.langid import LanguageIdentifier, model
+def _place(detector: str, own: str) -> int:
+    code = normalise(detector, own)
+    return _NO_VOTE if code is None else CODES.index(code)
 
-    return LanguageIdentifier.from_modelstring(model, norm_probs=True)
+
+def _of_lists(codes: list[int], scores: list[float], lengths: list[int], k: int) -> Rankings:
+    """The same of lists, one text after another. lengths: of each text, how many places are its own."""
+    there = np.arange(max(lengths, default=0)) < np.array(lengths, np.int64)[:, None]
+    padded_codes = np.full(there.shape, _NO_VOTE, np.int16)
+    padded_codes[there] = codes
+    padded_scores = np.zeros(there.shape)
+    padded_scores[there] = scores
+    return _best(padded_codes, padded_scores, k)
 
 
-def detect_langid(texts: list[str], k: int) -> list[Ranking]:
+@cache
+def _langid_codes() -> NDArray[np.int16]:
+    return np.array([_place("langid", own) for own in langid_model().languages], np.int16)
+
+
+def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     """langid.py (Lui and Baldwin, 2012). Score: the probability over its 97 languages.
 
     Ranked by log-probability: in its own rank() all but the first language of a longer text underflow to 0 and then
-    stand in the order of the alphabet. Only the features that occur are multiplied, which is much faster.
+    stand in the order of the alphabet.
     """
-    identifier = _langid()
-    rankings: list[Ranking] = []
-    for text in texts:
-        if not text:
-            rankings.append([])
-            continue
-        features = identifier.instance2fv(text)
-        seen = np.flatnonzero(features)
-        logs = features[seen] @ identifier.nb_ptc[seen] + identifier.nb_pc
-        probabilities = np.exp(logs - logs.max())
-        probabilities /= probabilities.sum()
-        order = np.argsort(-logs, kind="stable")
-        named = ((identifier.nb_classes[i], probabilities[i]) for i in order)
-        rankings.append(_ranking("langid", named, k))
-    return rankings
+    codes = _langid_codes()
+    logs = langid_model().log_probabilities(texts)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    totals = shares.sum(axis=1)
+    rows = np.arange(len(texts))
+    # Among equals the first is chosen. So many more than k, as there are codes that say no more than another.
+    places = np.empty((len(texts), min(k + len(codes) - len(set(codes.tolist())), len(codes))), np.int64)
+    for place in places.T:
+        place[:] = logs.argmax(axis=1)
+        logs[rows, place] = -np.inf
+    chosen = codes[places]
+    chosen[[not text for text in texts]] = _NO_VOTE
+    return _best(chosen, shares[rows[:, None], places] / totals[:, None], k)
 
 
-def detect_cld2(texts: list[str], k: int) -> list[Ranking]:
+def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
     """Google's Compact Language Detector 2. Score: the share of the text's bytes in that language.
 
     It names three languages at most, and seldom more than one. It runs with `bestEffort`, because otherwise CLD2 names
@@ -70,12 +111,15 @@ def detect_cld2(texts: list[str], k: int) -> list[Ranking]:
     """
     import pycld2
 
-    rankings: list[Ranking] = []
+    # Flat lists of numbers, since the garbage collector looks through tuples that are kept.
+    codes, scores, lengths = list[int](), list[float](), list[int]()
     for text in texts:
         details = pycld2.detect(text, isPlainText=True, bestEffort=True)[2] if text else ()
-        named = ((own, percent / 100) for _, own, percent, _ in details)
-        rankings.append(_ranking("cld2", named, k))
-    return rankings
+        lengths.append(len(details))
+        for _, own, percent, _ in details:
+            codes.append(_place("cld2", own))
+            scores.append(percent / 100)
+    return _of_lists(codes, scores, lengths, k)
 
 
 def _fasttext_model() -> Path:
@@ -93,24 +137,44 @@ def _fasttext() -> Any:
     return fasttext.load_model(str(_fasttext_model()))
 
 
-def detect_fasttext(texts: list[str], k: int) -> list[Ranking]:
+def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
     """fastText's lid.176 (Joulin et al., 2016). Score: the probability over its 176 labels.
 
-    Its default threshold of 0 drops labels whose probability is rounded below 0, hence -1. It is asked for more than
-    k, since several labels can be one language here. Its call for a list of texts loses the scores.
+    Its default threshold of 0 drops labels whose probability is rounded below 0, hence -1. Its call for a list of texts
+    loses the scores. It takes longer the more labels it is asked for: only where some of k are no language of their
+    own, it is asked for as many more as there are such labels.
     """
-    model = _fasttext()
-    rankings: list[Ranking] = []
+    predict = _fasttext().f.predict  # what the public one calls; it takes the line with its end
+    places, spare = _fasttext_labels()
+    labels, scores, lengths = list[str](), list[float](), list[int]()
     for text in texts:
         # For an empty text it says `en`.
-        labels, scores = model.predict(text, k=k + 3, threshold=-1.0) if text else ((), ())
-        named = zip((label.removeprefix(_FASTTEXT_LABEL) for label in labels), scores, strict=True)
-        rankings.append(_ranking("fasttext", named, k))
-    return rankings
+        said = predict(f"{text}\n", k, -1.0, "strict") if text else ()
+        for _, label in said:
+            if label in spare:
+                said = predict(f"{text}\n", k + len(spare), -1.0, "strict")
+                break
+        lengths.append(len(said))
+        for score, label in said:
+            labels.append(label)
+            scores.append(score)
+    return _of_lists([*map(places.__getitem__, labels)], scores, lengths, k)
+
+
+@cache
+def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
+    """Label -> where its language stands in CODES; and the labels that are no vote, or say no more than another."""
+    every = [label for _, label in _fasttext().f.predict("\n", 1_000, -1.0, "strict")]
+    places = {label: _place("fasttext", label.removeprefix(_FASTTEXT_LABEL)) for label in every}
+    ours = {f"{_FASTTEXT_LABEL}{code}" for code in CODES}
+    twice = Counter(places.values())
+    return places, frozenset(
+        label for label, place in places.items() if place == _NO_VOTE or (twice[place] > 1 and label not in ours)
+    )
 
 
 # The order in which votes are shown and stored.
-DETECTORS: dict[str, Callable[[list[str], int], list[Ranking]]] = {
+DETECTORS: dict[str, Callable[[Sequence[str], int], Rankings]] = {
     "langid": detect_langid,
     "cld2": detect_cld2,
     "fasttext": detect_fasttext,

@@ -7,6 +7,9 @@ Votes have the shape in which they are stored: {"langid": [["de", 0.98], ...], "
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from corpora.core.languages import COVERAGE
 
 Votes = Mapping[str, Sequence[Sequence[str | float]]]
@@ -47,6 +50,13 @@ def unanimous(votes: Votes) -> str | None:
     """The language that all three detectors name first; None if they differ or one names none."""
     first = {codes[0] if (codes := _codes(votes, detector)) else None for detector in DETECTOR_NAMES}
     return first.pop() if len(first) == 1 else None
+
+
+def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
+    """(texts,): whether all detectors name the same language first. firsts: of each detector (texts,), the number of
+    the language that it names first; -1 where it names none."""
+    same: NDArray[np.bool_] = np.logical_and.reduce([one == firsts[0] for one in firsts])
+    return same & (firsts[0] >= 0)
 
 
 def agreed_label(

@@ -1,9 +1,16 @@
 """The three real detectors."""
 
+import fasttext
+import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from langid.langid import LanguageIdentifier, model
 
-from corpora.core.detectors import DETECTORS, detector_versions
-from corpora.core.languages import LANGUAGES
+from corpora.core import langid_model as model_of_langid
+from corpora.core.detectors import CODES, DETECTORS, _fasttext_model, detect_fasttext, detect_langid, detector_versions
+from corpora.core.langid_model import langid_model
+from corpora.core.languages import LANGUAGES, normalise
 from corpora.core.voting import DETECTOR_NAMES
 
 GERMAN = "Guten Morgen zusammen, heute scheint in Hamburg die Sonne und alle gehen gern spazieren."
@@ -16,7 +23,7 @@ def test_they_stand_in_the_order_of_the_votes():
 
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_each_answers_every_text_best_first_in_our_codes(detector):
-    answers = DETECTORS[detector](TEXTS, 3)
+    answers = [*DETECTORS[detector](TEXTS, 3)]
     assert len(answers) == len(TEXTS)
     assert [answers[0][0][0], answers[2][0][0]] == ["de", "ru"]
     for ranking in answers:
@@ -30,7 +37,8 @@ def test_each_answers_every_text_best_first_in_our_codes(detector):
 
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_an_empty_text_has_no_language(detector):
-    assert DETECTORS[detector]([""], 3) == [[]]
+    assert [*DETECTORS[detector]([""], 3)] == [[]]
+    assert [*DETECTORS[detector]([], 3)] == []
 
 
 @pytest.mark.parametrize("detector", ["langid", "fasttext"])
@@ -41,16 +49,67 @@ def test_k_languages_are_named_even_where_one_is_certain(detector, k):
 
 def test_langids_second_language_is_a_near_one_even_where_its_probability_vanishes():
     """Its own rank() gives zu and zh here: the first two of the alphabet from behind."""
-    codes = [code for code, _ in DETECTORS["langid"]([GERMAN * 20], 3)[0]]
+    codes = [code for code, _ in next(iter(detect_langid([GERMAN * 20], 3)))]
     assert codes[0] == "de"
     assert not {"zu", "zh", "xh"} & set(codes)
 
 
 def test_two_codes_of_one_language_are_one_vote():
     """langid.py tells nb, nn and no apart."""
-    codes = [code for code, _ in DETECTORS["langid"](["Jeg vet ikke hva dette er for noe, men det er fint."], 5)[0]]
+    text = "Jeg vet ikke hva dette er for noe, men det er fint."
+    codes = [code for code, _ in next(iter(detect_langid([text], 5)))]
     assert codes[0] == "no"
     assert codes.count("no") == 1
+
+
+@pytest.fixture(scope="module")
+def package():
+    return LanguageIdentifier.from_modelstring(model, norm_probs=True)
+
+
+WORDS = st.sampled_from([*GERMAN.split(), "парке", "語", "हिन्दी", "\U0001f600", "\x00", "a" * 300])
+WRITTEN = st.one_of(st.text(), st.lists(WORDS).map(" ".join))
+
+
+@given(st.lists(WRITTEN, max_size=8), st.integers(1, 200))
+@example(["", "", "a", "", "ab", "abc", "abcd", "de", ""], 1)
+def test_langid_scores_many_texts_as_its_own_loop_scores_each(package, texts, block):
+    """Exactly: sums of its float32 numbers lose no digit in float64. Blocks of every size, so that texts meet."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_of_langid, "_BLOCK_BYTES", block)
+        logs = langid_model().log_probabilities(texts)
+    assert logs.shape == (len(texts), 97)
+    for text, found in zip(texts, logs, strict=True):
+        np.testing.assert_array_equal(found, package.nb_classprobs(package.instance2fv(text)))
+
+
+@given(st.lists(WRITTEN.filter(bool), min_size=1, max_size=5))
+def test_langid_names_first_what_its_own_loop_names(package, texts):
+    for text, ranking in zip(texts, detect_langid(texts, 1), strict=True):
+        label, certainty = package.classify(text)
+        assert ranking[0][0] == normalise("langid", label)
+        assert ranking[0][1] == pytest.approx(certainty)
+
+
+def test_langids_automaton_knows_the_last_four_bytes_alone():
+    assert langid_model().memory == 4
+
+
+def test_labels_of_fasttext_that_are_no_language_of_their_own_leave_room_for_others():
+    """Egyptian Arabic is ar here too: asked for two, fastText names it beside ar."""
+    text = "انت عامل ايه النهارده يا صاحبي"
+    labels, _ = fasttext.load_model(str(_fasttext_model())).predict(text, k=2)
+    assert {*labels} == {"__label__ar", "__label__arz"}
+    codes = [code for code, _ in next(iter(detect_fasttext([text], 2)))]
+    assert codes[0] == "ar"
+    assert len(set(codes)) == 2
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_the_first_languages_stand_in_an_array_too(detector):
+    said = DETECTORS[detector](TEXTS, 3)
+    firsts = [CODES[place] if place >= 0 else None for place in said.first()]
+    assert firsts == [ranking[0][0] if ranking else None for ranking in said]
 
 
 def test_both_scripts_of_chinese_are_the_coarse_code():

@@ -6,6 +6,7 @@ import pycld2
 import pytest
 
 from corpora.core import detectors
+from corpora.core.langid_model import langid_model
 from corpora.core.languages import (
     ARTICLE_LABELS,
     CONFUSABLE,
@@ -25,7 +26,7 @@ def codes():
     """Of each detector, all that it can name."""
     fasttext = detectors._fasttext().predict("a", k=-1, threshold=-1.0)[0]
     return {
-        "langid": sorted(map(str, detectors._langid().nb_classes)),
+        "langid": sorted(map(str, langid_model().languages)),
         "cld2": sorted({code for _, code in pycld2.LANGUAGES} | {"un"}),
         "fasttext": sorted(label.removeprefix("__label__") for label in fasttext),
     }

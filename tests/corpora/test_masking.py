@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpora.core import masking
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors, count_letters, mask_mentions
 
@@ -89,4 +90,39 @@ def test_every_detector_takes_every_text_once_cleaned(text):
     [("haha 123 !!!", 4), ("हिन्दी", 6), ("@user https://example.org/abc", 0), ("❤️👍🏽", 0), ("日本語", 3), ("", 0)],
 )
 def test_letters_are_counted_as_detectors_read_them(text, letters):
-    assert count_letters(text) == letters
+    cleaned = clean_for_detectors(text)
+    assert count_letters(["ab", cleaned, "", cleaned]).tolist() == [2, letters, 0, letters]
+
+
+SIGNS = [
+    "www.",
+    "WwW.",
+    "/",
+    "http://",
+    "t.co",
+    "@",
+    "＠",
+    "a@b.de",
+    "\ufe0f",
+    "\x00",
+    "\ufdd0",
+    "\u2028",
+    " ",
+    "é",
+    "x",
+]
+
+
+@given(st.lists(st.one_of(st.sampled_from(SIGNS), st.characters())).map("".join))
+def test_a_pattern_is_left_out_only_where_it_would_find_nothing(text):
+    """Each is looked for where a sign stands that it needs; here all are."""
+    expected = text
+    for pattern in (masking._URL, masking._MENTION, masking._EMAIL, masking._UNREADABLE):
+        expected = pattern.sub(" ", expected)
+    assert clean_for_detectors(text) == " ".join(expected.split())
+
+
+def test_every_character_that_detectors_cannot_read_is_taken_out():
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if masking._UNREADABLE.match(character):
+            assert clean_for_detectors(f"a{character}b") == "a b"

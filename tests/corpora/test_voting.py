@@ -1,11 +1,12 @@
 """What votes mean together."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.core.voting import DETECTOR_NAMES, agreed_label, rank_candidates, unanimous
+from corpora.core.voting import DETECTOR_NAMES, agreed_label, all_unanimous, rank_candidates, unanimous
 
 CODES = st.sampled_from(["de", "nl", "en", "fr", "zh", "bs", "hr", "sr"])
 RANKINGS = st.lists(CODES, unique=True, max_size=3).map(lambda codes: [[code, 0.5] for code in codes])
@@ -91,3 +92,13 @@ def test_agreement_of_all_three_settles_a_label():
 )
 def test_people_are_asked_where(why, given_votes, options):
     assert agreed(given_votes, **options) is None
+
+
+@given(st.lists(VOTES, max_size=10))
+def test_of_many_texts_the_same_are_unanimous_as_one_by_one(texts):
+    numbers = {code: place for place, code in enumerate(["de", "nl", "en", "fr", "zh", "bs", "hr", "sr"])}
+    firsts = [
+        np.array([numbers[text[detector][0][0]] if text[detector] else -1 for text in texts], np.int16)
+        for detector in DETECTOR_NAMES
+    ]
+    assert all_unanimous(firsts).tolist() == [unanimous(text) is not None for text in texts]
