@@ -2,10 +2,11 @@
 
 The two kinds alternate on the same posts. The commands are run as a person runs them, so each includes its start,
 which is measured apart by running it where there is nothing left to do. The seconds are this machine's; the ratio is
-what is claimed.
+what is claimed. For what memory takes, run it with other numbers of posts.
 """
 
 import os
+import resource
 import time
 from pathlib import Path
 from statistics import median
@@ -14,6 +15,7 @@ from tests.benchmarks.material import resample, write_jsonl
 from tests.benchmarks.place import Place, new_place
 from tests.benchmarks.tables import show
 from tests.benchmarks.whole_run import LICENCE
+from tests.running import DATA
 
 
 def add_options(parser) -> None:
@@ -52,7 +54,7 @@ def run(folder: Path, options) -> None:
 
 def check_same_votes(place: Place) -> None:
     """However many processes there are, the votes are the same bytes."""
-    digests = {path.read_bytes() for path in place.folder.glob("var/corpora/*/votes/000001.parquet")}
+    digests = {path.read_bytes() for path in (place.folder / DATA).glob("corpora/*/votes/000001.parquet")}
     assert len(digests) == 1, "the votes depend on how many processes made them"
 
 
@@ -70,5 +72,7 @@ def report(took: dict[str, list[float]], posts: int, one: str, many: str) -> Non
     print(
         f"One process takes {median(took[one]) / median(took[many]):.2f} times as long as all by the medians, "
         f"{net[one] / net[many]:.2f} times without the start;\n{min(took[one]) / min(took[many]):.2f} times by the "
-        "quickest runs, which other work on the machine disturbs least.\n"
+        "quickest runs, which other work on the machine disturbs least."
     )
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"The largest of all these processes took {peak:,.0f} MB of memory.\n")
