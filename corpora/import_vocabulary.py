@@ -1,20 +1,18 @@
 """From files to a version of a vocabulary: taken as a whole or not at all, and never put over an earlier one."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from corpora.core.thesaurus import Changes, Labels, Oddities, Thesaurus, VocabularyError, changes, oddities
 from corpora.core.words import words_of
 from corpora.files import Progress
+from corpora.inserting import insert
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.vocabulary_files import read_thesaurus
-
-_BATCH_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -100,18 +98,18 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
     concepts = dict(
         zip(
             (key for key, _ in terms),
-            _stored(Concept(vocabulary=vocabulary, key=key) for key, _ in terms),
+            insert(Concept(vocabulary=vocabulary, key=key) for key, _ in terms),
             strict=True,
         )
     )
-    _stored(Broader(concept=concepts[key], broader=concepts[to]) for key, term in terms for to in sorted(term.broader))
-    _stored(Related(concept=concepts[key], related=concepts[to]) for key, term in terms for to in sorted(term.related))
-    _stored(
+    insert(Broader(concept=concepts[key], broader=concepts[to]) for key, term in terms for to in sorted(term.broader))
+    insert(Related(concept=concepts[key], related=concepts[to]) for key, term in terms for to in sorted(term.related))
+    insert(
         Concept.schemes.through(concept=concepts[key], scheme=schemes[to])
         for key, term in terms
         for to in sorted(term.schemes)
     )
-    labels = _stored(
+    labels = insert(
         Label(
             concept=concepts[key],
             language=language,
@@ -125,7 +123,7 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
             *((language, text, False) for language, texts in sorted(term.other.items()) for text in sorted(texts)),
         ]
     )
-    _stored(
+    insert(
         LabelWord(vocabulary=vocabulary, label=label, word=word)
         for label in labels
         for word in sorted(set(label.plain.split()))
@@ -142,11 +140,5 @@ def _stored_schemes(vocabulary: Vocabulary, thesaurus: Thesaurus) -> dict[str, S
             for key, group in groups
             if bool(group.within) is part
         ]
-        stored |= {row.key: row for row in _stored(rows)}
+        stored |= {row.key: row for row in insert(rows)}
     return stored
-
-
-def _stored(rows: Iterable[Any]) -> list[Any]:
-    """The rows of one table, with their keys."""
-    made = list(rows)
-    return type(made[0])._default_manager.bulk_create(made, batch_size=_BATCH_ROWS) if made else []

@@ -13,6 +13,7 @@ from corpora.core.voting import DETECTOR_NAMES
 from corpora.draw import Sample
 from corpora.draw_records import rows_of
 from corpora.engines import asking, full_disk_explained
+from corpora.inserting import insert
 from corpora.manifest import check_records, manifest_of
 from corpora.models import Corpus, Draw, Item
 
@@ -82,7 +83,7 @@ def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> list[Item]:
             f"Record {changed[0]} was drawn before, with other fields or another language than corpus {corpus} has "
             "now, and decisions based on those stand; import the files as another corpus, and draw from that."
         )
-    new = Item.objects.bulk_create([item for item in drawn if item.key not in known])
+    new = insert(item for item in drawn if item.key not in known)
     known |= {item.key: item for item in new}
     return [known[item.key] for item in drawn]
 

@@ -39,7 +39,7 @@ ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresq
 ON_BOTH = """
     test_audit_races test_auditing test_balanced_sets test_constraints test_declared_audits test_deleting
     test_deleting_races test_documents_by_people test_export test_exported_concepts test_exported_set
-    test_exporting test_file_formats test_http_load test_import_corpus test_judging test_judgment_import
+    test_exporting test_file_formats test_http_load test_import_corpus test_inserting test_judging test_judgment_import
     test_late_answers test_listing test_opening test_pausing test_pausing_at_once test_posts_of_a_corpus
     test_predictors test_preferences_of_tasks test_queue test_races test_record_manifest test_record_routing
     test_record_rows test_record_splits test_restore test_routing test_several_concepts test_sheet test_sheet_races

@@ -15,10 +15,10 @@ from annotate.models import Reserve, Task, Unit
 from annotate.quality.classes import standing
 from annotate.work.contesting import locked
 from annotate.work.entering import add_units
+from corpora.inserting import insert
 from corpora.items import items_of
 from corpora.models import Item
 
-BATCH = 5_000
 # More is drawn in lots, of this share of what waits in the language: people who are told how much waits for them would
 # otherwise see after each answer whether it was what the predictor had said. Nobody is left without work for that.
 DRAWN_AT = 0.1
@@ -27,15 +27,12 @@ Orders = Mapping[str, Mapping[str, list[str]]]  # language -> class -> ids
 
 def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:
     """Keep what may be drawn later, without what is `taken` now. Returns id -> class, of all."""
-    Reserve.objects.bulk_create(
-        (
-            Reserve(task=task, language=language, predicted=label, place=place, key=key)
-            for language, of_class in orders.items()
-            for label, order in of_class.items()
-            for place, key in enumerate(order)
-            if key not in taken
-        ),
-        batch_size=BATCH,
+    insert(
+        Reserve(task=task, language=language, predicted=label, place=place, key=key)
+        for language, of_class in orders.items()
+        for label, order in of_class.items()
+        for place, key in enumerate(order)
+        if key not in taken
     )
     return {key: label for of_class in orders.values() for label, order in of_class.items() for key in order}
 

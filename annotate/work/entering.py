@@ -14,8 +14,9 @@ from annotate.kinds.preferences import Compared
 from annotate.models import Comparison, Task, Transition, Unit
 from annotate.quality.audits import choose_audits, choose_rechecks
 from annotate.quality.checks import choose_checks, choose_overlap
-from annotate.work.moving import BATCH, moved, send_to_people, to_people
+from annotate.work.moving import moved, send_to_people, to_people
 from annotate.work.routes import Routes
+from corpora.inserting import insert
 from corpora.models import Item, same
 
 # The places of a unit that everybody answers: the largest number that the column holds.
@@ -87,10 +88,9 @@ def add_units(
         elif judged.stage == stages.AGREED:
             earlier.append(judged.pk)
     choose_rechecks(task, audited)
-    for copies in (False, True):  # a copy needs the key of its original
-        Unit.objects.bulk_create([unit for unit in units if bool(unit.copy_of) is copies], batch_size=BATCH)
-    Transition.objects.bulk_create(transitions, batch_size=BATCH)
-    Comparison.objects.bulk_create((Comparison(unit=unit, **sets._asdict()) for unit, sets in pairs), batch_size=BATCH)
+    insert(units)
+    insert(transitions)
+    insert(Comparison(unit=unit, **sets._asdict()) for unit, sets in pairs)
     send_to_people(task.units.filter(pk__in=earlier), "audited", routes)
     return Counter(unit.stage for unit in units)
 

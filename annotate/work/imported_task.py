@@ -8,9 +8,9 @@ from annotate.kinds.forms.pair import check_system
 from annotate.kinds.preferences import BETWEEN
 from annotate.models import Comparison, Task
 from annotate.work.entering import add_units
-from annotate.work.moving import BATCH
 from annotate.work.new_task import TaskError, check_task, made_once, with_defaults
 from corpora.core.languages import UND
+from corpora.inserting import insert
 from corpora.manifest import read_manifest
 from corpora.models import Corpus, Draw, Item
 
@@ -62,7 +62,7 @@ def imported_task(
     made = [
         Item(corpus=corpus, key=key, text=key, language=code or UND, votes={}, letters=0) for key, code in items.items()
     ]
-    add_units(task, Item.objects.bulk_create(made, batch_size=BATCH))
+    add_units(task, insert(made))
     if pairs:
         _compare(task)
     return task
@@ -70,13 +70,10 @@ def imported_task(
 
 def _compare(task: Task) -> None:
     """What the systems suggested is not in the file."""
-    Comparison.objects.bulk_create(
-        (
-            Comparison(unit=unit, system_a=a, system_b=b)
-            for unit in task.units.select_related("item").order_by("pk")
-            for a, b in [systems_of(unit.item.key)]
-        ),
-        batch_size=BATCH,
+    insert(
+        Comparison(unit=unit, system_a=a, system_b=b)
+        for unit in task.units.select_related("item").order_by("pk")
+        for a, b in [systems_of(unit.item.key)]
     )
 
 

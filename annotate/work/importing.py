@@ -20,6 +20,7 @@ from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.work.contesting import check_limit
 from annotate.work.moving import BATCH
 from annotate.work.routing import decide_all
+from corpora.inserting import insert
 
 # A query has a few thousand keys at most, since databases limit their number.
 KEYS = 5000
@@ -188,7 +189,7 @@ def _store_answers(answers: list[_Said], progress: Progress) -> None:
         for each in batch:
             places[each.unit.pk] += 1
             leases.append(_closed_lease(each, places[each.unit.pk]))
-        _store(Judgment.ANSWER, batch, Lease.objects.bulk_create(leases))
+        _store(Judgment.ANSWER, batch, insert(leases))
         progress(len(batch))
 
 
@@ -209,13 +210,12 @@ def _closed_lease(said: _Said, place: int) -> Lease:
 
 def _store(kind: str, said: list[_Said], leases: Sequence[Lease | None]) -> None:
     now = timezone.now()
-    judgments = [
+    insert(
         Judgment(
             unit=each.unit, annotator=each.annotator, lease=lease, kind=kind, label=each.row.label, answered_at=now
         )
         for each, lease in zip(said, leases, strict=True)
-    ]
-    Judgment.objects.bulk_create(judgments, batch_size=BATCH)
+    )
 
 
 def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:

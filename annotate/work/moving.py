@@ -16,6 +16,7 @@ from annotate.models import Judgment, Transition, Unit
 from annotate.quality.audits import choose_rechecks
 from annotate.quality.checks import choose_checks
 from annotate.work.routes import Routes
+from corpora.inserting import insert
 
 BATCH = 2000
 # The key of no row: keys begin at 1.
@@ -97,4 +98,4 @@ def save_all(units: list[Unit], transitions: Iterable[Transition], fields: list[
     # Written as insertions that conflict with their rows: bulk_update takes many times as long, and people wait for
     # this.
     Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
-    Transition.objects.bulk_create(transitions, batch_size=BATCH)
+    insert(transitions)

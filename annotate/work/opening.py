@@ -31,6 +31,7 @@ from annotate.work.suggesting import rankings_of, store_suggestions
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.draw import Sample, sample_uniform
+from corpora.inserting import insert
 from corpora.items import items_of, record
 from corpora.manifest import manifest_of
 from corpora.models import Corpus
@@ -245,7 +246,7 @@ def _compare_known(task: Task, replies: Replies) -> None:
         raise GoldAnswerError(
             f"The gold answer of {lacking[0]}: not both systems suggest a reply to its message. Leave it out."
         )
-    Comparison.objects.bulk_create(
+    insert(
         Comparison(gold_answer=gold, **pair._asdict())
         for gold in golds
         if gold.purpose != GoldAnswer.QUEUE

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from annotate.models import Suggestion, Task
 from annotate.work.new_task import TaskError
+from corpora.inserting import insert
 from corpora.predictors import find_imported
 from corpora.ranked import ranked_for
 
 DEPTH = 20  # labels of a system that are stored with a unit
-_BATCH = 1000
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # system -> id of a document -> its labels, the best first
 
 
@@ -40,12 +40,9 @@ def store_suggestions(task: Task, rankings: Rankings) -> None:
     if not rankings:
         return
     units = task.units.filter(copy_of=None).values_list("pk", "item__key")
-    Suggestion.objects.bulk_create(
-        (
-            Suggestion(unit_id=unit, system=system, ranked=of[key][:DEPTH])
-            for unit, key in units
-            for system, of in rankings.items()
-            if of[key]
-        ),
-        batch_size=_BATCH,
+    insert(
+        Suggestion(unit_id=unit, system=system, ranked=of[key][:DEPTH])
+        for unit, key in units
+        for system, of in rankings.items()
+        if of[key]
     )

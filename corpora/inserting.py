@@ -1,0 +1,113 @@
+"""Many new rows at once, as each database takes them quickest: COPY on PostgreSQL, one statement for all on SQLite.
+
+Django's bulk_create prepares every value of every row by itself, and that takes most of its time.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from django.db import connection, transaction
+from django.db.models import Field, Model
+
+Row = TypeVar("Row", bound=Model)
+
+# What the drivers take as it stands. Anything else is prepared by its field.
+_PLAIN = {
+    "BigAutoField",
+    "BooleanField",
+    "CharField",
+    "FloatField",
+    "ForeignKey",
+    "OneToOneField",
+    "PositiveBigIntegerField",
+    "PositiveIntegerField",
+    "PositiveSmallIntegerField",
+    "SlugField",
+    "TextField",
+}
+
+
+def insert(rows: Iterable[Row]) -> list[Row]:
+    """Save new rows of one model, and give them their keys, in order. Returns them.
+
+    A row that they refer to has been saved, or is one of them. As with bulk_create, no signal is sent.
+    """
+    rows = list(rows)
+    if not rows:
+        return rows
+    options = rows[0]._meta
+    fields = options.concrete_fields
+    with transaction.atomic():
+        for row, key in zip(rows, _new_keys(options.db_table, options.pk.column, len(rows)), strict=True):
+            row.pk = key
+        _refer(rows, [field for field in fields if field.is_relation])
+        for field in fields:
+            if getattr(field, "auto_now_add", False):
+                for row in rows:
+                    field.pre_save(row, add=True)
+        _write(options.db_table, [field.column for field in fields], _values(rows, fields))
+    for row in rows:
+        row._state.adding, row._state.db = False, connection.alias
+    return rows
+
+
+def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
+    """Keys that nobody else is given."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            sequence = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+            cursor.execute(sequence, [f'"{table}"', column, number])
+            return [key for (key,) in cursor.fetchall()]
+        # Nobody else writes until this transaction ends.
+        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
+        last = (cursor.fetchone() or (0,))[0]
+        return range(last + 1, last + 1 + number)
+
+
+def _refer(rows: Sequence[Model], relations: Sequence[Field]) -> None:
+    """Write down the keys of the rows that these refer to, which may have got them only now."""
+    names = [(relation.name, relation.attname) for relation in relations]
+    for row in rows:
+        known = row._state.fields_cache
+        for name, attribute in names:
+            if (other := known.get(name)) is not None:
+                row.__dict__[attribute] = other.pk
+
+
+def _values(rows: Sequence[Model], fields: Sequence[Field]) -> Iterable[Sequence[Any]]:
+    """Of each row, what the driver takes for these fields."""
+    prepared = [(place, how) for place, field in enumerate(fields) if (how := _how(field))]
+    read = attrgetter(*(field.attname for field in fields))
+    for row in rows:
+        values = list(read(row))
+        for place, prepare in prepared:
+            if values[place] is not None:
+                values[place] = prepare(values[place])
+        yield values
+
+
+def _how(field: Field) -> Callable[[Any], Any] | None:
+    kind = field.get_internal_type()
+    if kind in _PLAIN:
+        return None
+    if kind == "JSONField":
+        return partial(json.dumps, cls=field.encoder)
+    if kind == "DateTimeField":
+        return connection.ops.adapt_datetimefield_value
+    return lambda value: field.get_db_prep_save(value, connection)
+
+
+def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
+    named = ", ".join(f'"{column}"' for column in columns)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            with connection.wrap_database_errors, cursor.copy(f'COPY "{table}" ({named}) FROM STDIN') as copy:
+                for row in values:
+                    copy.write_row(row)
+        else:
+            places = ", ".join(["%s"] * len(columns))
+            # The names are those of the model.
+            cursor.executemany(f'INSERT INTO "{table}" ({named}) VALUES ({places})', values)  # noqa: S608
