@@ -331,12 +331,12 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "judgments": Column(
         pa.list_(JUDGMENT),
-        lambda row: [_judgment(each, row.export.with_text) for each in row.judged.judgments.all()],
+        lambda row: [_judgment(each, row.export.with_text) for each in row.judgments],
         "Every answer and skip, those that were taken back or voided among them.",
     ),
     "transitions": Column(
         pa.list_(TRANSITION),
-        lambda row: [_transition(each) for each in row.judged.transitions.all()],
+        lambda row: [_transition(each) for each in row.transitions],
         "Every move of the unit from stage to stage.",
     ),
 }
@@ -346,9 +346,7 @@ COLUMNS: Mapping[str, Column] = {
 OF_CONCEPTS: Mapping[str, Column] = {
     "judgments": Column(
         pa.list_(pa.struct([*JUDGMENT, ("concepts", pa.list_(CHOSEN)), ("suggestions_shown", pa.bool_())])),
-        lambda row: [
-            _judgment(each, row.export.with_text) | concepts.chosen(each, row) for each in row.judged.judgments.all()
-        ],
+        lambda row: [_judgment(each, row.export.with_text) | concepts.chosen(each, row) for each in row.judgments],
         COLUMNS["judgments"].about,
     ),
 }
@@ -358,9 +356,7 @@ OF_CONCEPTS: Mapping[str, Column] = {
 OF_PAIRS: Mapping[str, Column] = {
     "judgments": Column(
         pa.list_(pa.struct([*JUDGMENT, ("first", _TEXT)])),
-        lambda row: [
-            _judgment(each, row.export.with_text) | compared.first(each, row) for each in row.judged.judgments.all()
-        ],
+        lambda row: [_judgment(each, row.export.with_text) | compared.first(each, row) for each in row.judgments],
         COLUMNS["judgments"].about,
     ),
 }

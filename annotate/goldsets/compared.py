@@ -22,9 +22,7 @@ def replies(row: Source) -> list[dict[str, Any]]:
 
 def preferred(row: Source) -> list[dict[str, Any]]:
     """Of answers that count, in the order of the systems, ties last."""
-    said = Counter(
-        each.label for each in row.judged.judgments.all() if each.kind == Judgment.ANSWER and each.voided_at is None
-    )
+    said = Counter(each.label for each in row.judgments if each.kind == Judgment.ANSWER and each.voided_at is None)
     return [{"label": label, "votes": said[label]} for label in row.export.task.labels if said[label]]
 
 

@@ -30,7 +30,7 @@ def concepts(row: Source) -> list[str]:
 
 
 def support(row: Source) -> list[dict[str, Any]]:
-    answers = [each for each in row.judged.judgments.all() if each.kind == Judgment.ANSWER and each.voided_at is None]
+    answers = [each for each in row.judgments if each.kind == Judgment.ANSWER and each.voided_at is None]
     votes = Counter(key for each in answers for key in row.export.kind.form.facets(each.label))
     found = sorted(votes.items(), key=lambda pair: (-pair[1], pair[0]))
     return [{"concept": key, "votes": number, "asked": len(answers)} for key, number in found]

@@ -17,7 +17,7 @@ def decided_by(row: Source) -> str | None:
         return None
     if row.judged.stage == stages.AGREED:
         return DETECTORS
-    said = [each.kind for each in (row.judged.reused_from or row.judged).judgments.all() if each.voided_at is None]
+    said = [each.kind for each in row.decided if each.voided_at is None]
     if any(kind in _DECISIONS for kind in said):
         return ADJUDICATOR
     return ONE if said.count(Judgment.ANSWER) == 1 else SEVERAL
@@ -43,10 +43,10 @@ def first_label(row: Source) -> str | None:
     judged = row.judged
     if not judged.recheck or judged.stage != stages.LABELLED:
         return None
-    answers = (each.label for each in judged.judgments.all() if each.kind == Judgment.ANSWER and not each.voided_at)
+    answers = (each.label for each in row.judgments if each.kind == Judgment.ANSWER and not each.voided_at)
     said = next(answers, None)
     return None if _is_audit(row) and said != judged.agreed_label else said
 
 
 def _is_audit(row: Source) -> bool:
-    return any(move.event == "audited" for move in row.judged.transitions.all())
+    return any(move.event == "audited" for move in row.transitions)

@@ -3,7 +3,7 @@
 What only some kinds of rows need is read when it is first asked for, so that others do not pay for it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +19,7 @@ from annotate.goldsets.splitting import Splitting, split_by_field, split_set
 from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
-from annotate.models import Side, Task, Unit
+from annotate.models import Judgment, Side, Task, Transition, Unit
 from annotate.quality import agreement, filter_audits
 from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
@@ -220,10 +220,15 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a row is made of. judged: the unit whose label and judgments the row has; for a copy, the original."""
+    """What a row is made of. judged: the unit whose label and judgments the row has; for a copy, the original.
+    decided: the judgments that the label is from, which are of another task where it was reused.
+    """
 
     export: Export
     unit: Unit
     judged: Unit
     item: Item
     left_out: str
+    judgments: Sequence[Judgment]
+    decided: Sequence[Judgment]
+    transitions: Sequence[Transition]

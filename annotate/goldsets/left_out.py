@@ -1,14 +1,14 @@
 """Why a unit is not in the exported set, and what the file of left-out units says of it."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from annotate.core import stages
 from annotate.kinds import Kind
 from annotate.kinds.designs import Design
-from annotate.models import Judgment, Task, Unit
+from annotate.models import Judgment, Task, Transition, Unit
 from corpora.models import Item, same
 
 EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
@@ -48,13 +48,15 @@ class LeftOut:
     known: Mapping[int, str]
     in_sets: Collection[str] | None = None
 
-    def reason(self, unit: Unit) -> str:
-        """Why a unit is not in the set; empty if it is. If it is a copy, the caller has read its original."""
+    def reason(self, unit: Unit, moves: Sequence[Transition] = ()) -> str:
+        """Why a unit is not in the set; empty if it is. If it is a copy, the caller has read its original. moves: of
+        the original; a unit with a label needs none.
+        """
         judged = unit.copy_of or unit
         if unit.pk in self.known:
             return self.known[unit.pk]
         if not judged.label:
-            return _undecided(judged) if self.kind.tells_why else NO_LABEL
+            return _undecided(judged, moves) if self.kind.tells_why else NO_LABEL
         if not self.design.in_set({"label": judged.label, "asked": unit.asked}):
             return OTHER_LABEL
         if self.in_sets is None:
@@ -81,18 +83,17 @@ def told(row: dict[str, Any], reason: str) -> dict[str, Any]:
     return {"id": row["id"], "left_out": reason} if reason in (GOLD_ANSWER, EXAMPLE) else row
 
 
-def adjudicators_words(judged: Unit, with_text: bool) -> str | None:
-    """What the adjudicator who discarded the unit wrote, which may quote the record."""
-    said = [j.reason for j in judged.judgments.all() if j.kind == Judgment.DISCARD and j.voided_at is None]
-    return said[-1] if said and with_text else None
+def adjudicators_words(row: Any) -> str | None:
+    """What the adjudicator who discarded the unit wrote, which may quote the record. row: a Source of export.py."""
+    said = [each.reason for each in row.judgments if each.kind == Judgment.DISCARD and each.voided_at is None]
+    return said[-1] if said and row.export.with_text else None
 
 
-def _undecided(judged: Unit) -> str:
+def _undecided(judged: Unit, moves: Sequence[Transition]) -> str:
     """Why a unit has no label, judged by what people did."""
     if judged.stage != stages.DISCARDED:
         return UNFINISHED
-    *_, last = judged.transitions.all()
-    return DISCARDED_BY[last.event]
+    return DISCARDED_BY[moves[-1].event]
 
 
 def _known(task: Task) -> Callable[[Item], str]:
