@@ -90,6 +90,8 @@ class Unit(models.Model):
         ordering = ["position"]
         indexes = [
             models.Index(fields=["task", "stage", "language", "position"], name="queue"),
+            # Whether a language's audit is done is asked with every answer.
+            models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
             models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
         ]
         constraints = [

@@ -7,7 +7,7 @@ neither it nor the votes. Where too much of a language may be wrong, people labe
 from collections.abc import Collection, Iterable
 from functools import reduce
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 
 from annotate.core import stages
 from annotate.core.aggregation import majority
@@ -164,20 +164,20 @@ def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[s
     }
 
 
-def of_audit(task: Task) -> Q:
-    """Of the task's units: those that were chosen for the audit, and those whose text a chosen copy has."""
-    return Q(audited=True) | Q(pk__in=task.units.filter(audited=True).values("copy_of"))
+def of_audit() -> Q:
+    """Of a task's units: those that were chosen for the audit, and those whose text a chosen copy has."""
+    return Q(audited=True) | Q(Exists(Unit.objects.filter(copy_of=OuterRef("pk"), audited=True)))
 
 
 def left(task: Task, label: str) -> bool:
     return task.units.filter(agreed_label=label, stage=stages.AGREED).exists()
 
 
-def waiting(task: Task) -> QuerySet[Unit]:
-    """The units of the audit that are not done yet. In a language that failed it, the rest that people read does
-    not count.
+def waiting(units: QuerySet[Unit]) -> QuerySet[Unit]:
+    """Those of a task's units that are of the audit and not done yet. In a language that failed it, the rest that
+    people read does not count.
     """
-    return task.units.filter(of_audit(task), stage__in=(stages.QUEUED, stages.ADJUDICATION))
+    return units.filter(of_audit(), stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
 
 def labels_of(units: QuerySet[Unit]) -> set[str]:
@@ -197,7 +197,7 @@ def report(task: Task) -> dict:
     people do not read; contested: people label them all.
     """
     found, slipping = audits(task), slips(task)
-    unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task))
+    unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task.units))
     contested = contested_labels(task)
     over = {label for label, audit in found.items() if label not in unfinished and over_limit(task, audit)}
     return {

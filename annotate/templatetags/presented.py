@@ -1,6 +1,11 @@
 """What any template may say: the question of a task as pages/showing.py makes it, names of languages, the version."""
 
+from collections.abc import Iterable
+from functools import lru_cache
+
 from django import template
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 from annotate.kinds.labels import label_name
 from annotate.pages import showing
@@ -10,3 +15,18 @@ register = template.Library()
 register.filter("question", showing.question_about)
 register.filter("language_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
+
+
+@register.simple_tag
+def language_buttons(name: str, choices: Iterable) -> SafeString:
+    """A button for each choice of a list of all languages, which is the same with every unit. name: of the field."""
+    return _buttons(name, tuple((choice.code, choice.name, choice.autonym) for choice in choices))
+
+
+@lru_cache(maxsize=64)
+def _buttons(name: str, languages: tuple[tuple[str, str, str], ...]) -> SafeString:
+    return format_html_join(
+        "\n      ",
+        '<button name="{}" value="{}"><span>{}<small lang="{}">{}</small></span><code>{}</code></button>',
+        ((name, code, called, code, autonym, code) for code, called, autonym in languages),
+    )

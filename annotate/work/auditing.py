@@ -46,5 +46,5 @@ def add_audits(task: Task, number: int, languages: Collection[str] = (), by=None
         unit.audited = True
     save_all(units, [], ["audited"])
     # Those that had been chosen before have left the detectors' stage.
-    send_to_people(task.units.filter(of_audit(task)), "audited", Routes.load(task), by)
+    send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task), by)
     return {label: len(units) for label, units in found.items()}

@@ -23,8 +23,10 @@ def check_limit(unit: Unit) -> None:
     # where the label may fail do they find a row.
     may_fail = left(task, label) and bool(label) and unit.stage in stages.FINISHED
     # Two simultaneous last answers would each count the other as outstanding, so the second waits here for the first.
-    found = _locked(task.pk if may_fail else NO_ROW).first()
-    unfinished = waiting(task).filter(agreed_label=label).exists()
+    judged = task.pk if may_fail else NO_ROW
+    found = _locked(judged).first()
+    # What people read of a language that failed waits too, and none of it need be looked through for its audit.
+    unfinished = waiting(Unit.objects.filter(task=judged, agreed_label=label)).exists()
     if found and not unfinished and over_limit(found, audits(found, [label])[label]):
         contest(found, label)
 
@@ -50,7 +52,7 @@ def contest(task: Task, label: str, by=None) -> int:
 def contest_all(task: Task, by=None) -> dict[str, int]:
     """The same for all languages of a task, for example after its limit was lowered. Label -> units sent to people."""
     sent = {}
-    unfinished = labels_of(waiting(task))
+    unfinished = labels_of(waiting(task.units))
     for label, audit in audits(task).items():
         if label not in unfinished and left(task, label) and over_limit(task, audit):
             sent[label] = contest(task, label, by)

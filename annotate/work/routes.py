@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Pause, Task
 from annotate.quality.qualification import qualified_in
@@ -50,7 +51,14 @@ class Routes:
 
     def labels_of(self, queue: str) -> list[str]:
         """The languages that a queue stands for: its readers are the people who read one of them."""
-        return [language for language in self.task.read_in if self.queue_in(language) == queue]
+        return self._labels.get(queue, [])
+
+    @cached_property
+    def _labels(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for language in self.task.read_in:
+            found[self.queue_in(language)].append(language)
+        return dict(found)
 
     def with_extras(self, candidates: Iterable[str]) -> list[str]:
         """Each candidate, followed by the languages to try after it; none is repeated."""
