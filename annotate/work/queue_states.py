@@ -4,7 +4,7 @@ It only reads. What an annotator is told about an empty queue is in progress.why
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -24,19 +24,33 @@ JUDGED, LACKING = "judged", "lacking"
 STUCK = (UNREAD, UNTESTED, NOT_AGREED, PAUSED, JUDGED, LACKING)
 DONE, CLOSED, LEASED, GOING = "done", "closed", "leased", "going"
 AT_WORK = timedelta(hours=1)
+KEYS = 5_000  # in a statement
 
 
 @dataclass
 class _Queue:
-    """The units that wait in one queue, and its people: its readers, those of them who passed its test, those of them
-    who agreed to work that may hurt, and those who may work.
+    """The units that wait in one queue, with how many answers they ask for, and its people: its readers, those of them
+    who passed its test, those of them who agreed to work that may hurt, and those who may work.
+
+    touched: unit -> answers, of units that somebody has judged or been given; untouched: answers -> how many others.
+    These are alike, and only counted: a queue may have a million.
     """
 
-    redundancy: dict[int, int] = field(default_factory=dict)
+    touched: dict[int, int] = field(default_factory=dict)
+    untouched: Counter[int] = field(default_factory=Counter)
     readers: set[int] = field(default_factory=set)
     passed: set[int] = field(default_factory=set)
     agreed: set[int] = field(default_factory=set)
     able: set[int] = field(default_factory=set)
+
+    @property
+    def waiting(self) -> int:
+        return len(self.touched) + self.untouched.total()
+
+    @property
+    def missing(self) -> int:
+        """The answers that they ask for, if none had any."""
+        return sum(self.touched.values()) + sum(asked * number for asked, number in self.untouched.items())
 
 
 @dataclass
@@ -82,7 +96,7 @@ def _states(task: Task, tables: _Tables) -> dict:
     rows = []
     for queue, found in queues.items():
         counts = _counts(queue, found, tables, free) | {"adjudication": tables.adjudication[task.pk].get(queue, 0)}
-        unjudged = any(found.able - tables.judged[unit] for unit in found.redundancy)
+        unjudged = any(_left_to(person, found, tables.judged) for person in found.able)
         something = any(free[person][queue] > 0 for person in found.able)
         state = _state(task, counts, unjudged=unjudged, something=something)
         rows.append(
@@ -103,9 +117,9 @@ def _states(task: Task, tables: _Tables) -> dict:
 
 def _counts(queue: str, found: _Queue, tables: _Tables, free: dict[int, Counter[str]]) -> dict[str, int]:
     return {
-        "waiting": len(found.redundancy),
-        "leased": sum(unit in tables.open_now for unit in found.redundancy),
-        "missing": sum(asked - tables.answers[unit] for unit, asked in found.redundancy.items()),
+        "waiting": found.waiting,
+        "leased": sum(unit in tables.open_now for unit in found.touched),
+        "missing": found.missing - sum(tables.answers[unit] for unit in found.touched),
         "lacking": _count_free(queue, found, tables.held, tables.judged, tables.answers, free),
         "readers": len(found.readers),
         "passed": len(found.passed),
@@ -125,18 +139,27 @@ def _tables(tasks: list[Task]) -> _Tables:
     for task, queue, number in waiting.values_list("task_id", "language").annotate(Count("pk")):
         adjudication[task][queue] = number
     names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
-    return _Tables(_queues(tasks), adjudication, _lasts(tasks), held, open_now, judged, answers, names)
+    queues = _queues(tasks, judged.keys() | held.keys())
+    return _Tables(queues, adjudication, _lasts(tasks), held, open_now, judged, answers, names)
 
 
-def _queues(tasks: list[Task]) -> dict[int, dict[str, _Queue]]:
-    """Those in which units wait, wait for an adjudicator, or were judged."""
+def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, _Queue]]:
+    """Those in which units wait, wait for an adjudicator, or were judged. touched: units that somebody has judged or
+    been given.
+    """
     queues: dict[int, dict[str, _Queue]] = {task.pk: {} for task in tasks}
     units = Unit.objects.work().filter(task__in=tasks).exclude(language="").order_by()
     for task, queue in units.values_list("task_id", "language").distinct():
         queues[task][queue] = _Queue()
-    queued = units.filter(stage=stages.QUEUED).values_list("task_id", "language", "pk", "redundancy")
-    for task, queue, unit, asked in queued:
-        queues[task][queue].redundancy[unit] = asked
+    queued = units.filter(stage=stages.QUEUED)
+    for task, queue, asked, number in queued.values_list("task_id", "language", "redundancy").annotate(Count("pk")):
+        queues[task][queue].untouched[asked] = number
+    keys = sorted(touched)
+    for start in range(0, len(keys), KEYS):
+        some = queued.filter(pk__in=keys[start : start + KEYS])
+        for task, queue, unit, asked in some.values_list("task_id", "language", "pk", "redundancy"):
+            queues[task][queue].touched[unit] = asked
+            queues[task][queue].untouched[asked] -= 1
     for task, people in readers_of(Routes.load_all(tasks)).items():
         for queue, found in queues[task].items():
             found.readers, found.passed, found.agreed, found.able = (
@@ -188,8 +211,9 @@ def _lasts(tasks: list[Task]) -> dict[int, dict[tuple[int, str], datetime]]:
 
 def _count_free(queue, found: _Queue, held, judged, answers, free) -> int:
     """Count for each person the units that they could be given; returns how many lack people."""
-    lacking, places, taken = 0, 0, Counter()
-    for unit, asked in found.redundancy.items():
+    lacking = sum(number for asked, number in found.untouched.items() if len(found.able) < asked)
+    places, taken = found.untouched.total(), Counter()
+    for unit, asked in found.touched.items():
         may_not = found.able & judged[unit] if unit in judged else ()
         lacking += len(found.able) - len(may_not) < asked - answers[unit]
         if held[unit] < asked:
@@ -198,6 +222,11 @@ def _count_free(queue, found: _Queue, held, judged, answers, free) -> int:
     for person in found.able:
         free[person][queue] = places - taken[person]
     return lacking
+
+
+def _left_to(person: int, found: _Queue, judged) -> bool:
+    """Whether somebody has not judged some unit of a queue."""
+    return found.untouched.total() > 0 or any(person not in judged.get(unit, ()) for unit in found.touched)
 
 
 def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
@@ -286,9 +315,7 @@ def _idle(task: Task, queues: dict[str, _Queue], free, judged, lasts, names) -> 
     for person, mine in own.items():
         if free[person].total():
             continue
-        unjudged = [
-            queue for queue in mine if any(person not in judged.get(unit, ()) for unit in queues[queue].redundancy)
-        ]
+        unjudged = [queue for queue in mine if _left_to(person, queues[queue], judged)]
         last = max((at for (of, _), at in lasts.items() if of == person), default=None)
         rows.append(
             {
@@ -297,7 +324,7 @@ def _idle(task: Task, queues: dict[str, _Queue], free, judged, lasts, names) -> 
                 "queues": mine,
                 "last": last,
                 "at_work": last is not None and now - last < AT_WORK,
-                "said": _why_idle([queue for queue in mine if queues[queue].redundancy], unjudged),
+                "said": _why_idle([queue for queue in mine if queues[queue].waiting], unjudged),
             }
         )
     return sorted(rows, key=lambda row: (not row["at_work"], row["name"].casefold(), row["annotator"]))

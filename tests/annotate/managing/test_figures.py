@@ -320,7 +320,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
     for name, most in reports.items():
         with django_assert_max_num_queries(most):
             getattr(statistics, name)(task)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         queue_states(task)
     with django_assert_max_num_queries(5):
         statistics.work_of(task, people[1])
