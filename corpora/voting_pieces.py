@@ -18,7 +18,7 @@ from corpora.manifest import Part
 from corpora.schemas import VOTES_SCHEMA
 from corpora.voting_worker import Chunk
 
-PIECE_CHUNKS = 10  # a second or two, or some ten on a busy machine
+PIECE_CHUNKS = 5  # half a second's work, or some seconds' on a busy machine
 
 
 @dataclass

@@ -17,14 +17,15 @@ import pytest
 from tests.running import DATA, ROOT, assay, begin
 
 HANGING = 3600  # seconds: nothing here takes as long, on any machine
-ROWS = 20_000
+ROWS = 20_000  # of a file
+POSTS = 90_000  # of the corpus: nine pieces of votes, of which the first is waited for
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """The folder of an installation with an empty database, and of a corpus of one part."""
     folder = tmp_path_factory.mktemp("home")
-    (folder / "posts.jsonl").write_text(lines(0, ROWS))
+    (folder / "posts.jsonl").write_text(lines(0, POSTS))
     assert assay(folder, "import_corpus", "c", "posts.jsonl", "--licence", "CC0-1.0").returncode == 0
     return folder
 
@@ -68,7 +69,7 @@ def unread(home):
     ("number", "said"), [(signal.SIGINT, "Stopped by Ctrl-C"), (signal.SIGTERM, "Stopped by SIGTERM")]
 )
 def test_a_stopped_import_says_so_and_leaves_nothing_of_the_file(home, number, said):
-    (home / "more.jsonl").write_text(lines(ROWS, 20 * ROWS))
+    (home / "more.jsonl").write_text(lines(POSTS, 20 * ROWS))
     before = bytes_in(home)
     process = begin(home, "import_corpus", "c", "more.jsonl", "--licence", "CC0-1.0")
     wait_for((home / DATA / "corpora" / "c" / "staging" / "rows.parquet").exists, process)
@@ -139,7 +140,7 @@ def test_a_reader_that_goes_ends_the_command_quietly(home):
 
 def test_a_full_disk_names_the_file_and_leaves_nothing(home):
     """A limit on the size of files, which the system refuses to pass as it refuses to fill a disk."""
-    (home / "big.jsonl").write_text(lines(9 * ROWS, 6 * ROWS))
+    (home / "big.jsonl").write_text(lines(POSTS, 6 * ROWS))
     before = bytes_in(home)
 
     def limited():
