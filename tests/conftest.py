@@ -48,7 +48,14 @@ ON_BOTH = """
 """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
 # Files of corpora, and the program as it is called, shown and installed, which is on SQLite: there the database itself
 # is not the matter, as with the browser.
-OF_THE_PROGRAM = ("tests.corpora.", "tests.docs.", "tests.inputs.", "tests.test_notebook", "tests.test_package")
+OF_THE_PROGRAM = (
+    "tests.corpora.",
+    "tests.docs.",
+    "tests.inputs.",
+    "tests.load.",
+    "tests.test_notebook",
+    "tests.test_package",
+)
 # Their tests are few and long. They come first, so that to the end there is work to share among the workers.
 LONG = ("tests.test_", "tests.docs.test_tutorial", "tests.docs.test_how_to", "tests.inputs.test_signals")
 OTHER_DATABASE = {
