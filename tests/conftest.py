@@ -43,8 +43,8 @@ ON_BOTH = """
     test_late_answers test_listing test_opening test_pausing test_pausing_at_once test_posts_of_a_corpus
     test_predictors test_preferences_of_tasks test_queue test_races test_record_manifest test_record_routing
     test_record_rows test_record_splits test_restore test_routing test_several_concepts test_sheet test_sheet_races
-    test_sides test_statements test_trials test_trials_at_once test_trials_by_api test_versions_of_guidelines
-    test_vocabularies test_vocabulary_search test_voiding test_who_is_tested test_whole_run
+    test_sides test_statements test_taking_back test_trials test_trials_at_once test_trials_by_api
+    test_versions_of_guidelines test_vocabularies test_vocabulary_search test_voiding test_who_is_tested test_whole_run
 """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
 # Files of corpora, and the program as it is called, shown and installed, which is on SQLite: there the database itself
 # is not the matter, as with the browser.

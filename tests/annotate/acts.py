@@ -2,7 +2,7 @@
 
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.options import OPTIONS
-from annotate.models import Unit
+from annotate.models import Judgment, Unit
 from annotate.quality import qualification
 from annotate.work import adjudication, judging, opening, queue
 from annotate.work import progress as progressing
@@ -46,6 +46,12 @@ def why_empty(annotator, task):
 
 def waiting(annotator, task):
     return queue.waiting(permit_of(annotator, task))
+
+
+def said_by(annotator):
+    """Each label, or skip, of a person that stands, in the order of the units."""
+    live = Judgment.objects.filter(annotator=annotator, voided_at=None).order_by("unit__position")
+    return [judgment.label or judgment.kind for judgment in live]
 
 
 def queues_of(annotator, task):

@@ -221,3 +221,9 @@ def judged():
         )
 
     return make
+
+
+@pytest.fixture
+def readers(person):
+    """readers("ann bea cem") are annotators who read German."""
+    return lambda names: [person(name, "de") for name in names.split()]

@@ -1,9 +1,8 @@
-"""One person's connection to a server: plain HTTP with cookies, every request timed."""
+"""One person's connection to a server: plain HTTP with cookies."""
 
 import json
-import time
 from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from http.cookies import SimpleCookie
 from urllib.parse import urlencode, urlsplit
 
@@ -19,7 +18,7 @@ class Refused(Exception):
 
 
 class Connection:
-    """Kept alive. dropped: how often it was lost, and made anew."""
+    """Kept alive; where it is lost, whoever uses it is told, and nothing is sent again."""
 
     def __init__(self, address: str, headers: Mapping[str, str] | None = None) -> None:
         self.host = urlsplit(address).netloc
@@ -27,7 +26,6 @@ class Connection:
         self.headers = dict(headers or {})
         self.cookies: dict[str, str] = {}
         self.connection = HTTPConnection(self.host, timeout=TIMEOUT)
-        self.dropped = 0
 
     def get(self, path: str) -> str:
         return self._ask("GET", path, None, {})
@@ -45,14 +43,9 @@ class Connection:
         sent = self.headers | headers | {"Referer": self.address}
         if self.cookies:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        try:
-            self.connection.request(method, path, body.encode() if body is not None else None, sent)
-            response = self.connection.getresponse()
-            text = response.read().decode()
-        except (HTTPException, OSError):
-            self.dropped += 1
-            self.connection.close()
-            raise
+        self.connection.request(method, path, body.encode() if body is not None else None, sent)
+        response = self.connection.getresponse()
+        text = response.read().decode()
         for line in response.headers.get_all("Set-Cookie", []):
             self.cookies |= {name: morsel.value for name, morsel in SimpleCookie(line).items()}
         if response.status == 302:
@@ -60,7 +53,3 @@ class Connection:
         if response.status >= 400:
             raise Refused(response.status, text)
         return text
-
-
-def now() -> float:
-    return time.monotonic()

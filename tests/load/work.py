@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from statistics import median, quantiles
+from time import monotonic
 
-from tests.load.connection import Refused, now
+from tests.load.connection import Refused
 from tests.load.people import Person
 
 
@@ -52,7 +53,7 @@ def work(people: Sequence[Person], *, answers: int, seconds: float) -> Done:
     stop = threading.Event()
     began: list[float] = []
     # All have their first unit before anybody answers, and the clock begins.
-    ready = threading.Barrier(len(people), action=lambda: began.append(now()))
+    ready = threading.Barrier(len(people), action=lambda: began.append(monotonic()))
 
     def one(person: Person) -> None:
         unit = None
@@ -63,9 +64,9 @@ def work(people: Sequence[Person], *, answers: int, seconds: float) -> Done:
         ready.wait()
         try:
             while unit is not None and not stop.is_set():
-                start = now()
+                start = monotonic()
                 following = person.answer()
-                end = now()
+                end = monotonic()
                 with lock:
                     done.took.append(end - start)
                     done.answered[unit] += 1
