@@ -79,7 +79,7 @@ def _refer(rows: Sequence[Model], relations: Sequence[Field]) -> None:
 
 def _values(rows: Sequence[Model], fields: Sequence[Field]) -> Iterable[Sequence[Any]]:
     """Of each row, what the driver takes for these fields."""
-    prepared = [(place, how) for place, field in enumerate(fields) if (how := _how(field))]
+    prepared = [(place, how) for place, field in enumerate(fields) if (how := how_to_send(field))]
     read = attrgetter(*(field.attname for field in fields))
     for row in rows:
         values = list(read(row))
@@ -89,7 +89,8 @@ def _values(rows: Sequence[Model], fields: Sequence[Field]) -> Iterable[Sequence
         yield values
 
 
-def _how(field: Field) -> Callable[[Any], Any] | None:
+def how_to_send(field: Field) -> Callable[[Any], Any] | None:
+    """What makes a value of the field one that the driver takes; None where it takes it as it stands."""
     kind = field.get_internal_type()
     if kind in _PLAIN:
         return None

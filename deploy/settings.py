@@ -126,6 +126,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "annotate.pages.middleware.NothingKeptMiddleware",
+    "annotate.pages.middleware.InTurnMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -169,6 +170,9 @@ def database() -> dict:
         config = dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)
     except (ValueError, dj_database_url.ParseError) as error:
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
+    # What is asked with every answer is kept by the server, by corpora/prepared.py; Django would forbid it.
+    if not url.startswith("sqlite"):
+        config.setdefault("OPTIONS", {}).setdefault("prepare_threshold", 5)
     if url.startswith("sqlite"):
         # Writers queue on one file lock (deploy/sqlite/base.py says why); readers are never held up (WAL).
         config["ENGINE"] = "deploy.sqlite"
@@ -193,7 +197,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
     {"NAME": "annotate.work.passwords.NewPasswordEndsTheRest"},
 ]
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.sessions.PasswordBackend"]
+SESSION_ENGINE = "annotate.pages.sessions"
 # Whoever guesses from elsewhere does not keep the person out: a name waits only at the address of the wrong attempts.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5

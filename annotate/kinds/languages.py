@@ -1,8 +1,8 @@
 """What the two kinds that ask about languages share: values, choices, reasons, routes, what an adjudicator sees."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -70,8 +70,13 @@ def own_choices(permit) -> list[Choice]:
     return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1)]
 
 
-def by_name(codes: Iterable[str]) -> list[Choice]:
-    return sorted((Choice(code) for code in codes), key=lambda choice: choice.name)
+def by_name(codes: Iterable[str]) -> Sequence[Choice]:
+    return _by_name(tuple(codes))
+
+
+@lru_cache
+def _by_name(codes: tuple[str, ...]) -> Sequence[Choice]:
+    return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name))
 
 
 def about(asked: str) -> dict[str, Any]:

@@ -164,7 +164,7 @@ class Lease(models.Model):
     OUTCOMES = ["answered", "skipped", "released", "expired", "undone", "voided"]
     RETURNED = ("released", "expired")
 
-    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="leases")
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="leases", db_index=False)
     instead_of = models.ForeignKey(
         Unit,
         on_delete=models.PROTECT,
@@ -173,7 +173,7 @@ class Lease(models.Model):
         related_name="stand_ins",
         help_text="the unit of work that the person would have been given in place of this gold answer",
     )
-    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases", db_index=False)
     # 1..redundancy while the lease is open or answered; NULL once the place is given back, and for a gold answer.
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     round = models.PositiveSmallIntegerField()
@@ -199,7 +199,12 @@ class Lease(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        indexes = [models.Index(fields=["annotator", "closed_at"], name="open_leases")]
+        indexes = [
+            models.Index(fields=["unit", "annotator"], name="leases_of_unit"),
+            models.Index(fields=["annotator", "closed_at"], name="open_leases"),
+            # What a person gave back lately is asked with every unit that they are handed.
+            models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["unit", "annotator"],
@@ -237,9 +242,10 @@ class Lease(models.Model):
 
 
 class Backlog(models.Model):
-    """How many units wait for a person in a task: as they were counted last, less what the person said since.
+    """How many units wait for a person in a task, and how many they answered and skipped on a day: as they were counted
+    last, and with what the person said since.
 
-    Counted by work/backlog.py, which says why it is not counted with every answer.
+    Counted by work/backlog.py, which says why they are not counted with every answer.
     """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="backlogs")
@@ -249,6 +255,9 @@ class Backlog(models.Model):
         default=dict, help_text="language -> how many more would wait, once the person has passed its test"
     )
     queues = models.JSONField(default=list, help_text="the queues that the person could work in")
+    day = models.DateField(help_text="in the installation's time zone")
+    answered = models.IntegerField(help_text="answers of the day that stand")
+    skipped = models.IntegerField(help_text="skips of the day that stand")
     counted_at = models.DateTimeField()
 
     class Meta:

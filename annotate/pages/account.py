@@ -29,7 +29,7 @@ from annotate.pages.errors import status_of
 from annotate.work import accounts
 from annotate.work.passwords import locked_until
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+BACKEND = "annotate.pages.sessions.PasswordBackend"
 MAILS_APART = 300  # seconds between two mails to one account
 TOO_MANY = 429
 

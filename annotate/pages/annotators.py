@@ -100,9 +100,8 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     posted: what the unit's form says, if it is shown again.
     """
     task = permit.task
-    tally = closed.tally if closed else None
     shown = leases[0].unit if leases else None
-    own = progress.own_progress(permit, tally)
+    own = progress.own_progress(permit)
     last = closed.judgment if closed and closed.is_new else judging.last_judgment(permit.annotator, task)
     if last and not judging.may_be_taken_back(last, task):
         last = None
@@ -122,7 +121,10 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     if leases:
         asked = leases[0].unit.asked
         context["changed"] = bool(asked and last and last.unit.asked != asked)
-        context |= showing.sheet(leases, permit) if on_sheet else showing.question(leases[0], permit, posted)
+        if on_sheet:
+            context |= showing.sheet(leases, permit)
+        else:
+            context |= showing.question(leases[0], permit, posted, request.headers.get("Assay-Shown"))
     language = shown.item.language if shown else ""
     turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
     if turned or not request.htmx:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
@@ -107,18 +108,26 @@ def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[tuple]:
     return [(option, replies, option.label == chosen) for option, replies in told]
 
 
-def question(lease: Lease, permit: Permit, posted: QueryDict | None = None) -> dict[str, Any]:
+def question(
+    lease: Lease, permit: Permit, posted: QueryDict | None = None, on_page: str | None = None
+) -> dict[str, Any]:
     """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people.
 
-    posted: what a form of this unit says, if it is shown again.
+    posted: what a form of this unit says, if it is shown again. on_page: by their digest, the long lists of buttons
+    that the page has already, and keeps where these are the same.
     """
     kind = permit.task.kind
+    asked = kind.ask(lease.unit, permit)
+    if "everything" in asked:
+        listed = " ".join(choice.code for choice in (*asked["choices"], *asked["everything"]))
+        shown = f"{crc32(listed.encode()):x}"
+        asked |= {"shown": shown, "kept": shown == on_page}
     return {
         "lease": lease,
         "question": kind.template,
         **record(lease.unit.item, kind),
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
-        **kind.ask(lease.unit, permit),
+        **asked,
         **choosing.of_unit(lease.unit, permit, posted),
     }
 

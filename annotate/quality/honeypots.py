@@ -8,14 +8,19 @@ up for them. An annotator who fails too many is paused (pauses.py).
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from annotate.core.estimation import proportion
 from annotate.core.lots import gold_order, gold_places, scheduled
 from annotate.core.lottery import Lots, by_seed
-from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.models import Annotator, Judgment, Lease, Pause, Task, Unit
+from corpora.prepared import prepared
+
+_EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Turn(NamedTuple):
@@ -146,6 +151,21 @@ def is_first() -> Q:
         unit=OuterRef("unit"), annotator=OuterRef("annotator"), pk__lt=OuterRef("pk")
     )
     return Q(unit__honeypot=True, kind=Judgment.ANSWER) & ~Exists(before)
+
+
+def known(permit) -> Counter[tuple[str, str]]:
+    """(What a person said at first to a honeypot, what is right) -> how often, since their last pause was lifted. What
+    they took back later counts too, so that nobody can undo a slip.
+    """
+    return Counter(_known(permit.annotator.pk, permit.task.pk)) if permit.task.gold_share else Counter()
+
+
+@prepared
+def _known(annotator, task) -> QuerySet[Judgment]:
+    lifted = Pause.objects.filter(annotator=annotator, task=task, lifted_at__isnull=False).order_by("-pk")
+    since = Coalesce(Subquery(lifted.values("lifted_at")[:1]), Value(_EVER))
+    own = Judgment.objects.filter(is_first(), annotator=annotator, unit__task=task, answered_at__gt=since)
+    return own.filter(lease__isnull=False).order_by().values_list("label", "unit__known_answer")
 
 
 def answers(task: Task) -> QuerySet[Judgment]:

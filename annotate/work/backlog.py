@@ -1,4 +1,4 @@
-"""How many units wait for a person: counted now and then, and kept.
+"""How many units wait for a person, and what they did today: counted now and then, and kept.
 
 From an exact count after each answer one could tell gold answers from work: others still take a unit of work for which
 a gold answer stood, and then it is gone from the count. So it goes down by one with each answer of one's own, and what
@@ -9,14 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from annotate.models import Backlog, Lease, Task, Unit
+from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import Turn, to_come, turns
-from annotate.work.permit import Permit
-from annotate.work.queue import WANTED, unjudged
+from annotate.work.permit import Permit, midnight
+from annotate.work.queue import WANTED, sql, unjudged
+from corpora.prepared import kept_cursor, prepared
 
+_SAID = sql("said")
 KEPT = timedelta(minutes=10)
 
 
@@ -26,8 +28,12 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
     """
     if not permits:
         return []
-    tasks = [permit.task for permit in permits]
-    kept = {row.task_id: row for row in Backlog.objects.filter(annotator=permits[0].annotator, task__in=tasks)}
+    tasks, annotator = [permit.task for permit in permits], permits[0].annotator
+    if len(tasks) == 1:
+        rows = _kept(annotator.pk, tasks[0].pk)
+    else:
+        rows = Backlog.objects.filter(annotator=annotator, task__in=tasks)
+    kept = {row.task_id: row for row in rows}
     old = [permit for permit in permits if not _holds(kept.get(permit.task.pk), permit)]
     kept |= {row.task_id: row for row in _counted(old)}
     return [kept[task.pk] for task in tasks]
@@ -39,10 +45,24 @@ def _holds(row: Backlog | None, permit: Permit) -> bool:
     return timezone.now() - KEPT < row.counted_at <= timezone.now()
 
 
-def go_down(permit: Permit, by: int = 1) -> None:
-    """After an answer or a skip; by -1 when it is taken back."""
-    own = Backlog.objects.filter(annotator=permit.annotator, task=permit.task, waiting__gte=max(by, 0))
-    own.update(waiting=F("waiting") - by)
+def said(permit: Permit, judgment: Judgment, number: int = 1) -> None:
+    """After an answer or a skip; -1 when it is taken back."""
+    today = timezone.localdate()
+    of_today = number if timezone.localdate(judgment.answered_at) == today else 0
+    answered, skipped = (of_today, 0) if judgment.kind == Judgment.ANSWER else (0, of_today)
+    own = [permit.annotator.pk, permit.task.pk, max(number, 0)]
+    with kept_cursor() as cursor:
+        cursor.execute(_SAID, [number, today, answered, today, skipped, today, *own])
+
+
+def forget(annotator: Annotator, task: Task) -> None:
+    """Have all of it counted again."""
+    Backlog.objects.filter(annotator=annotator, task=task).delete()
+
+
+@prepared
+def _kept(annotator, task) -> QuerySet[Backlog]:
+    return Backlog.objects.filter(annotator=annotator, task=task)
 
 
 # --- counting
@@ -59,14 +79,27 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
     running = Lease.objects.filter(WANTED, annotator=annotator, closed_at=None, expires_at__gt=timezone.now())
     running = running.filter(unit__task__in=tasks).select_related("unit")
     on_screen = {lease.unit.task_id: lease.unit for lease in running.order_by("-pk")}
-    turn = turns(permits)
-    found = [_backlog(permit, left[permit.task.pk], turn, on_screen.get(permit.task.pk)) for permit in permits]
+    turn, done = turns(permits), _today(annotator, tasks)
+    found = [
+        _backlog(permit, left[permit.task.pk], turn, on_screen.get(permit.task.pk), done[permit.task.pk])
+        for permit in permits
+    ]
     return Backlog.objects.bulk_create(
         found,
         update_conflicts=True,
         unique_fields=["annotator", "task"],
-        update_fields=["waiting", "behind_tests", "queues", "counted_at"],
+        update_fields=["waiting", "behind_tests", "queues", "day", "answered", "skipped", "counted_at"],
     )
+
+
+def _today(annotator: Annotator, tasks: list[int]) -> dict[int, Counter[str]]:
+    """Task -> how many answers and skips of today stand, by kind."""
+    own = Judgment.objects.live().filter(annotator=annotator, unit__task__in=tasks, lease__isnull=False)
+    rows = own.filter(answered_at__gte=midnight()).order_by().values_list("unit__task", "kind")
+    found: dict[int, Counter[str]] = {task: Counter() for task in tasks}
+    for task, kind, number in rows.annotate(Count("pk")):
+        found[task][kind] = number
+    return found
 
 
 def _units(permits: Sequence[Permit]):
@@ -81,7 +114,11 @@ def _units(permits: Sequence[Permit]):
 
 
 def _backlog(
-    permit: Permit, left: Counter[tuple[str, bool]], turn: Callable[[Task, str], Turn], on_screen: Unit | None
+    permit: Permit,
+    left: Counter[tuple[str, bool]],
+    turn: Callable[[Task, str], Turn],
+    on_screen: Unit | None,
+    done: Counter[str],
 ) -> Backlog:
     def count(queues: Iterable[str], shown: Unit | None) -> int:
         work = Counter({queue: left[queue, False] for queue in queues})
@@ -99,5 +136,8 @@ def _backlog(
         waiting=count(permit.queues, on_screen),
         behind_tests=behind,
         queues=list(permit.queues),
+        day=timezone.localdate(),
+        answered=done[Judgment.ANSWER],
+        skipped=done[Judgment.SKIP],
         counted_at=timezone.now(),
     )

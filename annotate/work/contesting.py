@@ -1,13 +1,14 @@
 """What follows from a failed audit: people label every post of the language on which the detectors had agreed."""
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, QuerySet
 
 from annotate.core import stages
 from annotate.models import Task, Unit
 from annotate.quality.audits import audits, labels_of, left, over_limit, waiting
 from annotate.work.moving import NO_ROW, send_to_people
 from annotate.work.routes import Routes
+from corpora.prepared import prepared
 
 
 def check_limit(unit: Unit) -> None:
@@ -21,14 +22,24 @@ def check_limit(unit: Unit) -> None:
         return
     # This is asked of every unit, audited, checked or neither, so that every answer runs the same statements; only
     # where the label may fail do they find a row.
-    may_fail = left(task, label) and bool(label) and unit.stage in stages.FINISHED
+    judged = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
     # Two simultaneous last answers would each count the other as outstanding, so the second waits here for the first.
-    judged = task.pk if may_fail else NO_ROW
-    found = _locked(judged).first()
+    found = next(iter(_to_judge(judged)), None)
     # What people read of a language that failed waits too, and none of it need be looked through for its audit.
-    unfinished = waiting(Unit.objects.filter(task=judged, agreed_label=label)).exists()
-    if found and not unfinished and over_limit(found, audits(found, [label])[label]):
+    if _to_fail(judged, label) and found and over_limit(found, audits(found, [label])[label]):
         contest(found, label)
+
+
+@prepared
+def _to_judge(task) -> QuerySet[Task]:
+    return _locked(task)
+
+
+@prepared
+def _to_fail(task, label) -> QuerySet[Task]:
+    """The task, if machines label some of what they agree on, and all of its audit is done."""
+    agreed = Unit.objects.filter(task=task, agreed_label=label)
+    return Task.objects.filter(Exists(agreed.filter(stage=stages.AGREED)), ~Exists(waiting(agreed)), pk=task)
 
 
 def locked(task: Task) -> Task:
@@ -36,7 +47,7 @@ def locked(task: Task) -> Task:
     return _locked(task.pk).get()
 
 
-def _locked(task: int) -> QuerySet[Task]:
+def _locked(task) -> QuerySet[Task]:
     return Task.objects.select_for_update(no_key=True).filter(pk=task)
 
 

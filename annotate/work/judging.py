@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -37,7 +37,7 @@ from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, may_be_given, open_again
 from annotate.work.routing import after_judgment, ask_again
-from annotate.work.tally import Tally, tally_of
+from corpora.prepared import insert_one, prepared, update_one
 
 COMMENT = 2000  # characters
 LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
@@ -92,14 +92,13 @@ class Closed:
     """What came of an answer or a skip.
 
     is_new: the answer was not a retry. lease: the one that it was sent for; held: the annotator's other open leases in
-    the task. tally: what they have done in it so far, if it has gold answers. paused: whether they are paused now.
+    the task. paused: whether they are paused now.
     """
 
     judgment: Judgment
     is_new: bool
     lease: Lease
     held: list[Lease]
-    tally: Tally | None
     paused: bool
 
 
@@ -109,17 +108,13 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     # Everything that changes a unit or its leases happens under this lock; that of a gold answer under the lock of the
     # unit of work for which it stands. no_key: otherwise an extension that adds copies of the unit would wait for it,
     # and check_limit for the extension.
-    given = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
-    work = Unit.objects.filter(pk__in=given.values(of=Coalesce("instead_of_id", "unit_id"))).select_related("item")
-    work = work.annotate(is_audit=Exists(Transition.objects.filter(unit=OuterRef("pk"), event="audited")))
-    unit = work.select_for_update(of=("self",), no_key=True).first()
-    if unit is None:
+    work = _work(lease_id, annotator.pk, task.pk)
+    if not work:
         raise NotFound("You have not been given such a unit.")
+    [unit] = work
     unit.task = task
     # Read in a separate statement after the lock: the transaction that held it may have changed them.
-    of_me = Q(annotator=annotator) & (Q(closed_at=None, unit__task=task) | Q(unit__in=given.values("unit")))
-    found = Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit) | of_me)
-    found = list(found.select_related("judgment", "unit__item", "instead_of"))
+    found = [each for each in _around(annotator.pk, unit.pk, unit.shown) if each.unit.task_id == task.pk]
     leases = [each for each in found if unit.pk in (each.unit_id, each.instead_of_id)]
     lease = next(each for each in found if each.pk == lease_id)
     shown = lease.unit
@@ -129,13 +124,13 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     own = [each for each in own if each.unit_id == shown.pk]
     answer = answer and sides.stored(answer, shown, annotator)
     if first := _judgment_of(lease):
-        return Closed(_retried(first, answer, shown), False, lease, held, None, permit.is_paused)
+        return Closed(_retried(first, answer, shown), False, lease, held, permit.is_paused)
     permit.check_not_stopped()
     # The lease may have run out and been given to the same person again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
     binding = (_judgment_of(each) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
-        return Closed(_retried(before, answer, shown), False, lease, held, None, permit.is_paused)
+        return Closed(_retried(before, answer, shown), False, lease, held, permit.is_paused)
     _check_rights(permit, lease, unit)
     # A clock that was set back has nobody answer before they were asked.
     now = max(timezone.now(), lease.opened_at)
@@ -160,8 +155,8 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
         # In this order a NaN becomes 0.
         active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
     lease.closed_at, lease.outcome = now, "answered" if answer else "skipped"
-    lease.save(update_fields=["place", "closed_at", "outcome"])
-    judgment = Judgment.objects.create(
+    update_one(lease, "place", "closed_at", "outcome")
+    judgment = Judgment(
         unit=shown,
         annotator=annotator,
         lease=lease,
@@ -173,6 +168,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
         answered_at=now,
         active_seconds=active_seconds,
     )
+    insert_one(judgment)
     if answer:
         keep_concepts(judgment, answer)
     # What an answer to a gold answer would have done to the unit for which it stood is run through, and nothing of it
@@ -181,12 +177,31 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     after_judgment(unit, judgment, [*_standing(said, judgment), judgment], keep=lease.instead_of_id is None)
     check_limit(unit)
     draw_on(unit)
-    backlog.go_down(permit)
-    if not task.gold_share:
-        return Closed(judgment, True, lease, held, None, permit.is_paused)
-    tally = tally_of(permit)
+    backlog.said(permit, judgment)
     # This is done after every answer, to a gold answer or to work, so that nothing tells them apart.
-    return Closed(judgment, True, lease, held, tally, pause_if_failing(permit, tally))
+    is_paused = pause_if_failing(permit) if task.gold_share else permit.is_paused
+    return Closed(judgment, True, lease, held, is_paused)
+
+
+@prepared
+def _work(lease, annotator, task) -> QuerySet[Unit]:
+    """Lock the unit of work that a lease is of; `shown` is the unit that the annotator was shown."""
+    given = Lease.objects.filter(pk=lease, annotator=annotator, unit__task=task)
+    units = Unit.objects.filter(pk__in=given.values(of=Coalesce("instead_of_id", "unit_id")))
+    is_audit = Exists(Transition.objects.filter(unit=OuterRef("pk"), event="audited"))
+    shown = Subquery(given.values("unit_id"))
+    found = units.order_by().select_related("item").annotate(is_audit=is_audit, shown=shown)
+    return found.select_for_update(of=("self",), no_key=True)
+
+
+@prepared
+def _around(annotator, unit, shown) -> QuerySet[Lease]:
+    """All leases of a unit of work, and those of the annotator that are open or of what they were shown. Each of the
+    four conditions has an index.
+    """
+    of_me = Q(annotator=annotator, closed_at=None) | Q(unit=shown, annotator=annotator)
+    found = Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit) | of_me)
+    return found.select_related("judgment", "unit__item", "instead_of")
 
 
 def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
@@ -305,7 +320,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
     reopened = open_again(unit, permit, lease)
     close_others([reopened], annotator, task, "released")
-    backlog.go_down(permit, by=-1)
+    backlog.said(permit, judgment, -1)
     return reopened
 
 

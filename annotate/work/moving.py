@@ -7,7 +7,6 @@ decided in routing.py.
 from collections.abc import Iterable
 from copy import copy
 
-from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -17,6 +16,7 @@ from annotate.quality.audits import choose_rechecks
 from annotate.quality.checks import choose_checks
 from annotate.work.routes import Routes
 from corpora.inserting import insert
+from corpora.prepared import insert_one, update_one
 
 BATCH = 2000
 # The key of no row: keys begin at 1.
@@ -32,25 +32,13 @@ def move(
     nothing is to come of it; then the same statements are run, and change nothing.
     """
     transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
-    update(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
-    row = {field.column: field for field in Transition._meta.concrete_fields if not field.primary_key}
-    values = [field.get_db_prep_save(getattr(transition, field.attname), connection) for field in row.values()]
-    places = ", ".join(["%s"] * len(values))
-    with connection.cursor() as cursor:
-        # The columns are those of the model. The ORM has no insertion under a condition.
-        sql = f"INSERT INTO {Transition._meta.db_table} ({', '.join(row)}) SELECT {places} WHERE %s"
-        cursor.execute(sql, [*values, keep])
+    update_one(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
+    insert_one(transition, keep=keep)
 
 
 def stay(unit: Unit, *, by, judgment: Judgment) -> None:
     """Leave a unit in its queue, by the statements of a move."""
     move(copy(unit), "skipped", stages.QUEUED, by=by, judgment=judgment, keep=False)
-
-
-def update(unit: Unit, *fields: str, keep: bool = True) -> None:
-    """Write these fields of a unit; unless they are to be kept, the same statement changes no row."""
-    values = {field: getattr(unit, field) for field in fields}
-    Unit.objects.filter(pk=unit.pk if keep else NO_ROW).update(**values)
 
 
 def moved(unit, event, to_stage, *, by=None, judgment=None, label="", **changes) -> Transition:

@@ -14,21 +14,22 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Unit
+from annotate.quality.honeypots import known
 from annotate.quality.pauses import fails, running, score, store
+from annotate.work.backlog import forget
 from annotate.work.permit import Permit, permit_of
 from annotate.work.queue import close_others
 from annotate.work.routing import left_decides, reopen
-from annotate.work.tally import Tally, tally_of
 
 REASON = 200  # characters of a manager's reason
 
 
-def pause_if_failing(permit: Permit, tally: Tally) -> bool:
+def pause_if_failing(permit: Permit) -> bool:
     """After an answer, pause an annotator who has failed too many gold answers since they began or were last paused.
 
     Runs in the transaction in which the annotator acts. Returns whether they are paused now.
     """
-    right, asked = score(permit.task, tally.known)
+    right, asked = score(permit.task, known(permit))
     if permit.is_paused or not fails(permit.task, right, asked):
         return permit.is_paused
     store(permit.annotator, permit.task, right, asked)
@@ -59,8 +60,8 @@ def _checked(reason: str) -> str:
 def _pause_or_note(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
     found = running(annotator, task)
     if found is None:
-        known = tally_of(permit_of(annotator, task)).known
-        pause = store(annotator, task, *score(task, known), by=by, reason=reason)
+        said = known(permit_of(annotator, task))
+        pause = store(annotator, task, *score(task, said), by=by, reason=reason)
         close_others([], annotator, task, "released")
         return pause
     if not f"; {found.reason}".endswith(f"; {reason}"):
@@ -159,4 +160,5 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
     # This comes last: it closes what they have open without the units' locks, and others who wait for those want the
     # leases.
     _pause_or_note(annotator, task, by=by, reason=reason)
+    forget(annotator, task)
     return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in own), reopened)

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property
 
 from django.db import transaction
-from django.db.models import Count, OuterRef, Subquery, Value
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -31,6 +31,7 @@ from annotate.quality.guidelines import holding
 from annotate.quality.pauses import PAUSED, running
 from annotate.work.routes import Routes, read_in
 from corpora.core.languages import UND
+from corpora.prepared import prepared
 
 NO_ANNOTATOR = "Your account is not an annotator's. The manager can make it one."
 NOT_AGREED = (
@@ -113,19 +114,16 @@ def permit_of(annotator: Annotator, task: Task) -> Permit:
     return permit
 
 
-def permits(annotator: Annotator, tasks: Iterable[Task], levels: dict[str, int] | None = None) -> list[Permit]:
+def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     """What an annotator may do in each of the tasks, in as many statements as for one.
 
-    tasks: those from Tasks.for_work already say whether the annotator is paused. levels: the languages that the
-    annotator reads, if the caller has them.
+    tasks: those from Tasks.for_work already say whether the annotator is paused.
     """
-    listed = list(tasks)
-    if levels is None:
-        levels = dict(annotator.languages.order_by("-level", "language").values_list("language", "level"))
+    listed, levels = list(tasks), dict(_levels(annotator.pk))
     rows: dict[str, LanguageRoute] = {}
     # Records in no language wait in the same queue as posts in no language.
     if any(task.kind.is_routed or UND in task.languages for task in listed):
-        rows = {route.language: route for route in LanguageRoute.objects.all()}
+        rows = {route.language: route for route in _routes()}
     if all(hasattr(task, "is_paused") for task in listed):
         paused = {task.pk for task in listed if task.is_paused}
     else:
@@ -207,37 +205,52 @@ def acting(annotator: Annotator, task: str) -> Iterator[Permit]:
     pause or a voiding. NotFound if there is no such task.
     """
     with transaction.atomic():
-        yield _permit(annotator, _locked(annotator__pk=annotator.pk)[1], task)
+        _locked(annotator.pk)
+        yield _permit(annotator, task)
 
 
 @contextmanager
 def acting_as(user, task: str) -> Iterator[Permit]:
     """The same for the user who is logged in, whose Annotator row has not been read. NotAllowed if they have none."""
     with transaction.atomic():
-        annotator, levels = _locked(annotator__user=user)
-        if annotator is None:
+        found = _locked_of(user.pk)
+        if not found:
             raise NotAllowed(NO_ANNOTATOR)
+        [annotator] = found
         annotator.user = user
-        yield _permit(annotator, levels, task)
+        yield _permit(annotator, task)
 
 
-def _permit(annotator: Annotator, levels: dict[str, int], task: str) -> Permit:
-    found = Task.objects.for_work(annotator).filter(name=task).first()
-    if found is None:
+def _permit(annotator: Annotator, task: str) -> Permit:
+    found = _task(annotator.pk, task)
+    if not found:
         raise NotFound("There is no such task.")
-    (permit,) = permits(annotator, [found], levels)
+    (permit,) = permits(annotator, found)
     return permit
 
 
-def _locked(**who) -> tuple[Annotator | None, dict[str, int]]:
-    """Lock the annotator, and read them and their languages in the same statement.
+@prepared
+def _task(annotator, name) -> QuerySet[Task]:
+    return Task.objects.for_work(annotator).filter(name=name)
 
-    no_key: otherwise an answer, which refers to the annotator and holds its unit's lock, would wait as well.
-    """
-    rows = AnnotatorLanguage.objects.filter(**who).order_by("-level", "language").select_related("annotator")
-    found = list(rows.select_for_update(of=("annotator",), no_key=True))
-    if found:
-        return found[0].annotator, {row.language: row.level for row in found}
-    # Adjudicators may read no language.
-    annotators = Annotator.objects.select_for_update(no_key=True)
-    return annotators.filter(**{name.removeprefix("annotator__"): value for name, value in who.items()}).first(), {}
+
+@prepared
+def _locked(key) -> QuerySet[Annotator]:
+    """no_key: otherwise an answer, which refers to the annotator and holds its unit's lock, would wait as well."""
+    return Annotator.objects.select_for_update(no_key=True).filter(pk=key).order_by()
+
+
+@prepared
+def _locked_of(user) -> QuerySet[Annotator]:
+    return Annotator.objects.select_for_update(no_key=True).filter(user=user).order_by()
+
+
+@prepared
+def _levels(annotator) -> QuerySet[AnnotatorLanguage]:
+    rows = AnnotatorLanguage.objects.filter(annotator=annotator).order_by("-level", "language")
+    return rows.values_list("language", "level")
+
+
+@prepared
+def _routes() -> QuerySet[LanguageRoute]:
+    return LanguageRoute.objects.all()

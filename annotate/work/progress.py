@@ -17,7 +17,6 @@ from annotate.work.permit import Permit, midnight
 from annotate.work.queue import waiting, with_free_place
 from annotate.work.routes import Routes, read_in
 from annotate.work.routing import lacking_readers
-from annotate.work.tally import Tally, tallies, tally_of
 
 
 def today(annotator: Annotator, task: Task):
@@ -38,21 +37,21 @@ class Progress:
     behind_tests: dict[str, int] = field(default_factory=dict)
 
 
-def own_progress(permit: Permit, tally: Tally | None = None) -> Progress:
-    """tally: what the annotator has done, if the caller has read it."""
-    [backlog] = backlogs([permit])
-    return _progress(tally or tally_of(permit), backlog)
+def own_progress(permit: Permit) -> Progress:
+    [own] = progress_in([permit])
+    return own
 
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
     """The same for several tasks, in as many statements as for one."""
-    return [_progress(*each) for each in zip(tallies(permits), backlogs(permits), strict=True)]
+    return [_progress(backlog) for backlog in backlogs(permits)]
 
 
-def _progress(tally: Tally, backlog: Backlog) -> Progress:
+def _progress(backlog: Backlog) -> Progress:
+    is_today = backlog.day == timezone.localdate()
     return Progress(
-        answered_today=tally.today[Judgment.ANSWER],
-        skipped_today=tally.today[Judgment.SKIP],
+        answered_today=backlog.answered if is_today else 0,
+        skipped_today=backlog.skipped if is_today else 0,
         waiting=backlog.waiting,
         behind_tests=backlog.behind_tests,
     )

@@ -1,5 +1,6 @@
 """Handing units out: take, release, and what an annotator has open."""
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from itertools import count
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -17,20 +18,20 @@ from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import honeypots
 from annotate.quality.sides import keep_side
-from annotate.work.moving import update
 from annotate.work.permit import Permit, acting
+from corpora.prepared import insert_one, prepared, update_one
 
 
-def _sql(name: str) -> str:
+def sql(name: str) -> str:
     """A query without its comments."""
     lines = (Path(__file__).parent / "sql" / f"{name}.sql").read_text(encoding="utf-8").splitlines()
     return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
 
 
 # The first units of one queue that a person may be given; several of them are put together into one statement.
-_HEADS = _sql("heads")
-_PUT_OFF = _sql("put_off")
-# More units than others are likely to have locked at one moment.
+_HEADS = sql("heads")
+_PUT_OFF = sql("put_off")
+# Together more units than others are likely to have locked at one moment.
 HEADS = 32
 # As many posts as a person can look over at a time.
 SHEET = 20
@@ -117,39 +118,62 @@ def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
     return Coalesce(Subquery(own), 0)
 
 
-def _heads(permit: Permit, number: int = HEADS, *, put_off: bool = True) -> tuple[str, list]:
-    """SQL and parameters of the first units of all the annotator's queues: (id, language, position), `number` of each.
+# Whether a unit is among the first ones of some queues, by what each database has to ask something of each of them. So
+# the index gives the order in a queue, and the cost does not grow with what waits. An array has PostgreSQL look the
+# units up by their keys, whatever it believes of the sizes of tables.
+_FIRST = f"WITH put_off AS MATERIALIZED ({_PUT_OFF}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
+_IS_HEAD = {
+    "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
+    f"CROSS JOIN annotate_unit AS head ON head.id IN ({_HEADS}))",
+    "postgresql": f"annotate_unit.id = ANY(ARRAY({_FIRST} jsonb_array_elements_text(%s::jsonb) AS queue(value) "
+    f"CROSS JOIN LATERAL ({_HEADS}) AS head))",
+}
 
-    One arm for each queue, since the index gives the order within one only: the cost does not grow with what waits.
+
+def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
+    """The first units of all the annotator's queues, `number` of each.
+
     put_off: without those that they gave back and are not to be given again yet.
     """
-    # In the form that the database's driver takes, past the ORM.
-    now, own = connection.ops.adapt_datetimefield_value(timezone.now()), permit.annotator
-    parameters: list = [own.pk, put_off, now, own.pk, BACK_AFTER[1]]
-    for queue in permit.queues:
-        parameters += [permit.task.pk, queue, own.pk, own.adjudicates, now, now, number]
-    arms = (f"SELECT * FROM ({_HEADS}) AS queue{place}" for place in range(len(permit.queues)))  # noqa: S608
-    return f"WITH put_off AS ({_PUT_OFF}) {' UNION ALL '.join(arms)}", parameters
+    now, own = timezone.now(), permit.annotator
+    of_queues = [json.dumps(list(permit.queues)), permit.task.pk, own.pk, own.adjudicates, now, now, number]
+    return [own.pk, put_off, now, own.pk, BACK_AFTER[1], *of_queues]
 
 
-def _locked_head(permit: Permit, *, put_off: bool = True) -> Unit | None:
-    """Lock and return the first unit of all the annotator's queues, in the order of the draw, that nobody has locked;
-    None if there is none. That order tells nothing of votes.
+def _enough(permit: Permit) -> int:
+    """How many units of each queue are looked at, so that one is found that nobody has locked: one where nobody else
+    can have locked any.
     """
-    sql, parameters = _heads(permit, put_off=put_off)
-    ids = RawSQL(f"SELECT id FROM ({sql}) AS heads", parameters)  # noqa: S608, S611 - made of heads.sql alone
-    heads = Unit.objects.filter(pk__in=ids).order_by("position")
-    return heads.select_for_update(of=("self",), skip_locked=True).select_related("item").first()
+    skips = connection.features.has_select_for_update_skip_locked
+    return -(-HEADS // len(permit.queues)) if skips else 1
 
 
-def _head_ids(permit: Permit, number: int = HEADS) -> list[int]:
-    """The same units in the order of the draw; if nothing else is left, those that were put off."""
+@prepared
+def _locked_head(*said) -> QuerySet[Unit]:
+    """Lock the first unit of all the annotator's queues, in the order of the draw, that nobody has locked. That order
+    tells nothing of votes.
+    """
+    return _first(said).select_for_update(of=("self",), skip_locked=True).select_related("item")[:1]
+
+
+@prepared
+def _first_ids(*said) -> QuerySet[Unit]:
+    return _first(said).values_list("pk")
+
+
+def _first(said: Sequence[Any]) -> QuerySet[Unit]:
+    """said: of _of_heads."""
+    is_head = RawSQL(_IS_HEAD[connection.vendor], said, BooleanField())  # noqa: S611 - made of heads.sql alone
+    return Unit.objects.filter(is_head).order_by("position")
+
+
+def _head_ids(permit: Permit, number: int) -> list[int]:
+    """The first units in the order of the draw, `number` of each queue; if nothing else is left, those that were put
+    off. They are not locked.
+    """
     for put_off in (True, False) if permit.queues else ():
-        sql, parameters = _heads(permit, number, put_off=put_off)
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT id FROM ({sql}) AS heads ORDER BY position", parameters)  # noqa: S608
-            if found := [pk for (pk,) in cursor.fetchall()]:
-                return found
+        if found := _first_ids(*_of_heads(permit, number, put_off=put_off)):
+            return [pk for (pk,) in found]
     return []
 
 
@@ -208,13 +232,12 @@ def _in_queues(permit: Permit, unit: int) -> QuerySet[Unit]:
 
 def _give_next(permit: Permit) -> Lease | None:
     """Lease what comes next; None if there is nothing, or others have locked all."""
-    if not permit.task.gold_share:
-        unit = _locked_head(permit) or _locked_head(permit, put_off=False)
-        return lease_locked(unit, permit) if unit else None
-    for pk in _head_ids(permit):
-        unit = _in_queues(permit, pk).select_for_update(of=("self",), skip_locked=True).first()
-        if unit and (lease := give(unit, permit)):
-            return lease
+    for put_off in (True, False):
+        for unit in _locked_head(*_of_heads(permit, _enough(permit), put_off=put_off)):
+            # What was found may have moved on before it was locked.
+            if unit.stage == stages.QUEUED and unit.language in permit.queues:
+                return give(unit, permit)
+            return None
     return None
 
 
@@ -322,7 +345,7 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
     lot = permit.task.lots("back after", f"{permit.annotator.pseudonym} {work.pk} {times}")
     # Read after the earlier leases were closed, so that this one does not begin before they end.
     opened = timezone.now()
-    return Lease.objects.create(
+    lease = Lease(
         unit=shown,
         instead_of=None if is_work else work,
         annotator=permit.annotator,
@@ -332,6 +355,8 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
         expires_at=opened + timedelta(minutes=permit.task.lease_minutes),
         **how,
     )
+    insert_one(lease)
+    return lease
 
 
 def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
@@ -351,7 +376,7 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
     held = _places(leases)
     if unit.stage == stages.QUEUED and len(held) >= unit.redundancy:
         unit.redundancy = len(held) + 1
-    update(unit, "redundancy", keep=not unit.honeypot)
+    update_one(unit, "redundancy", keep=not unit.honeypot)
     times = sum(lease.annotator_id == permit.annotator.pk for lease in leases)
     return _open(
         unit, work, permit, _lowest(held), round=before.round, queue=before.queue, again=True, sheet=False, times=times
@@ -365,7 +390,12 @@ def _stands(lease: Lease) -> bool:
 
 def leases_of(unit: Unit) -> list[Lease]:
     """All leases of a unit of work, and those of gold answers that stood for it."""
-    return list(Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit)).select_related("judgment"))
+    return _leases(unit.pk)
+
+
+@prepared
+def _leases(unit) -> QuerySet[Lease]:
+    return Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit)).select_related("judgment")
 
 
 def free_place(unit: Unit, leases: Iterable[Lease]) -> int | None:

@@ -12,8 +12,9 @@ from annotate.core import stages
 from annotate.core.aggregation import at_first, outcome
 from annotate.core.refusals import WrongStage
 from annotate.models import Judgment, Task, Unit
-from annotate.work.moving import move, moved, save_all, stay, update
+from annotate.work.moving import move, moved, save_all, stay
 from annotate.work.routes import Routes
+from corpora.prepared import update_one
 
 
 def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, keep: bool = True) -> None:
@@ -73,7 +74,7 @@ def decide(unit: Unit, answers: list[str], *, by=None, judgment: Judgment | None
     came_to = _came_to(unit, answers)
     if isinstance(came_to, int):
         unit.redundancy = came_to
-        update(unit, "redundancy", keep=keep)
+        update_one(unit, "redundancy", keep=keep)
     else:
         event, to_stage, label = came_to
         move(unit, event, to_stage, by=by, judgment=judgment, keep=keep, label=label)
@@ -131,7 +132,7 @@ def ask_again(unit: Unit, *, keep: bool = True) -> None:
     answers = unit.judgments.live().answers().count()
     asked = max(answers + 1, at_first(unit.task.redundancy, stop_early=unit.task.stop_early))
     unit.redundancy = min(asked, unit.redundancy)
-    update(unit, "redundancy", keep=keep)
+    update_one(unit, "redundancy", keep=keep)
 
 
 def left_decides(unit: Unit, answers: list[str]) -> bool:

@@ -8,9 +8,23 @@ first takes an exclusive lock on a file beside the database; the kernel queues t
 import fcntl
 import os
 from contextlib import contextmanager
+from functools import lru_cache
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
+
+
+@lru_cache(maxsize=256)
+def _converted(query):
+    return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
+
+
+class Cursor(base.SQLiteCursorWrapper):
+    """Django's, which turns the marks of a statement's parameters into SQLite's once and not each time."""
+
+    def convert_query(self, query, *, param_names=None):
+        return _converted(query) if param_names is None else super().convert_query(query, param_names=param_names)
+
 
 # Statements that never write. Any other statement outside a transaction takes the lock for its own duration.
 READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
@@ -24,6 +38,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connection = super().get_new_connection(conn_params)
         self.execute_wrappers = [*self.execute_wrappers, self._lock_single_write]
         return connection
+
+    def create_cursor(self, name=None):
+        return self.connection.cursor(factory=Cursor)
 
     def _take_lock(self):
         if self._lock_file is None:

@@ -97,7 +97,7 @@ def test_each_task_of_a_person_has_its_own(make_records_task, person, django_ass
     permits = [permit_of(ann, task) for task in tasks]
     assert [own.waiting for own in progress_in(permits)] == [3, 5, 7]
     answer(ann, tasks[1])
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(1):
         assert [own.waiting for own in progress_in(permits)] == [3, 4, 7]
 
 

@@ -155,6 +155,41 @@ def test_a_search_begins_anew_even_where_the_picker_is_opened_again_at_once(at_w
     assert page.is_visible("#picker button:has-text('German')")
 
 
+def test_the_long_lists_of_languages_are_sent_once_and_begin_anew_with_each_post(at_work, make_task, person):
+    ann = person("ann", "de:5 en:4")
+    hands = at_work(make_task([DISPUTED] * 5), ann)
+    page = hands.page
+    page.evaluate("for (const id of ['choices', 'picker', 'undefined']) document.getElementById(id).sent = 'once'")
+    let_guard_pass(page)
+    hands.press("KeyW")
+    page.keyboard.type("german")
+    hands.press_and_wait("Enter")
+    assert not page.is_visible("#picker input")
+    assert page.evaluate("document.activeElement.id") == "post"
+    page.click("#picker summary")
+    assert page.input_value("#picker input") == ""
+    assert page.is_visible("#picker button:has-text('French')")
+    page.click("#picker summary")
+    let_guard_pass(page)
+    hands.press("KeyQ")
+    hands.press_and_wait("Digit2")
+    assert not page.is_visible("#undefined .sheet")
+    hands.press_and_wait("Digit2")
+    hands.press_and_wait("KeyZ")
+    hands.press_and_wait("Digit1")
+    assert page.evaluate("['choices', 'picker', 'undefined'].every(id => document.getElementById(id).sent)")
+    assert said(ann) == [("answer", "de", ""), ("answer", "und", "mixed"), ("answer", "de", "")]
+
+
+def test_a_reader_of_another_language_since_is_sent_the_lists_again(at_work, make_task, person):
+    ann = person("ann", "de:5 en:4")
+    hands = at_work(make_task([DISPUTED] * 3), ann)
+    assert not hands.page.is_visible("#choices button:has-text('French')")
+    ann.languages.create(language="fr")
+    hands.press_and_wait("Digit1")
+    assert hands.page.is_visible("#choices button:has-text('French')")
+
+
 def test_a_language_that_is_not_on_the_list_must_be_named(at_work, make_task, person):
     ann = person("ann", "de")
     hands = at_work(make_task([DISPUTED] * 2), ann)

@@ -53,7 +53,10 @@ class ByPage:
         self.connection.post("/login/", form)
         page = self.connection.get(f"/tasks/{self.task}/")
         self.connection.headers |= {"HX-Request": "true", "X-CSRFToken": _token(page)}
-        return self._shown(self.connection.post(f"/tasks/{self.task}/start/", {}))
+        page = self.connection.post(f"/tasks/{self.task}/start/", {})
+        if shown := re.search(r'data-shown="(\w+)"', page):
+            self.connection.headers["Assay-Shown"] = shown[1]  # as queue.js does
+        return self._shown(page)
 
     def answer(self) -> str | None:
         said = {"lease": self.lease, "answer": self.label, "active_ms": 2_000}

@@ -218,12 +218,19 @@
   };
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "work") return;
+    for (const details of document.querySelectorAll("#undefined, #picker")) details.open = false;
+    if (find("#undefined")) delete find("#undefined").dataset.wantsComment;
     started();
     const post = veiled() || find("#post");
     // For screen readers, and so that no key goes to a button that is gone.
     if (post) post.focus({ preventScroll: true });
     window.scrollTo(0, 0);
     labelKeys();
+  });
+  // Long lists of buttons that are here already, and stay the same, are not sent again.
+  document.addEventListener("htmx:configRequest", (event) => {
+    const choices = find("#choices");
+    if (choices) event.detail.headers["Assay-Shown"] = choices.dataset.shown;
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     // The session is over: the whole page goes to the log-in, and comes back here.

@@ -1,18 +1,21 @@
 -- The first units of one queue that a person may be given: not judged by them, with a free place.
--- Beside put_off.sql. Parameters: task, queue, annotator, whether the annotator adjudicates, now, now, how many.
-SELECT unit.id, unit.language, unit.position
+-- Beside put_off.sql, for each row of `queue`. Parameters: task, annotator, whether the annotator adjudicates, now, now,
+-- how many.
+SELECT unit.id
 FROM annotate_unit AS unit
 WHERE unit.task_id = %s
   AND unit.stage = 'QUEUED'
-  AND unit.language = %s
+  AND unit.language = queue.value
   AND NOT unit.honeypot
-  AND NOT EXISTS (
-      SELECT 1
+  -- Counted, and not asked whether there is one: PostgreSQL would make a join of that, and might read all that the
+  -- person ever judged. And less than 1, not 0, of which it would think that it is rare, and look through the queue.
+  AND (
+      SELECT COUNT(*)
       FROM annotate_judgment AS judgment
       WHERE judgment.unit_id = unit.id
         AND judgment.annotator_id = %s
         AND (judgment.voided_at IS NULL OR judgment.voided_by_id IS NOT NULL)
-  )
+  ) < 1
   -- Adjudicators could read there what others had answered.
   AND NOT (%s AND EXISTS (
       SELECT 1

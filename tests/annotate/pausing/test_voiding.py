@@ -8,13 +8,13 @@ from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
+from annotate.quality.honeypots import known
 from annotate.quality.pauses import running, score
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip, undo
 from annotate.work.pausing import Voided, lift, void, would_void
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
-from annotate.work.tally import tally_of
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.pausing.answering import NO, YES, live, work, wrong
 
@@ -248,7 +248,7 @@ def test_voided_gold_answers_count_on_against_who_gave_them_and_wait_for_others(
     would = would_void(ann, watched)
     assert (would["answers"], would["known"]) == (len(made), 3)
     assert void(ann, watched, by=manager, reason="sleeps").answers == len(made)
-    assert score(watched, tally_of(permit_of(ann, watched)).known) == (0, 3)
+    assert score(watched, known(permit_of(ann, watched))) == (0, 3)
     assert set(watched.units.filter(honeypot=True).values_list("stage", flat=True)) == {"QUEUED"}
 
 

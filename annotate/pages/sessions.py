@@ -1,0 +1,35 @@
+"""Who is logged in, which every request asks: Django's own session and account, by statements that are built once."""
+
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends import db
+from django.contrib.sessions.models import Session
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from corpora.prepared import prepared
+
+
+class SessionStore(db.SessionStore):
+    def _get_session_from_db(self) -> Session | None:
+        found = _session(self.session_key, timezone.now())
+        if not found:
+            self._session_key = None
+            return None
+        return found[0]
+
+
+class PasswordBackend(ModelBackend):
+    def get_user(self, user_id) -> User | None:
+        found = _user(user_id)
+        return found[0] if found and self.user_can_authenticate(found[0]) else None
+
+
+@prepared
+def _session(key, now) -> QuerySet[Session]:
+    return Session.objects.filter(session_key=key, expire_date__gt=now)
+
+
+@prepared
+def _user(key) -> QuerySet[User]:
+    return User.objects.filter(pk=key)

@@ -1,0 +1,150 @@
+"""Statements whose SQL is built once, for what is asked with every answer.
+
+Django builds the SQL of a query anew whenever it is asked. Of the twenty statements of an answer the building took
+several times as long as the database did.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import lru_cache, partial, wraps
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.models import Expression, Field, Model, QuerySet
+from django.db.models.query import ModelIterable, get_related_populators
+
+from corpora.inserting import how_to_send
+
+
+class Given(Expression):
+    """In a prepared query, what it is given each time that it is run; place: among what it is given."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__()
+        self.place = place
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        return "%s", [self]
+
+
+class _Built:
+    """A query with all that Django finds out of it before it is run."""
+
+    def __init__(self, queryset: QuerySet) -> None:
+        compiler = queryset.query.get_compiler(connection=connection)
+        self.sql, self.parameters = compiler.as_sql()
+        columns = [column for column, *_ in compiler.select[: compiler.col_count]]
+        self.read = partial(compiler.apply_converters, converters=compiler.get_converters(columns))
+        self.model = None
+        if issubclass(queryset._iterable_class, ModelIterable):
+            of_model = compiler.klass_info["select_fields"]
+            self.model = compiler.klass_info["model"]
+            self.own = slice(of_model[0], of_model[-1] + 1)
+            self.names = [column.target.attname for column in columns[self.own]]
+            self.related = get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
+            self.more = (compiler.annotation_col_map or {}).items()
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        given = [as_sent(value) for value in values]
+        said = [given[each.place] if isinstance(each, Given) else each for each in self.parameters]
+        with kept_cursor() as cursor:
+            cursor.execute(self.sql, said)
+            rows = self.read(cursor.fetchall())
+        return list(map(self._instance if self.model else tuple, rows))
+
+    def _instance(self, row: list[Any]) -> Model:
+        found = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.own])
+        for populator in self.related:
+            populator.populate(row, found)
+        for name, place in self.more:
+            setattr(found, name, row[place])
+        return found
+
+
+def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
+    """Make a function that returns a QuerySet, of objects or of values_list, one that returns its rows, and builds its
+    SQL once a connection.
+
+    build: what it is given are keys, texts, numbers, truth values and times, and it may do nothing with them but pass
+    them on to the query. Nothing that is different each time, such as the time of day, may come from elsewhere.
+    """
+    kept: WeakKeyDictionary[Any, dict[int, _Built]] = WeakKeyDictionary()
+
+    @wraps(build)
+    def run(*values: Any) -> list[Any]:
+        of_connection = kept.setdefault(connections[DEFAULT_DB_ALIAS], {})
+        built = of_connection.get(len(values))
+        if built is None:
+            built = of_connection[len(values)] = _Built(build(*map(Given, range(len(values)))))
+        return built.run(values)
+
+    return run
+
+
+def as_sent(value: Any) -> Any:
+    """A value in the form that the database's driver takes."""
+    return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+
+
+def kept_cursor() -> Any:
+    """A cursor for SQL that stays the same: PostgreSQL parses it once a connection, and once it has planned it a few
+    times, plans it no more. Python's driver of SQLite does that for any SQL.
+    """
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    from corpora.prepared_cursor import Cursor
+
+    connection.ensure_connection()
+    return connection._prepare_cursor(Cursor(connection.connection))
+
+
+# --- single rows
+
+
+def insert_one(row: Model, *, keep: bool = True) -> None:
+    """Save a new row and give it its key. keep: else the same statement inserts nothing. No signal is sent."""
+    sql, fields = _insertion(type(row), connection.vendor)
+    with kept_cursor() as cursor:
+        cursor.execute(sql, [*_values(row, fields), keep])
+        found = cursor.fetchone()
+    if found:
+        (row.pk,) = found
+        row._state.adding, row._state.db = False, connection.alias
+
+
+def update_one(row: Model, *names: str, keep: bool = True) -> None:
+    """Write these fields of a row. keep: else the same statement changes no row. No signal is sent."""
+    sql, fields = _change(type(row), names, connection.vendor)
+    with kept_cursor() as cursor:
+        cursor.execute(sql, [*_values(row, fields), row.pk, keep])
+
+
+@lru_cache
+def _insertion(model: type[Model], vendor: str) -> tuple[str, list[Field]]:
+    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    columns = ", ".join(f'"{field.column}"' for field in fields)
+    # The names are those of the model.
+    sql = f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {_places(fields)} WHERE %s'
+    return f'{sql} RETURNING "{model._meta.pk.column}"', fields
+
+
+@lru_cache
+def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[str, list[Field]]:
+    fields = [model._meta.get_field(name) for name in names]
+    columns = ", ".join(f'"{field.column}" = %s' for field in fields)
+    sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE "{model._meta.pk.column}" = %s AND %s'  # noqa: S608
+    return sql, fields
+
+
+def _places(fields: Iterable[Field]) -> str:
+    """Of a SELECT, whose types PostgreSQL cannot tell from the table."""
+    # Without their length, to which a cast would cut.
+    types = (field.db_type(connection).partition("(")[0] for field in fields)
+    return ", ".join(f"%s::{each}" if connection.vendor == "postgresql" else "%s" for each in types)
+
+
+def _values(row: Model, fields: Iterable[Field]) -> Iterable[Any]:
+    for field in fields:
+        value, prepare = getattr(row, field.attname), how_to_send(field)
+        yield value if value is None or prepare is None else prepare(value)
