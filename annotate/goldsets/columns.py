@@ -1,11 +1,13 @@
 """Every column that a row of an exported set can have: its type in Parquet, and where its value is from.
 
 A kind of question names the columns of its rows, in their order (`Kind.columns`). Values are read from a Source of
-export.py.
+export.py, in the terms of arrays.py: a struct is a tuple.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +15,10 @@ import pyarrow as pa
 from annotate.core import stages
 from annotate.core.answers import SLACK
 from annotate.goldsets import compared, concepts, deciding
+from annotate.goldsets.arrays import Lists, Values
 from annotate.goldsets.export import Source
+from annotate.goldsets.records import JudgmentRow
 from annotate.kinds import Kind
-from annotate.models import Judgment, Transition
 from annotate.quality.audits import stratum_of
 from corpora.core.voting import DETECTOR_NAMES
 
@@ -44,14 +47,22 @@ VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("
 
 @dataclass(frozen=True)
 class Column:
-    """type: in Parquet. value: None if there is none. about: what it says, for the documentation. with_text: the
-    column is the text, or is kept back with it.
+    """type: in Parquet. value: None if there is none; or of_many: those of many rows. about: what it says, for the
+    documentation. with_text: the column is the text, or is kept back with it.
     """
 
     type: pa.DataType
-    value: Callable[[Source], Any]
+    value: Callable[[Source], Any] | None
     about: str
     with_text: bool = False
+    of_many: Callable[[Sequence[Source]], Lists] | None = None
+
+    def values(self, rows: Sequence[Source]) -> Values:
+        """In the terms of arrays.py."""
+        if self.of_many:
+            return self.of_many(rows)
+        assert self.value
+        return list(map(self.value, rows))
 
 
 def _stratum(row: Source) -> str | None:
@@ -104,65 +115,67 @@ def _second_opinion(row: Source) -> tuple[str | None, float | None]:
     return likeliest[0] if len(likeliest) == 1 else None, round(best, 6)
 
 
-def _soft_labels(row: Source) -> list[dict]:
-    """The labels that anybody gave or the model holds possible, in the task's order."""
+def _soft_labels(row: Source) -> list[tuple[str, float, float]]:
+    """The labels that anybody gave or the model holds possible, in the task's order, with votes and posterior."""
     votes = row.export.vote_shares.get(row.judged.pk, {})
     posterior = row.export.opinions.get(row.judged.pk, {})
     # Rounded like the posterior of the likeliest.
     found = (
-        {"label": label, "votes": round(votes.get(label, 0.0), 6), "posterior": round(posterior.get(label, 0.0), 6)}
+        (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
         for label in row.export.answers.labels
     )
-    return [one for one in found if one["votes"] or one["posterior"]]
+    return [one for one in found if one[1] or one[2]]
 
 
-def _votes(row: Source) -> list[dict]:
-    return [
-        {"detector": detector, "rank": rank, "language": language, "score": float(score)}
+def _votes(rows: Sequence[Source]) -> Lists:
+    detectors: list[str] = []
+    ranks: list[int] = []
+    languages: list[str] = []
+    scores: list[float] = []
+    ends = [0]
+    for row in rows:
+        votes = json.loads(row.item.votes)
         # Each database keeps the keys of JSON in a different order.
-        for detector in DETECTOR_NAMES
-        for rank, (language, score) in enumerate(row.item.votes.get(detector, ()), 1)
+        for detector in DETECTOR_NAMES:
+            given = votes.get(detector, ())
+            detectors += [detector] * len(given)
+            ranks += range(1, len(given) + 1)
+            languages += [language for language, _ in given]
+            scores += [float(score) for _, score in given]
+        ends.append(len(ranks))
+    return Lists(ends, [detectors, ranks, languages, scores])
+
+
+def _judgments(row: Source) -> list[tuple[Any, ...]]:
+    with_text = row.export.with_text
+    return [
+        (
+            each.annotator.pseudonym,
+            each.kind,
+            each.label or None,
+            # Comments, and an adjudicator's reasons, are free text and may quote the post.
+            (each.reason if with_text or each.leased else "") or None,
+            (each.comment if with_text else "") or None,
+            each.round,
+            each.queue,
+            each.shown_at,
+            each.answered_at,
+            each.active_seconds,
+            each.voided_at,
+            # A person who took back their own answer is not named.
+            "manager" if each.by_manager else None,
+        )
+        for each in row.judgments
     ]
 
 
-def _judgment(judgment: Judgment, with_text: bool) -> dict:
-    lease = judgment.lease
-    # Comments, and an adjudicator's reasons, are free text and may quote the post.
-    reason = judgment.reason if with_text or lease else ""
-    comment = judgment.comment if with_text else ""
-    return {
-        "annotator": judgment.annotator.pseudonym,
-        "kind": judgment.kind,
-        "label": judgment.label or None,
-        "reason": reason or None,
-        "comment": comment or None,
-        "round": lease.round if lease else None,
-        "queue": lease.queue if lease else None,
-        "shown_at": judgment.shown_at,
-        "answered_at": judgment.answered_at,
-        "active_seconds": judgment.active_seconds,
-        "voided_at": judgment.voided_at,
-        # A person who took back their own answer is not named.
-        "voided_by": "manager" if judgment.voided_by_id else None,
-    }
-
-
-def _transition(transition: Transition) -> dict:
-    by = transition.by
-    return {
-        "event": transition.event,
-        "from_stage": transition.from_stage,
-        "to_stage": transition.to_stage,
-        "round": transition.round,
-        "queue": transition.language or None,
-        "label": transition.label or None,
-        "by": None if by is None else by.annotator.pseudonym if hasattr(by, "annotator") else "manager",
-        "at": transition.at,
-    }
+def _with(more: Callable[[JudgmentRow, Source], tuple[Any, ...]]) -> Callable[[Source], list[tuple[Any, ...]]]:
+    """Judgments with what else is told of each."""
+    return lambda row: [(*told, *more(each, row)) for told, each in zip(_judgments(row), row.judgments, strict=True)]
 
 
 COLUMNS: Mapping[str, Column] = {
-    "id": Column(_TEXT, lambda row: row.item.key, "The id that the post or record has in its corpus."),
+    "id": Column(_TEXT, attrgetter("item.key"), "The id that the post or record has in its corpus."),
     "language": Column(
         _TEXT, lambda row: row.item.language or None, "The language that a record declares; none for posts."
     ),
@@ -183,7 +196,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "declared": Column(
         pa.list_(_TEXT),
-        lambda row: row.item.declared,
+        attrgetter("item.declared"),
         "The labels that came with the record; annotators never saw them.",
     ),
     "apart": Column(
@@ -252,12 +265,12 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "text": Column(
         _TEXT,
-        lambda row: row.item.text,
+        attrgetter("item.text"),
         "The text as people saw it. It is left out where the licence keeps it.",
         with_text=True,
     ),
     "stage": Column(
-        _TEXT, lambda row: row.judged.stage, "The stage in which the unit ended, such as LABELLED or AGREED."
+        _TEXT, attrgetter("judged.stage"), "The stage in which the unit ended, such as LABELLED or AGREED."
     ),
     "stratum": Column(
         _TEXT,
@@ -296,7 +309,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "round": Column(
         _COUNT,
-        lambda row: row.judged.round,
+        attrgetter("judged.round"),
         "The number of the round in which the unit ended: how many languages' readers were tried.",
     ),
     "judged_as": Column(
@@ -306,10 +319,10 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "reused_from": Column(
         _TEXT,
-        lambda row: row.judged.reused_from.task.name if row.judged.reused_from else None,
+        attrgetter("judged.reused_in"),
         "The task from which the label was taken; none where people gave it here.",
     ),
-    "posted_at": Column(_TIME, lambda row: row.item.posted_at, "The time of the post, in UTC."),
+    "posted_at": Column(_TIME, attrgetter("item.posted_at"), "The time of the post, in UTC."),
     "author": Column(
         _TEXT,
         lambda row: row.item.author or None,
@@ -322,21 +335,21 @@ COLUMNS: Mapping[str, Column] = {
         "The address of the post. It is left out where the licence keeps the text.",
         with_text=True,
     ),
-    "letters": Column(_COUNT, lambda row: row.item.letters, "The number of letters in the text."),
-    "votes": Column(pa.list_(VOTE), _votes, "What each detector named, in its order."),
+    "letters": Column(_COUNT, attrgetter("item.letters"), "The number of letters in the text."),
+    "votes": Column(pa.list_(VOTE), None, "What each detector named, in its order.", of_many=_votes),
     "candidates": Column(
         pa.list_(_TEXT),
-        lambda row: row.judged.candidates,
+        attrgetter("judged.candidates"),
         "The languages whose readers could be asked, the most likely first.",
     ),
     "judgments": Column(
         pa.list_(JUDGMENT),
-        lambda row: [_judgment(each, row.export.with_text) for each in row.judgments],
+        _judgments,
         "Every answer and skip, those that were taken back or voided among them.",
     ),
     "transitions": Column(
         pa.list_(TRANSITION),
-        lambda row: [_transition(each) for each in row.transitions],
+        attrgetter("transitions"),
         "Every move of the unit from stage to stage.",
     ),
 }
@@ -346,7 +359,7 @@ COLUMNS: Mapping[str, Column] = {
 OF_CONCEPTS: Mapping[str, Column] = {
     "judgments": Column(
         pa.list_(pa.struct([*JUDGMENT, ("concepts", pa.list_(CHOSEN)), ("suggestions_shown", pa.bool_())])),
-        lambda row: [_judgment(each, row.export.with_text) | concepts.chosen(each, row) for each in row.judgments],
+        _with(concepts.chosen),
         COLUMNS["judgments"].about,
     ),
 }
@@ -356,7 +369,7 @@ OF_CONCEPTS: Mapping[str, Column] = {
 OF_PAIRS: Mapping[str, Column] = {
     "judgments": Column(
         pa.list_(pa.struct([*JUDGMENT, ("first", _TEXT)])),
-        lambda row: [_judgment(each, row.export.with_text) | compared.first(each, row) for each in row.judgments],
+        _with(compared.first),
         COLUMNS["judgments"].about,
     ),
 }

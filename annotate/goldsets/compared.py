@@ -5,29 +5,30 @@ from typing import Any
 
 from annotate.core import stages
 from annotate.goldsets.export import Export, Source
+from annotate.goldsets.records import JudgmentRow
 from annotate.models import Judgment
 
 
 def systems(row: Source) -> list[str]:
-    return list(row.unit.comparison.systems)
-
-
-def replies(row: Source) -> list[dict[str, Any]]:
     found = row.unit.comparison
-    return [
-        {"system": found.system_a, "replies": found.replies_a},
-        {"system": found.system_b, "replies": found.replies_b},
-    ]
+    assert found
+    return [found.system_a, found.system_b]
 
 
-def preferred(row: Source) -> list[dict[str, Any]]:
+def replies(row: Source) -> list[tuple[str, list[str]]]:
+    found = row.unit.comparison
+    assert found
+    return [(found.system_a, found.replies_a), (found.system_b, found.replies_b)]
+
+
+def preferred(row: Source) -> list[tuple[str, int]]:
     """Of answers that count, in the order of the systems, ties last."""
     said = Counter(each.label for each in row.judgments if each.kind == Judgment.ANSWER and each.voided_at is None)
-    return [{"label": label, "votes": said[label]} for label in row.export.task.labels if said[label]]
+    return [(label, said[label]) for label in row.export.task.labels if said[label]]
 
 
-def first(judgment: Judgment, row: Source) -> dict[str, str | None]:
-    return {"first": row.export.sides.get((row.judged.pk, judgment.annotator_id))}
+def first(judgment: JudgmentRow, row: Source) -> tuple[str | None]:
+    return (row.export.sides.get((row.judged.pk, judgment.annotator.pk)),)
 
 
 def section(export: Export) -> dict[str, Any]:

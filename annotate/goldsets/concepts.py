@@ -1,7 +1,7 @@
 """Documents with several concepts of a vocabulary: what their rows say, and the figures and the labels of a set."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from annotate.core import label_shares, stages
 from annotate.core.splits import SPLITS, TRAIN
 from annotate.goldsets.export import Export, Source
+from annotate.goldsets.records import ChosenRow, JudgmentRow
 from annotate.models import Judgment
 from annotate.quality.suggestions import is_blind
 from corpora.core.acts import MOST_CONCEPTS
@@ -29,40 +30,40 @@ def concepts(row: Source) -> list[str]:
     return list(row.item.declared if stand else found)
 
 
-def support(row: Source) -> list[dict[str, Any]]:
+def support(row: Source) -> list[tuple[str, int, int]]:
+    """Concepts with their votes, and how many were asked."""
     answers = [each for each in row.judgments if each.kind == Judgment.ANSWER and each.voided_at is None]
     votes = Counter(key for each in answers for key in row.export.kind.form.facets(each.label))
     found = sorted(votes.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [{"concept": key, "votes": number, "asked": len(answers)} for key, number in found]
+    return [(key, number, len(answers)) for key, number in found]
 
 
 def suggested(row: Source) -> list[str]:
     return row.export.suggested.get(row.judged.pk, [])
 
 
-def chosen(judgment: Judgment, row: Source) -> dict[str, Any]:
+def chosen(judgment: JudgmentRow, row: Source) -> tuple[Sequence[ChosenRow], bool | None]:
     """The concepts of a judgment, with what led to each, and whether suggestions were shown to its author; None where
-    there were none, and of skips and adjudicators. judgment: with its concepts, by their ids.
+    there were none, and of skips and adjudicators.
     """
-    told = [{"concept": each.concept.key, "way": each.way or None, "rank": each.rank} for each in judgment.chosen.all()]
     asked = judgment.kind == Judgment.ANSWER and suggested(row)
     shown = not is_blind(judgment.annotator, row.export.task, row.judged.item) if asked else None
-    return {"concepts": told, "suggestions_shown": shown}
+    return judgment.chosen, shown
 
 
-def source(row: Mapping[str, Any]) -> str:
+def source(row: Source) -> str:
     """Who the concepts of an exported row are from."""
-    if row["stage"] == stages.AGREED:
+    if row.judged.stage == stages.AGREED:
         return DECLARED
-    settled = any(each["kind"] == Judgment.SETTLE and not each["voided_at"] for each in row["judgments"])
+    settled = any(each.kind == Judgment.SETTLE and not each.voided_at for each in row.judgments)
     return ADJUDICATOR if settled else PEOPLE
 
 
-def votes(row: Mapping[str, Any]) -> Iterator[str]:
+def votes(row: Source) -> Iterator[str]:
     """For each concept of an exported row that people gave: how many chose it, such as 2 of 3."""
     if source(row) == PEOPLE:
-        told = {each["concept"]: f"{each['votes']} of {each['asked']}" for each in row["support"]}
-        yield from (told[key] for key in row["concepts"])
+        told = {key: f"{number} of {asked}" for key, number, asked in support(row)}
+        yield from (told[key] for key in concepts(row))
 
 
 # --- a set

@@ -2,21 +2,23 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, compress
 from typing import Any
 
 from annotate.core import stages
 from annotate.goldsets import concepts
+from annotate.goldsets.rows import Rows
 from annotate.kinds import Kind
 from corpora.core.masking import MASK
 
-# What the rows in a set can be counted by, besides their labels: under what each row counts, None for nowhere.
-TALLIES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str | None]]] = {
-    "reused": lambda row: [row["reused_from"]],
-    "by_stratum": lambda row: [row["stratum"]],
-    "by_language": lambda row: [row["language"]],
-    "by_split": lambda row: [f"{row['language']}.{row['split']}"],
-    "by_source": lambda row: [concepts.source(row)],
-    "by_votes": concepts.votes,
+# What the rows in a set can be counted by, besides their labels: under what they count, None for nowhere.
+TALLIES: Mapping[str, Callable[[Rows], Iterable[str | None]]] = {
+    "reused": lambda rows: rows.of_set("reused_from"),
+    "by_stratum": lambda rows: rows.of_set("stratum"),
+    "by_language": lambda rows: rows.of_set("language"),
+    "by_split": lambda rows: map("{}.{}".format, rows.of_set("language"), rows.of_set("split")),
+    "by_source": lambda rows: map(concepts.source, compress(rows.sources, rows.in_set)),
+    "by_votes": lambda rows: chain.from_iterable(map(concepts.votes, compress(rows.sources, rows.in_set))),
 }
 
 
@@ -35,18 +37,16 @@ class Counts:
         self.left_out: Counter[str] = Counter()
         self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.tallies}
 
-    def take(self, row: Mapping[str, Any], left_out: str) -> None:
-        """left_out: why the row is not in the set; empty if it is."""
-        self.by_stage[row["stage"]] += 1
-        self.copies += row["judged_as"] is not None
-        if left_out:
-            self.left_out[left_out] += 1
-            return
-        self.labelled += 1
-        self.masked += self.masks and MASK in row["text"]
-        self.by_label.update(self.kind.form.facets(row["label"]))
+    def take(self, rows: Rows) -> None:
+        self.by_stage.update(rows.columns["stage"])
+        self.copies += sum(key is not None for key in rows.columns["judged_as"])
+        self.left_out.update(source.left_out for source in rows.sources if source.left_out)
+        self.labelled += sum(rows.in_set)
+        self.masked += self.masks and sum(MASK in text for text in rows.of_set("text"))
+        for label, number in Counter(rows.of_set("label")).items():
+            self.by_label.update(dict.fromkeys(self.kind.form.facets(label), number))
         for name, counts in self.tallied.items():
-            counts.update(counted for counted in TALLIES[name](row) if counted)
+            counts.update(filter(None, TALLIES[name](rows)))
 
     @property
     def total(self) -> int:

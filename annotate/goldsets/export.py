@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
 
 from annotate.core import stages
 from annotate.core.balanced import part_of
@@ -15,19 +17,20 @@ from annotate.core.lottery import lot
 from annotate.core.splits import SPLITS, TRAIN, ratios
 from annotate.goldsets.balancing import Balancing, balancing_of
 from annotate.goldsets.left_out import LeftOut, known_of
+from annotate.goldsets.records import ItemRow, JudgmentRow, TransitionRow, UnitRow, units_of
 from annotate.goldsets.splitting import Splitting, split_by_field, split_set
 from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
-from annotate.models import Judgment, Side, Task, Transition, Unit
+from annotate.models import Side, Task
 from annotate.quality import agreement, filter_audits
 from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
 from annotate.quality.suggestions import all_suggested
 from corpora.manifest import manifest_of
-from corpora.models import Draw, Item
+from corpora.models import Draw
 
-CHUNK = 2000  # units read at a time
+CHUNK = 4000  # units read at a time
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,9 @@ class Export:
         unfinished = self.task.units.exported().exclude(stage__in=stages.FINISHED).exists()
         return ".unfinished" if unfinished else ""
 
-    def units(self) -> Iterator[Unit]:
+    def units(self) -> Iterator[UnitRow]:
         """The units that are exported, in the order of the draw, with item and original, without what people did."""
-        exported = self.task.units.exported().order_by("position")
-        return exported.select_related("item", "copy_of").iterator(chunk_size=CHUNK)
+        return chain.from_iterable(units_of(self.task, CHUNK))
 
     @cached_property
     def known(self) -> dict[int, str]:
@@ -218,17 +220,16 @@ class Export:
         return agreement.second_opinions(self.answers)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """What a row is made of. judged: the unit whose label and judgments the row has; for a copy, the original.
     decided: the judgments that the label is from, which are of another task where it was reused.
     """
 
     export: Export
-    unit: Unit
-    judged: Unit
-    item: Item
+    unit: UnitRow
+    judged: UnitRow
+    item: ItemRow
     left_out: str
-    judgments: Sequence[Judgment]
-    decided: Sequence[Judgment]
-    transitions: Sequence[Transition]
+    judgments: Sequence[JudgmentRow]
+    decided: Sequence[JudgmentRow]
+    transitions: Sequence[TransitionRow]

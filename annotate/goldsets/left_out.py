@@ -78,9 +78,11 @@ def known_of(task: Task, units: Iterable[Unit]) -> dict[int, str]:
     return {unit.pk: reason for unit in units if (reason := was_told(unit.item))}
 
 
-def told(row: dict[str, Any], reason: str) -> dict[str, Any]:
-    """What the file of left-out units says of a row; if its answer is known, nothing that tells the answer."""
-    return {"id": row["id"], "left_out": reason} if reason in (GOLD_ANSWER, EXAMPLE) else row
+def only_id(reason: str) -> bool:
+    """Whether the file of left-out units says no more of one than its id and the reason: its answer is known, and
+    nothing may tell it.
+    """
+    return reason in (GOLD_ANSWER, EXAMPLE)
 
 
 def adjudicators_words(row: Any) -> str | None:

@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from annotate.goldsets import folders, pair_card
 from annotate.goldsets.manifest import FORMAT, SUMS, write_with_card
-from annotate.goldsets.parquet import parquet_files
+from annotate.goldsets.parquet import parquet_rows
 from corpora.core.languages import LANGUAGES
 from corpora.core.pairs import cell
 from corpora.engines import Store
@@ -216,7 +216,7 @@ def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
     rows = (_row(row, with_text) for batch in store.query("pairs_in_order") for row in batch.to_pylist())
     with (
         (folder / "pairs.jsonl").open("w", encoding="utf-8", newline="\n") as jsonl,
-        parquet_files(paths, schema) as into_parquet,
+        parquet_rows(paths, schema) as into_parquet,
     ):
         for (language, split), found in groupby(rows, lambda row: (row["language"], row["split"])):
             with ExitStack() as files:

@@ -8,20 +8,44 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-BATCH = 2000
+BATCH = 2000  # rows of a row group
 
 
 @contextmanager
-def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, dict[str, Any]], None]]:
-    """Yields a function that writes a row into one of these files, by its key; a file without rows is not made."""
-    batches: dict[str, list[dict[str, Any]]] = {part: [] for part in paths}
+def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, pa.RecordBatch], None]]:
+    """Yields a function that writes rows into one of these files, by its key; a file without rows is not made. However
+    the rows come, the files are the same.
+    """
+    waiting = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
     writers: dict[str, pq.ParquetWriter] = {}
     with ExitStack() as files:
 
-        def flush(part: str) -> None:
+        def flush(part: str, rows: pa.RecordBatch) -> None:
             if part not in writers:
                 writers[part] = files.enter_context(pq.ParquetWriter(paths[part], schema, compression="zstd"))
-            writers[part].write_batch(pa.RecordBatch.from_pylist(batches[part], schema=schema))
+            writers[part].write_batch(rows)
+
+        def write(part: str, rows: pa.RecordBatch) -> None:
+            rows = pa.concat_batches([waiting[part], rows])
+            whole = rows.num_rows - rows.num_rows % BATCH
+            for start in range(0, whole, BATCH):
+                flush(part, rows.slice(start, BATCH))
+            waiting[part] = rows.slice(whole)
+
+        yield write
+        for part, rows in waiting.items():
+            if rows.num_rows:
+                flush(part, rows)
+
+
+@contextmanager
+def parquet_rows(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, dict[str, Any]], None]]:
+    """The same for one row at a time."""
+    batches: dict[str, list[dict[str, Any]]] = {part: [] for part in paths}
+    with parquet_files(paths, schema) as into_files:
+
+        def flush(part: str) -> None:
+            into_files(part, pa.RecordBatch.from_pylist(batches[part], schema=schema))
             batches[part].clear()
 
         def write(part: str, row: dict[str, Any]) -> None:
@@ -30,6 +54,5 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
                 flush(part)
 
         yield write
-        for part, batch in batches.items():
-            if batch:
-                flush(part)
+        for part in batches:
+            flush(part)

@@ -4,17 +4,20 @@ They are written into a folder beside the wanted one, which takes its place when
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from django.template.loader import render_to_string
 
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.splits import SplitError
 from annotate.goldsets import columns, concepts, folders, left_out, lots, rows
+from annotate.goldsets.arrays import apart, as_batch, as_lines
 from annotate.goldsets.card import card_of
 from annotate.goldsets.counting import Counts
 from annotate.goldsets.edits import DIGESTS, write_digests
@@ -32,8 +35,6 @@ from corpora.core.added_languages import tables_of
 from corpora.models import Draw
 from corpora.version import VERSION
 
-# The number of rows between two reports of progress.
-STEP = 500
 # The only part of a set that is not split: all of it is for measuring.
 WHOLE = "test"
 SPLITS = "train=0.8,dev=0.1,test=0.1"
@@ -113,7 +114,7 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     if "labels" in names:
         concepts.write_labels(folder / names["labels"], export)
     published = {
-        name: FORMATS[name].write(folder, _read_again(folder / names["jsonl"], FORMATS[name].needs(export)), export)
+        name: FORMATS[name].write(folder, _read_again(export, folder, names, FORMATS[name].needs(export)), export)
         for name in export.kind.formats
     }
     manifest = _manifest(export, counts, published)
@@ -194,32 +195,44 @@ def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -
         open(folder / names["left_out"], "w", encoding="utf-8", newline="\n") as others,
         parquet_files(paths, schema) as into_parquet,
     ):
-        for row, reason, may_be_told in rows.rows(export):
-            counts.take(row, reason)
-            if counts.total % STEP == 0:
-                progress(counts.total)
-            if not reason:
-                jsonl.write(as_json(row) + "\n")
-                into_parquet(row["split"] if kind.splits else WHOLE, row)
-            elif may_be_told:
-                others.write(as_json(left_out.told(row, reason)) + "\n")
-    progress(counts.total)
+        for some in rows.rows(export):
+            counts.take(some)
+            values = apart(some.columns, schema)
+            lines = as_lines(values, schema)
+            jsonl.writelines(f"{line}\n" for line in compress(lines, some.in_set))
+            _write_left_out(others, some, lines)
+            batch = as_batch(values, schema)
+            for part in paths:
+                there = [each == part for each in some.columns["split"]] if kind.splits else some.in_set
+                into_parquet(part, batch.filter(pa.array(there, pa.bool_())))
+            progress(counts.total)
     return counts
 
 
-def _read_again(jsonl: Path, needed: Collection[str]) -> Iterator[dict[str, Any]]:
-    """What a format needs of each row, from the file, so that texts need not be kept meanwhile."""
-    with jsonl.open(encoding="utf-8", newline="\n") as lines:
-        for line in lines:
-            row = json.loads(line)
-            yield {column: row[column] for column in needed if column in row}
+def _write_left_out(file: TextIO, some: rows.Rows, lines: Sequence[str]) -> None:
+    for source, line, told in zip(some.sources, lines, some.told, strict=True):
+        if source.left_out and told:
+            if left_out.only_id(source.left_out):
+                line = as_json({"id": source.item.key, "left_out": source.left_out})
+            elif more := rows.words(source):
+                line = f"{line[:-1]}, {as_json(more)[1:]}"
+            file.write(f"{line}\n")
 
 
-def as_json(value) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_iso)
+def _read_again(export: Export, folder: Path, names: dict, needed: Collection[str]) -> Iterator[dict[str, Any]]:
+    """What a format needs of each row, from the files, so that texts need not be kept meanwhile: from the Parquet file,
+    in which columns stand apart; where there are several, the JSONL alone has all rows in order.
+    """
+    if export.kind.splits:
+        with (folder / names["jsonl"]).open(encoding="utf-8", newline="\n") as lines:
+            for line in lines:
+                row = json.loads(line)
+                yield {column: row[column] for column in needed if column in row}
+    elif (file := folder / names["parquet"][WHOLE]).exists():
+        with pq.ParquetFile(file) as whole:
+            for batch in whole.iter_batches(columns=list(needed)):
+                yield from batch.to_pylist()
 
 
-def _iso(value) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
-    raise TypeError(f"{type(value)} in an exported row")
+def as_json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -26,6 +26,7 @@ from annotate.goldsets import rows as row_making
 from annotate.goldsets.counting import TALLIES, Counts
 from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.manifest_sections import SECTIONS
+from annotate.goldsets.rows import Rows
 from annotate.goldsets.writing import ExportError, export
 from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Task, Unit
@@ -248,10 +249,8 @@ def test_whatever_a_kind_says_of_its_sets_is_known(kind):
 def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
     several = SimpleNamespace(facets=str.split)
     counts = Counts(replace(KINDS["web_ranking"], form=several, tallies=()), with_text=True)
-    row = {"stage": "LABELLED", "judged_as": None}
-    counts.take(row | {"label": "Boats Lakes"}, "")
-    counts.take(row | {"label": "Boats"}, "")
-    counts.take(row | {"label": "Lakes"}, "guidelines")
+    columns = {"label": ["Boats Lakes", "Boats", "Lakes"], "stage": ["LABELLED"] * 3, "judged_as": [None] * 3}
+    counts.take(Rows([SimpleNamespace(left_out=why) for why in ("", "", "guidelines")], columns, [True] * 3))
     told = counts.as_dict()
     assert told["by_label"] == {"Boats": 2, "Lakes": 1}
     assert (told["records"], told["labelled"], told["left_out"]) == (3, 2, {"guidelines": 1})

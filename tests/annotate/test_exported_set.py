@@ -19,6 +19,7 @@ from django.core.management import call_command
 
 from annotate.core import stages
 from annotate.goldsets import export as exporting
+from annotate.goldsets import rows as row_making
 from annotate.goldsets import writing
 from annotate.goldsets.writing import ExportError, export
 from annotate.kinds import Answer
@@ -248,7 +249,7 @@ def test_the_manifest_tells_of_the_task_each_option_that_its_kind_has(finished, 
 
 
 def test_progress_is_told_to_the_last_row(finished, out, monkeypatch):
-    monkeypatch.setattr(writing, "STEP", 25)
+    monkeypatch.setattr(row_making, "CHUNK", 25)
     told = []
     export(finished, out, progress=told.append)
     assert told == [25, 50, 60]
