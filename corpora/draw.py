@@ -32,6 +32,7 @@ from corpora.core.languages import finer
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.draw_by_language import reached, take_by_language
 from corpora.draw_records import rows_of, take_records
+from corpora.drawn import Spooled
 from corpora.engines import asking, full_disk_explained
 from corpora.manifest import Manifest, Predictions, check_posts, check_records, manifest_of
 from corpora.models import Corpus, Draw
@@ -55,11 +56,15 @@ class Sample:
     frame_size: int
     digest: str
     detectors: list[dict[str, str]]
-    rows: list[dict[str, Any]]
+    rows: Spooled | list[dict[str, Any]]
     extends: Draw | None = None
     language: str = ""
     predictor: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> list[str]:
+        return self.rows.keys() if isinstance(self.rows, Spooled) else [row["id"] for row in self.rows]
 
 
 def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> Sample:
@@ -85,7 +90,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
         _check_extension(extends, size=size, seed=seed, digest=digest)
     before = extends.size if extends else 0
     with full_disk_explained("the draw was not made"), asking(corpus.name, parts, manifest) as store:
-        rows = [row for batch in store.query("draw_uniform", seed, size - before, before) for row in batch.to_pylist()]
+        rows = Spooled(store.query("draw_uniform", seed, size - before, before))
     return Sample(
         corpus=corpus,
         design="uniform",

@@ -12,6 +12,7 @@ import pyarrow as pa
 from corpora.core.designs import Design, Taken, spoken
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
+from corpora.drawn import rows_in
 from corpora.engines import Store
 from corpora.predictors import Predictor, counts, knows
 
@@ -52,7 +53,7 @@ def take_by_language(
     _frame(store, design, wanted)
     rows: dict[str, list[dict[str, Any]]] = {language: [] for language in wanted}
     for batch in store.query("draw_by_language"):
-        for row in batch.to_pylist():
+        for row in rows_in(batch):
             rows[row.pop("language")].append(row)
     return [
         Taken(

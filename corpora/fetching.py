@@ -29,13 +29,15 @@ def fetched(query: QuerySet, size: int) -> Iterator[list[Sequence[Any]]]:
         yield columns
 
 
-def listed(keys: Iterable[int]) -> RawSQL:
+def listed(keys: Iterable[int] | Iterable[str]) -> RawSQL:
     """Many keys as what a field is `__in`, sent as one parameter: Django prepares each of a list by itself, and the
     database reads as many places in the statement.
     """
+    some = list(keys)
     if connection.vendor == "postgresql":
-        return RawSQL("SELECT unnest(%s::bigint[])", [list(keys)])
-    return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(list(keys))])
+        of = "text" if some and isinstance(some[0], str) else "bigint"
+        return RawSQL(f"SELECT unnest(%s::{of}[])", [some])  # noqa: S611 - one of these two words
+    return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(some)])
 
 
 def _converting(compiler: Any, steps: Sequence[Callable], expression: Any) -> Callable[[Any], Any]:

@@ -5,14 +5,14 @@ Django's bulk_create prepares every value of every row by itself, and that takes
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from django.db import connection, transaction
 from django.db.models import Field, Model
 
-Row = TypeVar("Row", bound=Model)
+Row = TypeVar("Row")  # a model, or plain
 
 # What the drivers take as it stands. Anything else is prepared by its field.
 _PLAIN = {
@@ -30,6 +30,22 @@ _PLAIN = {
 }
 
 
+def plain(model: type[Model]) -> type[Any]:
+    """A class of rows that `insert` takes in place of the model's own, which take ten times as long to make: they have
+    the model's fields with its defaults, and nothing else. A default is shared, so it is not to be changed in place.
+    """
+    fields = model._meta.concrete_fields
+    values = {field.attname: field.get_default() for field in fields}
+    relations = dict.fromkeys(field.name for field in fields if field.is_relation)
+
+    def init(row: Any, **given: Any) -> None:
+        row.__dict__.update(given)
+
+    return type(
+        f"Plain{model.__name__}", (), {**values, **relations, "pk": None, "_meta": model._meta, "__init__": init}
+    )
+
+
 def insert(rows: Iterable[Row]) -> list[Row]:
     """Save new rows of one model, and give them their keys, in order. Returns them.
 
@@ -42,15 +58,16 @@ def insert(rows: Iterable[Row]) -> list[Row]:
     fields = options.concrete_fields
     with transaction.atomic():
         for row, key in zip(rows, _new_keys(options.db_table, options.pk.column, len(rows)), strict=True):
-            row.pk = key
+            row.pk = row.id = key
         _refer(rows, [field for field in fields if field.is_relation])
         for field in fields:
             if getattr(field, "auto_now_add", False):
                 for row in rows:
                     field.pre_save(row, add=True)
         _write(options.db_table, [field.column for field in fields], _values(rows, fields))
-    for row in rows:
-        row._state.adding, row._state.db = False, connection.alias
+    if isinstance(rows[0], Model):
+        for row in rows:
+            row._state.adding, row._state.db = False, connection.alias
     return rows
 
 
@@ -67,17 +84,18 @@ def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
         return range(last + 1, last + 1 + number)
 
 
-def _refer(rows: Sequence[Model], relations: Sequence[Field]) -> None:
+def _refer(rows: Sequence[Any], relations: Sequence[Field]) -> None:
     """Write down the keys of the rows that these refer to, which may have got them only now."""
     names = [(relation.name, relation.attname) for relation in relations]
+    of_model = isinstance(rows[0], Model)
     for row in rows:
-        known = row._state.fields_cache
+        known = row._state.fields_cache if of_model else row.__dict__
         for name, attribute in names:
             if (other := known.get(name)) is not None:
                 row.__dict__[attribute] = other.pk
 
 
-def _values(rows: Sequence[Model], fields: Sequence[Field]) -> Iterable[Sequence[Any]]:
+def _values(rows: Sequence[Any], fields: Sequence[Field]) -> Iterable[Sequence[Any]]:
     """Of each row, what the driver takes for these fields."""
     prepared = [(place, how) for place, field in enumerate(fields) if (how := how_to_send(field))]
     read = attrgetter(*(field.attname for field in fields))
@@ -95,10 +113,15 @@ def how_to_send(field: Field) -> Callable[[Any], Any] | None:
     if kind in _PLAIN:
         return None
     if kind == "JSONField":
-        return partial(json.dumps, cls=field.encoder)
+        return partial(_as_json, encoder=field.encoder)
     if kind == "DateTimeField":
-        return connection.ops.adapt_datetimefield_value
+        return lru_cache(connection.ops.adapt_datetimefield_value)  # many rows may be of one moment
     return lambda value: field.get_db_prep_save(value, connection)
+
+
+def _as_json(value: Any, encoder: type[json.JSONEncoder] | None) -> str:
+    # Most lists and objects are empty, and json.dumps makes an encoder for each.
+    return "[]" if value == [] else "{}" if value == {} else json.dumps(value, cls=encoder)
 
 
 def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:

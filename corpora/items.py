@@ -3,7 +3,8 @@
 draw.py decides what is drawn; this room does not know what is asked about the items.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from django.db import transaction
@@ -13,11 +14,13 @@ from corpora.core.voting import DETECTOR_NAMES
 from corpora.draw import Sample
 from corpora.draw_records import rows_of
 from corpora.engines import asking, full_disk_explained
-from corpora.inserting import insert
+from corpora.fetching import listed
+from corpora.inserting import insert, plain
 from corpora.manifest import check_records, manifest_of
 from corpora.models import Corpus, Draw, Item
 
 _BATCH_ROWS = 1_000
+_Plain = plain(Item)
 
 
 @transaction.atomic
@@ -39,10 +42,22 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
 @transaction.atomic
 def record(sample: Sample) -> tuple[Draw, list[Item]]:
     """Put a sample into the database: the draw, and its items in the order of the draw."""
+    return _draw(sample), [item for some in _batches(sample) for item in _items(sample.corpus, some)]
+
+
+def record_on_the_way(sample: Sample) -> tuple[Draw, Iterator[Any]]:
+    """The same where items are many: they are made as they are asked for, as plain rows. The caller has opened a
+    transaction, and asks for all of them.
+    """
+    draw = _draw(sample)
+    return draw, (item for some in _batches(sample) for item in _items(sample.corpus, some, _Plain))
+
+
+def _draw(sample: Sample) -> Draw:
     _lock(sample.corpus)
     if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
         raise CorpusError("This draw has been extended before; extend the larger one.")
-    draw = Draw.objects.create(
+    return Draw.objects.create(
         corpus=sample.corpus,
         design=sample.design,
         language=sample.language,
@@ -57,10 +72,12 @@ def record(sample: Sample) -> tuple[Draw, list[Item]]:
         detectors=sample.detectors,
         extends=sample.extends,
     )
-    items: list[Item] = []
-    for start in range(0, len(sample.rows), _BATCH_ROWS):
-        items += _items(sample.corpus, sample.rows[start : start + _BATCH_ROWS])
-    return draw, items
+
+
+def _batches(sample: Sample) -> Iterator[list[dict[str, Any]]]:
+    rows = iter(sample.rows)
+    while some := list(islice(rows, _BATCH_ROWS)):
+        yield some
 
 
 def _lock(corpus: Corpus) -> None:
@@ -69,10 +86,11 @@ def _lock(corpus: Corpus) -> None:
         raise CorpusError(f"Corpus {corpus} was deleted meanwhile; nothing was drawn.")
 
 
-def _items(corpus: Corpus, rows: list[dict[str, Any]]) -> list[Item]:
+def _items(corpus: Corpus, rows: list[dict[str, Any]], of: type[Any] = Item) -> list[Any]:
     """The items of these rows in their order: those that an earlier draw made, and new ones."""
-    drawn = [_item(corpus, row) for row in rows]
-    known = {item.key: item for item in Item.objects.filter(corpus=corpus, key__in=[item.key for item in drawn])}
+    drawn = [_item(corpus, row, of) for row in rows]
+    before = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in drawn))
+    known = {item.key: item for item in before}
     if changed := [item.key for item in drawn if item.key in known and known[item.key].votes != item.votes]:
         raise CorpusError(
             f"Post {changed[0]} was drawn before, with other votes than corpus {corpus} has now, and decisions based "
@@ -92,11 +110,11 @@ def _content(item: Item) -> tuple[str, dict[str, str], list[str]]:
     return item.language, item.fields, item.declared
 
 
-def _item(corpus: Corpus, row: dict[str, Any]) -> Item:
+def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
     """The item of a post with its votes, or of a record, which has none."""
     voted = [] if "fields" in row else DETECTOR_NAMES
-    votes = {detector: [[vote["language"], vote["score"]] for vote in row[detector]] for detector in voted}
-    return Item(
+    votes = {detector: row[detector] for detector in voted}
+    return of(
         corpus=corpus,
         key=row["id"],
         text=row["text"],

@@ -4,7 +4,7 @@ Posts are chosen by lot when units are added. A reader is not told, and an adjud
 neither it nor the votes. Where too much of a language may be wrong, people label all of it (work/contesting.py).
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
@@ -104,33 +104,28 @@ def contested_waiting() -> dict[int, dict[str, int]]:
     return found
 
 
-def choose_audits(task: Task, units: list[Unit]) -> list[Unit]:
-    """Choose the posts by which the detectors' agreement is audited, and mark them.
+def choose_audits(
+    task: Task, added: Mapping[Stratum, Mapping[str, int]], before: Mapping[Stratum, tuple[int, int]]
+) -> list[int]:
+    """Choose the posts by which the detectors' agreement is audited. Returns the keys of their units.
 
     They are chosen by lot among the posts of each stratum on which the detectors agree. Copies are included, since
     posts are counted. When a task is extended, lots are drawn among the added posts only: the earlier choice stays.
+    added: stratum -> id -> the key of the unit; before: audit_counts, without these.
     """
-    added: dict[Stratum, list[Unit]] = {}
-    for unit in units:
-        if unit.agreed_label:
-            added.setdefault(stratum_of(task, unit), []).append(unit)
-    before = audit_counts(task)
-    chosen = []
-    for stratum, posts in added.items():
-        by_key = {unit.item.key: unit for unit in posts}
-        keys = lots.topped_up(
+    return [
+        units[key]
+        for stratum, units in added.items()
+        for key in lots.topped_up(
             task,
             AUDIT,
             stratum,
-            by_key,
+            units,
             before=before.get(stratum, (0, 0)),
             share=task.audit_share,
             least=task.audit_least,
         )
-        chosen += [by_key[key] for key in keys]
-    for unit in chosen:
-        unit.audited = True
-    return chosen
+    ]
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:

@@ -5,8 +5,8 @@ Units are chosen by lot when they come to people (choose_checks), and decisions 
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
@@ -16,6 +16,8 @@ from annotate.core.estimation import Estimate, proportion
 from annotate.core.lots import CHECK, NOBODY, OVERLAP, SECOND
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.quality import lots
+
+Chosen = TypeVar("Chosen")
 
 
 def read_by_one(task: Task) -> QuerySet[Unit]:
@@ -37,27 +39,44 @@ def check_counts(task: Task) -> dict[str, tuple[int, int]]:
 def choose_checks(task: Task, units: Iterable[Unit]) -> None:
     """Choose the units that an adjudicator decides again after their one reader, and mark them.
 
-    units: they have just been put into a queue, and are not saved. They are chosen by lot in each queue. When a task is
-    extended or a language contested, lots are drawn among the added units only: the earlier choice stays.
+    units: they have just been put into a queue, and are not saved.
     """
-    if task.redundancy > 1 or not (task.check_share or task.check_least):
+    if not has_checks(task):
         return
     added: dict[str, dict[str, Unit]] = {}
-    for unit in units:
-        if unit.redundancy == 1 and not unit.known_answer:
-            added.setdefault(unit.visited[0], {})[unit.item.key] = unit
-    before = check_counts(task)
-    for queue, by_key in added.items():
+    for unit in filter(may_be_checked, units):
+        added.setdefault(unit.visited[0], {})[unit.item.key] = unit
+    for unit in checked_among(task, added, check_counts(task)):
+        unit.recheck = True
+
+
+def has_checks(task: Task) -> bool:
+    return task.redundancy == 1 and bool(task.check_share or task.check_least)
+
+
+def may_be_checked(unit: Unit) -> bool:
+    return unit.redundancy == 1 and not unit.known_answer
+
+
+def checked_among(
+    task: Task, added: Mapping[str, Mapping[str, Chosen]], before: Mapping[str, tuple[int, int]]
+) -> list[Chosen]:
+    """They are chosen by lot in each queue. When a task is extended or a language contested, lots are drawn among the
+    added units only: the earlier choice stays. added: queue -> id -> unit; before: check_counts, without these.
+    """
+    return [
+        units[key]
+        for queue, units in added.items()
         for key in lots.topped_up(
             task,
             CHECK,
             [queue],
-            by_key,
+            units,
             before=before.get(queue, (0, 0)),
             share=task.check_share,
             least=task.check_least,
-        ):
-            by_key[key].recheck = True
+        )
+    ]
 
 
 def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:

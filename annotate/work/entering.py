@@ -1,9 +1,11 @@
 """How units enter a task: each item becomes a unit, which gets its label, goes to people, or becomes a copy."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -11,23 +13,34 @@ from annotate.core import lottery, stages
 from annotate.core.aggregation import at_first
 from annotate.kinds import preferences
 from annotate.kinds.preferences import Compared
-from annotate.models import Comparison, Task, Transition, Unit
-from annotate.quality.audits import choose_audits, choose_rechecks
-from annotate.quality.checks import choose_checks, choose_overlap
-from annotate.work.moving import moved, send_to_people, to_people
+from annotate.models import Comparison, Task, Unit
+from annotate.quality.audits import Stratum, audit_counts, choose_audits, choose_rechecks, stratum_of
+from annotate.quality.checks import check_counts, checked_among, choose_overlap, has_checks, may_be_checked
+from annotate.work.moving import CHANGED, PLAIN, moved, save_all, send_to_people, to_people
 from annotate.work.routes import Routes
-from corpora.inserting import insert
+from corpora.fetching import listed
+from corpora.inserting import insert, plain
 from corpora.models import Item, same
 
 # The places of a unit that everybody answers: the largest number that the column holds.
 EVERYBODY = 32767
+CHUNK = 2000  # units written at a time
+_Plain = plain(Unit)
+
+
+class _Original(NamedTuple):
+    """What is kept of a unit of which another may be a copy."""
+
+    pk: int
+    agreed_label: str
 
 
 @transaction.atomic
 def add_units(
     task: Task,
-    items: list[Item],
+    items: Iterable[Item],
     *,
+    keys: Sequence[str] | None = None,
     asked: str = "",
     known_answers: Mapping[int, str] = MappingProxyType({}),
     honeypots: bool = False,
@@ -37,70 +50,97 @@ def add_units(
 ) -> Counter[str]:
     """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
 
-    asked: the language that they all ask about, empty if any language may be answered. known_answers: item -> its
-    known answer, for items hidden among the work. reuse: item -> a unit of another task that people have labelled, and
-    what its label means here. predicted: id -> the class by which a predictor found the item; people label all of
-    these, whatever came with them. suggested: id -> system -> replies, where people compare two systems: then there is
-    a unit for each two of them.
+    keys: the ids of the items, where these come one after the other and are never all there. asked: the language that
+    they all ask about, empty if any language may be answered. known_answers: item -> its known answer, for items hidden
+    among the work. reuse: item -> a unit of another task that people have labelled, and what its label means here.
+    predicted: id -> the class by which a predictor found the item; people label all of these, whatever came with them.
+    suggested: id -> system -> replies, where people compare two systems: then there is a unit for each two of them.
 
     Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
     of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
     """
     kind, routes = task.kind, Routes.load(task)
-    overlap = choose_overlap(task, () if honeypots else (item.key for item in items))
-    originals = {
-        same(unit.item): unit for unit in task.units.exported().filter(copy_of=None, asked=asked).select_related("item")
-    }
-    pairs: list[tuple[Unit, Compared]] = []
-    transitions: list[Transition] = []
-    units: list[Unit] = []
-    asking: list[Unit] = []
-    for position, (item, pair, sets) in enumerate(_questions(task, items, suggested), task.units.count() + 1):
-        unit = Unit(task=task, item=item, asked=asked, pair=pair, position=position)
-        unit.redundancy = 2 if item.key in overlap else at_first(task.redundancy, stop_early=task.stop_early)
-        units.append(unit)
-        if sets:
-            pairs.append((unit, sets))
-        unit.known_answer = known_answers.get(item.pk, "")
-        unit.predicted = predicted.get(item.key, "")
-        if honeypots:
-            unit.honeypot, unit.redundancy = True, EVERYBODY
-        if not unit.known_answer and (original := originals.setdefault(_shown(task, item, sets), unit)) is not unit:
-            unit.copy_of, unit.agreed_label = original, original.agreed_label
-            transitions.append(moved(unit, "copied", stages.COPIED))
-        elif item.pk in reuse:
-            unit.reused_from, label = reuse[item.pk]
-            transitions.append(moved(unit, "reused", stages.LABELLED, label=label))
-        elif not unit.predicted and (label := _agreed(unit, sets)):
-            unit.agreed_label = label
-            transitions.append(moved(unit, "agreed", stages.AGREED, label=label))
-        else:
-            transitions.append(to_people(unit, kind.enters_by, routes))
-            asking.append(unit)
-    choose_checks(task, asking)
-    earlier: list[int] = []
-    audited: list[Unit] = []
-    for unit in choose_audits(task, units):
-        judged = unit.copy_of or unit
-        if judged.stage == stages.AGREED and judged.pk is None:
-            audited.append(judged)
-            transitions.append(to_people(judged, "audited", routes))
-        elif judged.stage == stages.AGREED:
-            earlier.append(judged.pk)
-    choose_rechecks(task, audited)
-    insert(units)
-    insert(transitions)
-    insert(Comparison(unit=unit, **sets._asdict()) for unit, sets in pairs)
+    if keys is None:
+        items = list(items)
+        keys = [item.key for item in items]
+    overlap = choose_overlap(task, () if honeypots else keys)
+    mine = task.units.exported().filter(copy_of=None, asked=asked).select_related("item")
+    originals = {_digest(same(unit.item)): _Original(unit.pk, unit.agreed_label) for unit in mine.iterator(CHUNK)}
+    counted, audited = audit_counts(task), defaultdict[Stratum, dict[str, int]](dict)
+    checks, checked = check_counts(task) if has_checks(task) else {}, defaultdict[str, dict[str, int]](dict)
+    found, first = Counter[str](), task.units.count() + 1
+    questions = enumerate(_questions(task, items, suggested), first)
+    while some := list(islice(questions, CHUNK)):
+        pairs: list[tuple[Unit, Compared]] = []
+        transitions, units, asking, shown = [], [], [], {}
+        for position, (item, pair, sets) in some:
+            unit = _Plain(task=task, item=item, asked=asked, pair=pair, position=position)
+            unit.redundancy = 2 if item.key in overlap else at_first(task.redundancy, stop_early=task.stop_early)
+            units.append(unit)
+            if sets:
+                pairs.append((unit, sets))
+            unit.known_answer = known_answers.get(item.pk, "")
+            unit.predicted = predicted.get(item.key, "")
+            if honeypots:
+                unit.honeypot, unit.redundancy = True, EVERYBODY
+            text = None if unit.known_answer else _digest(_shown(task, item, sets))
+            if text and (original := originals.setdefault(text, unit)) is not unit:
+                unit.copy_of, unit.agreed_label = original, original.agreed_label
+                transitions.append(moved(unit, "copied", stages.COPIED, of=PLAIN))
+                continue
+            if text:
+                shown[text] = unit
+            if item.pk in reuse:
+                unit.reused_from, label = reuse[item.pk]
+                transitions.append(moved(unit, "reused", stages.LABELLED, label=label, of=PLAIN))
+            elif not unit.predicted and (label := _agreed(unit, sets)):
+                unit.agreed_label = label
+                transitions.append(moved(unit, "agreed", stages.AGREED, label=label, of=PLAIN))
+            else:
+                transitions.append(to_people(unit, kind.enters_by, routes))
+                asking.append(unit)
+        insert(units)
+        insert(transitions)
+        insert(Comparison(unit_id=unit.pk, **sets._asdict()) for unit, sets in pairs)
+        # From here on the texts are in the database alone.
+        originals |= {text: _Original(unit.pk, unit.agreed_label) for text, unit in shown.items()}
+        found.update(unit.stage for unit in units)
+        for unit in units:
+            if unit.agreed_label:
+                audited[stratum_of(task, unit)][unit.item.key] = unit.pk
+        for unit in filter(may_be_checked, asking):
+            checked[unit.visited[0]][unit.item.key] = unit.pk
+    if has_checks(task):
+        task.units.filter(pk__in=listed(checked_among(task, checked, checks))).update(recheck=True)
+    read = _audit(task, choose_audits(task, audited, counted), first, routes)
+    return found + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
+
+
+def _audit(task: Task, chosen: Sequence[int], first: int, routes: Routes) -> int:
+    """Send the units that are chosen for the audit to people; of a copy, that whose text it has. first: the position of
+    the first unit that has just been added. Returns how many of those go.
+    """
+    task.units.filter(pk__in=listed(chosen)).update(audited=True)
+    originals = dict(task.units.filter(pk__in=listed(chosen)).order_by().values_list("pk", "copy_of"))
+    keys = dict.fromkeys(originals[key] or key for key in chosen)
+    judged = task.units.filter(pk__in=listed(keys), stage=stages.AGREED).select_related("item").in_bulk()
+    added = [judged[key] for key in keys if key in judged and judged[key].position >= first]
+    for unit in added:
+        unit.task = task
+    transitions = [to_people(unit, "audited", routes) for unit in added]
+    choose_rechecks(task, added)
+    save_all(added, transitions, CHANGED)
+    earlier = [key for key, unit in judged.items() if unit.position < first]
     send_to_people(task.units.filter(pk__in=earlier), "audited", routes)
-    return Counter(unit.stage for unit in units)
+    return len(added)
 
 
 def _questions(
     task: Task, items: Iterable[Item], suggested: Mapping[str, Mapping[str, list[str]]]
-) -> list[tuple[Item, int, Compared | None]]:
+) -> Iterable[tuple[Item, int, Compared | None]]:
     """What is asked of the items: each by itself, or about each two systems, in an order that tells nothing of them."""
     if not suggested:
-        return [(item, 0, None) for item in items]
+        return ((item, 0, None) for item in items)
     found = [
         (item, number, sets)
         for item in items
@@ -114,6 +154,11 @@ def _agreed(unit: Unit, sets: Compared | None) -> str | None:
     if sets is None:
         return unit.task.kind.agreed(unit.item, unit.task)
     return "" if unit.known_answer else preferences.agreed(sets)
+
+
+def _digest(shown: tuple[Any, ...]) -> bytes:
+    """In place of the texts, which need not be kept for that."""
+    return hashlib.blake2b(repr(shown).encode(), digest_size=16).digest()
 
 
 def _shown(task: Task, item: Item, sets: Compared | None) -> tuple[Any, ...]:

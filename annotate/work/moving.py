@@ -6,6 +6,7 @@ decided in routing.py.
 
 from collections.abc import Iterable
 from copy import copy
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -15,10 +16,13 @@ from annotate.models import Judgment, Transition, Unit
 from annotate.quality.audits import choose_rechecks
 from annotate.quality.checks import choose_checks
 from annotate.work.routes import Routes
-from corpora.inserting import insert
+from corpora.inserting import insert, plain
 from corpora.prepared import insert_one, update_one
 
 BATCH = 2000
+PLAIN = plain(Transition)
+# The fields of a unit that change when it is sent to people.
+CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
 # The key of no row: keys begin at 1.
 NO_ROW = 0
 
@@ -41,13 +45,13 @@ def stay(unit: Unit, *, by, judgment: Judgment) -> None:
     move(copy(unit), "skipped", stages.QUEUED, by=by, judgment=judgment, keep=False)
 
 
-def moved(unit, event, to_stage, *, by=None, judgment=None, label="", **changes) -> Transition:
-    """The transition of a move, which the caller saves with the unit."""
+def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[Any] = Transition, **changes) -> Any:
+    """The transition of a move, which the caller saves with the unit. of: PLAIN where there are many."""
     stages.check_move(unit.stage, event, to_stage)
     from_stage, unit.stage, unit.label = unit.stage, to_stage, label
     for field, value in changes.items():
         setattr(unit, field, value)
-    return Transition(
+    return of(
         unit=unit,
         event=event,
         from_stage=from_stage,
@@ -61,11 +65,11 @@ def moved(unit, event, to_stage, *, by=None, judgment=None, label="", **changes)
     )
 
 
-def to_people(unit: Unit, event: str, routes: Routes, by=None) -> Transition:
+def to_people(unit: Unit, event: str, routes: Routes, by=None) -> Any:
     """Put a unit into the queue of its most likely language; the caller saves both."""
     unit.candidates = unit.task.kind.candidates(unit, routes)
     queue = routes.queue_in(unit.candidates[0])
-    return moved(unit, event, stages.QUEUED, by=by, round=1, language=queue, visited=[queue])
+    return moved(unit, event, stages.QUEUED, by=by, of=PLAIN, round=1, language=queue, visited=[queue])
 
 
 def send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -> int:
@@ -78,11 +82,11 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -
         choose_rechecks(routes.task, found)
     else:
         choose_checks(routes.task, found)
-    save_all(found, transitions, ["stage", "label", "round", "language", "visited", "candidates", "recheck"])
+    save_all(found, transitions, CHANGED)
     return len(found)
 
 
-def save_all(units: list[Unit], transitions: Iterable[Transition], fields: list[str]) -> None:
+def save_all(units: list[Unit], transitions: Iterable[Any], fields: Iterable[str]) -> None:
     # Written as insertions that conflict with their rows: bulk_update takes many times as long, and people wait for
     # this.
     Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from django.db import transaction
@@ -32,7 +33,7 @@ from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.draw import Sample, sample_uniform
 from corpora.inserting import insert
-from corpora.items import items_of, record
+from corpora.items import items_of, record, record_on_the_way
 from corpora.manifest import manifest_of
 from corpora.models import Corpus
 
@@ -126,7 +127,8 @@ def open_tasks(
                     "--audit-share and --audit-least out."
                 )
             opened = Opened(task, Counter(), how.draw(wanted))
-            ids = [*(row["id"] for sample in opened.samples for row in sample.rows), *wanted.leave_out]
+            keys = (key for sample in opened.samples for key in sample.keys)
+            ids = [*keys, *wanted.leave_out] if suggest_from else ()
             rankings.append(rankings_of(task, corpus.name, suggest_from, ids))
             progress(0)
             _take_languages(task, how, opened.samples, titled=bool(title) or not kind.titled_by_languages)
@@ -209,29 +211,33 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
     many.
     """
     task = opened.task
+    hides = "gold answers" in task.kind.protections
     drawn, orders, replies = [], {}, {}
     for sample in opened.samples:
         orders[sample.language] = sample.parameters.pop(ORDER, {})
         replies |= sample.parameters.pop(REPLIES, {})
-        draw, items = record(sample)
+        draw, items = record(sample) if hides else record_on_the_way(sample)
         task.draws.add(draw)
-        drawn += items
-    predicted = store_orders(task, orders, {item.key for item in drawn})
-    if "gold answers" in task.kind.protections:
+        drawn.append(items)
+    keys = [key for sample in opened.samples for key in sample.keys]
+    predicted = store_orders(task, orders, set(keys))
+    items = chain.from_iterable(drawn)
+    if hides:
         hidden = store(task, list(gold), items_of(corpus, [row.id for row in gold]))
         if task.kind.form.SIDED:
             _compare_known(task, replies)
         answers = {item.pk: label for item, label in hidden.items()}
         add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=replies)
         check_pool(task)
-        drawn = without_twins(task, shuffled(drawn, seed))
-    opened.stages = add_units(task, drawn, predicted=predicted, suggested=replies)
+        items = without_twins(task, shuffled(items, seed))
+        keys = [item.key for item in items]
+    opened.stages = add_units(task, items, keys=keys, predicted=predicted, suggested=replies)
     waits = opened.stages[stages.QUEUED] + opened.stages[stages.ADJUDICATION]
     if DESIGNS[task.draw.design].not_extended and not waits:
         # Nobody is asked anything, nor will be, so nobody finds it among their tasks.
         task.is_open = False
         task.save(update_fields=["is_open"])
-    return len(drawn)
+    return len(keys)
 
 
 def _compare_known(task: Task, replies: Replies) -> None:

@@ -5,7 +5,7 @@ Votes have the shape in which they are stored: {"langid": [["de", 0.98], ...], "
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from fractions import Fraction
+from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,12 @@ def rank_candidates(votes: Votes) -> list[str]:
         for place, code in enumerate(_codes(votes, detector), start=1):
             places.setdefault(code, {}).setdefault(detector, place)
 
-    def order(code: str) -> tuple[Fraction, int, int, list[float], str]:
+    # The weights in whole numbers, which are quicker than fractions, and as exact.
+    whole = lcm(*range(1, 1 + max((len(votes.get(detector, ())) for detector in DETECTOR_NAMES), default=0)))
+
+    def order(code: str) -> tuple[int, int, int, list[float], str]:
         by = places[code]
-        weight = sum((Fraction(1, place) for place in by.values()), Fraction(0))
+        weight = sum(whole // place for place in by.values())
         firsts = sum(place == 1 for place in by.values())
         return -weight, -firsts, -len(by), [by.get(detector, float("inf")) for detector in _TIE_ORDER], code
 

@@ -91,7 +91,7 @@ def sample(language, items, seed):
     rows = [
         {field: getattr(item, field) for field in ("text", "author", "posted_at", "url", "letters")}
         | {"id": item.key}
-        | {name: [{"language": code, "score": score} for code, score in item.votes[name]] for name in DETECTOR_NAMES}
+        | {name: item.votes[name] for name in DETECTOR_NAMES}
         for item in items
     ]
     sizes = {"asked": len(items), "size": len(items), "frame_size": 2 * len(items)}
