@@ -11,6 +11,7 @@ from tests.benchmarks import (
     api,
     audit_defaults,
     audits,
+    bulk,
     comparing,
     crowd,
     database,
@@ -59,6 +60,7 @@ BENCHMARKS = {
     "load": load,
     "api": api,
     "rows": rows,
+    "bulk": bulk,
     "faults": faults,
 }
 
