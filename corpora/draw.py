@@ -32,7 +32,7 @@ from corpora.core.languages import finer
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.draw_by_language import reached, take_by_language
 from corpora.draw_records import rows_of, take_records
-from corpora.drawn import Spooled
+from corpora.drawn import Rows, on_disk
 from corpora.engines import asking, full_disk_explained
 from corpora.manifest import Manifest, Predictions, check_posts, check_records, manifest_of
 from corpora.models import Corpus, Draw
@@ -56,7 +56,7 @@ class Sample:
     frame_size: int
     digest: str
     detectors: list[dict[str, str]]
-    rows: Spooled | list[dict[str, Any]]
+    rows: Rows | list[dict[str, Any]]
     extends: Draw | None = None
     language: str = ""
     predictor: str = ""
@@ -64,7 +64,7 @@ class Sample:
 
     @property
     def keys(self) -> list[str]:
-        return self.rows.keys() if isinstance(self.rows, Spooled) else [row["id"] for row in self.rows]
+        return self.rows.keys() if isinstance(self.rows, Rows) else [row["id"] for row in self.rows]
 
 
 def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> Sample:
@@ -90,7 +90,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
         _check_extension(extends, size=size, seed=seed, digest=digest)
     before = extends.size if extends else 0
     with full_disk_explained("the draw was not made"), asking(corpus.name, parts, manifest) as store:
-        rows = Spooled(store.query("draw_uniform", seed, size - before, before))
+        rows = on_disk(store.query("draw_uniform", seed, size - before, before))
     return Sample(
         corpus=corpus,
         design="uniform",

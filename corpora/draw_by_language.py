@@ -5,14 +5,13 @@ the samples.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import pyarrow as pa
 
 from corpora.core.designs import Design, Taken, spoken
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
-from corpora.drawn import rows_in
+from corpora.drawn import by_language, in_memory
 from corpora.engines import Store
 from corpora.predictors import Predictor, counts, knows
 
@@ -51,16 +50,13 @@ def take_by_language(
     parameters = design.parameters | (_surveyed(store, corpus_name, design) if design.values else {})
     wanted = _wanted(languages, predictor, counts(store, "label_counts"))
     _frame(store, design, wanted)
-    rows: dict[str, list[dict[str, Any]]] = {language: [] for language in wanted}
-    for batch in store.query("draw_by_language"):
-        for row in rows_in(batch):
-            rows[row.pop("language")].append(row)
+    drawn = by_language(store.query("draw_by_language").read_all(), wanted)
     return [
         Taken(
             language=frame["language"],
             frame_size=frame["posts"],
             parameters=parameters | ({"authors": frame["authors"]} if design.name == "recall" else {}),
-            rows=rows[frame["language"]],
+            rows=in_memory(drawn[frame["language"]].drop_columns("language")),
         )
         for frame in store.found("frame_sizes")
     ]

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from corpora.core.designs import Taken
 from corpora.core.errors import CorpusError, listed
+from corpora.drawn import Rows, by_language, in_memory
 from corpora.engines import Store
 from corpora.manifest import Manifest
 
@@ -41,10 +42,8 @@ def take_records(
     store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
     design = {"seed": seed, "size": manifest.rows if size is None else size}
     store.rows("design", pa.Table.from_pylist([design], schema=_DESIGN))
-    rows: dict[str, list[dict[str, Any]]] = {language: [] for language in wanted}
-    for batch in store.query("draw_records"):
-        for row in batch.to_pylist():
-            rows[row["language"]].append(row)
+    drawn = by_language(store.query("draw_records").read_all(), wanted)
+    rows = {language: in_memory(table) for language, table in drawn.items()}
     return [
         Taken(
             language=language,
@@ -56,7 +55,7 @@ def take_records(
     ]
 
 
-def _parameters(together: str, counted: dict[str, int], rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _parameters(together: str, counted: dict[str, int], rows: Rows) -> dict[str, Any]:
     parameters = {"together": together, "left_out": counted["left_out"]}
     if together:
         groups = len({row["fields"][together] for row in rows})

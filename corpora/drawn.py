@@ -1,41 +1,62 @@
-"""The rows of a draw between the corpus and the database: on disk, so that a draw of any size takes no memory."""
+"""The rows that a draw took, between the corpus and the database: in columns, since as Python's own values they would
+take twenty times the memory; and on disk where there may be any number of them.
+"""
 
 import tempfile
-import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from django.conf import settings
 
+_BATCH_ROWS = 1_000
 
-class Spooled:
-    """Rows in their order, in a file that is gone with them."""
 
-    def __init__(self, rows: pa.RecordBatchReader) -> None:
-        self._file = tempfile.TemporaryFile(dir=Path(settings.DATA_DIR) / "tmp")  # noqa: SIM115 - closed with the rows
-        weakref.finalize(self, self._file.close)
-        self._size = 0
-        with pa.ipc.new_stream(self._file, rows.schema) as writer:
-            for batch in rows:
-                writer.write_batch(batch)
-                self._size += batch.num_rows
+@dataclass(frozen=True)
+class Rows:
+    """Rows in their order, each made when it is asked for. batches: reads them from the first one on."""
+
+    batches: Callable[[], Iterable[pa.RecordBatch]]
+    size: int
 
     def __len__(self) -> int:
-        return self._size
+        return self.size
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self._batches():
+        for batch in self.batches():
             yield from rows_in(batch)
 
     def keys(self) -> list[str]:
-        return [key for batch in self._batches() for key in batch.column("id").to_pylist()]
+        return [key for batch in self.batches() for key in batch.column("id").to_pylist()]
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        self._file.seek(0)
-        yield from pa.ipc.open_stream(self._file)
+
+def in_memory(table: pa.Table) -> Rows:
+    return Rows(lambda: table.to_batches(max_chunksize=_BATCH_ROWS), table.num_rows)
+
+
+def on_disk(rows: pa.RecordBatchReader) -> Rows:
+    """In a file that is gone with the rows."""
+    file = tempfile.TemporaryFile(dir=Path(settings.DATA_DIR) / "tmp")  # noqa: SIM115 - closed with the rows
+    size = 0
+    with pa.ipc.new_stream(file, rows.schema) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+            size += batch.num_rows
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        file.seek(0)
+        yield from pa.ipc.open_stream(file)
+
+    return Rows(batches, size)
+
+
+def by_language(table: pa.Table, languages: Iterable[str]) -> dict[str, pa.Table]:
+    """The rows of each language, in their order."""
+    return {language: table.filter(pc.field("language") == language) for language in languages}
 
 
 def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -49,7 +70,8 @@ def _pairs(votes: pa.ListArray) -> list[list[list[Any]]]:
     """What to_pylist gives, from the columns of what the lists hold; it goes through an object for each value."""
     held = votes.flatten()
     if not pa.types.is_struct(held.type):
-        return votes.to_pylist()
+        found: list[Any] = votes.to_pylist()
+        return found
     languages = held.field("language").dictionary_encode()
     names = languages.dictionary.to_pylist()
     scores = held.field("score").to_numpy(zero_copy_only=False).tolist()

@@ -5,6 +5,7 @@ among the posts of a uniform task; `records` takes some of each language. Recall
 language identification performance" (Twitter, 2015), sections Recall and Precision.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -41,7 +42,7 @@ class Taken:
     language: str
     frame_size: int
     parameters: dict[str, Any]
-    rows: list[dict[str, Any]]
+    rows: Collection[dict[str, Any]]
 
 
 def recall_design(share: Fraction, least_posts: int, history: Window, window: Window) -> Design:
