@@ -1,8 +1,8 @@
-"""From a corpus to votes: the detectors read every post, part by part, on all cores.
+"""From a corpus to votes: the detectors read every post, part by part, on all cores; with Spark on all its machines.
 
 A part's votes stand in a Parquet part of their own beside it; core/voting.py says what they mean together.
-A part is committed when it is done, and until then it is kept in pieces (voting_pieces.py), so that a stopped run goes
-on where it was.
+A part is committed when it is done. Until then what this machine has done of it is kept in pieces (voting_pieces.py),
+so that a stopped run goes on where it was; Spark does the parts under way once more.
 """
 
 import os
@@ -10,28 +10,31 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpora.core.detectors import detector_versions
 from corpora.core.errors import CorpusError
-from corpora.engines import full_disk_explained
+from corpora.engines import full_disk_explained, spread
 from corpora.folders import digest_of, part_name, sync
 from corpora.locks import changing
-from corpora.manifest import Manifest, VotesPart, manifest_of, write_manifest
+from corpora.manifest import Manifest, Part, VotesPart, manifest_of, write_manifest
 from corpora.schemas import VOTES_SCHEMA
 from corpora.voting_pieces import Pieces, done_with, pieces_of
-from corpora.voting_worker import Chunk, vote_on
+from corpora.voting_worker import COUNTED_SCHEMA, Chunk, vote_on, vote_on_all
 
 _CHUNK_ROWS = 2_000
 
 Worker = subprocess.Popen[bytes]
+# The votes on a part, and on how many of its posts the detectors are unanimous.
+Voted = tuple[pa.Table, int]
 Map = Callable[[Callable[[pa.RecordBatch], Chunk], Iterable[pa.RecordBatch]], Iterator[Chunk]]
 
 
@@ -45,8 +48,9 @@ def prelabel(
 ) -> Manifest:
     """Give every part of the corpus votes, k languages a detector; returns the manifest with all of them.
 
-    `processes` None is one a core. Parts that have votes by the same detectors and k are left alone; others raise
-    CorpusError or, with `again`, are done anew. `progress` hears of rows as they are done, old ones included.
+    `processes` None is one a core, or what Spark has where that is the engine. Parts that have votes by the same
+    detectors and k are left alone; others raise CorpusError or, with `again`, are done anew. `progress` hears of rows
+    as they are done, old ones included.
     """
     if k < 1:
         raise CorpusError(f"k is {k}; each detector must name at least one language.")
@@ -63,17 +67,15 @@ def prelabel(
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
         if outdated and not again:
             raise CorpusError(f"{_difference(name, outdated[0], k, versions)} Do them anew with --again.")
-        progress(0)
-        with _mapping(processes or os.cpu_count() or 1, name) as mapping:
-            for index, part in enumerate(manifest.parts):
-                old = manifest.votes[index] if index < len(manifest.votes) else None
-                if old and old not in outdated:
-                    progress(part.rows)
-                    continue
+        known = [manifest.votes[index] if index < len(manifest.votes) else None for index in range(len(manifest.parts))]
+        wanting = [index for index, old in enumerate(known) if old is None or old in outdated]
+        progress(sum(part.rows for index, part in enumerate(manifest.parts) if index not in wanting))
+        parts = [manifest.parts[index] for index in wanting]
+        with _voting(name, directory, parts, k, versions, processes, progress) as voted:
+            for index, old in ((index, known[index]) for index in wanting):
                 file = directory / "votes" / _fresh_name(index + 1, old)
                 with full_disk_explained(f"the last votes on part {index + 1:,} of corpus {name} are not kept"):
-                    pieces = pieces_of(directory, part, k, versions, _CHUNK_ROWS)
-                    rows, agreed = _vote(directory / "parts" / part.name, file, k, mapping, pieces, progress)
+                    rows, agreed = _write(next(voted), file)
                     votes = VotesPart(file.name, rows, agreed, digest_of(file), k, versions)
                     manifest = replace(manifest, votes=(*manifest.votes[:index], votes, *manifest.votes[index + 1 :]))
                     write_manifest(name, manifest)
@@ -98,6 +100,35 @@ def _fresh_name(number: int, old: VotesPart | None) -> str:
     """A name that the manifest does not use yet, so that old votes stay whole until new ones are committed."""
     name = part_name(number)
     return name.replace(".parquet", "-again.parquet") if old and old.name == name else name
+
+
+@contextmanager
+def _voting(
+    name: str,
+    directory: Path,
+    parts: Iterable[Part],
+    k: int,
+    versions: dict[str, str],
+    processes: int | None,
+    progress: Callable[[int], object],
+) -> Iterator[Iterator[Voted]]:
+    """The votes on each part, in order."""
+    spreading = spread() if processes is None else None
+    if spreading:
+        with closing(_voted_elsewhere(spreading, directory, parts, k, progress)) as voted:
+            yield voted
+    else:
+        with _mapping(processes or os.cpu_count() or 1, name) as mapping:
+            yield (
+                _vote(
+                    directory / "parts" / part.name,
+                    k,
+                    mapping,
+                    pieces_of(directory, part, k, versions, _CHUNK_ROWS),
+                    progress,
+                )
+                for part in parts
+            )
 
 
 @contextmanager
@@ -188,10 +219,7 @@ def _explained(worker: Worker, name: str) -> Iterator[None]:
         raise CorpusError(f"{reading} was ended by {by}. {kept}: run the command again to go on.") from error
 
 
-def _vote(
-    part: Path, file: Path, k: int, mapping: Map, pieces: Pieces, progress: Callable[[int], object]
-) -> tuple[int, int]:
-    """Write the votes on one part; returns how many rows it has, and on how many the detectors are unanimous."""
+def _vote(part: Path, k: int, mapping: Map, pieces: Pieces, progress: Callable[[int], object]) -> Voted:
     chunks = pq.read_table(part, columns=["id", "text"]).to_batches(max_chunksize=_CHUNK_ROWS)
     done = list(pieces.kept())
     progress(sum(votes.num_rows for votes, _ in done))
@@ -200,7 +228,29 @@ def _vote(
         done.append(chunk)
         progress(chunk[0].num_rows)
     votes = pa.Table.from_batches([votes for votes, _ in done], schema=VOTES_SCHEMA)
-    pq.write_table(votes, file)
+    return votes, sum(agreed for _, agreed in done)
+
+
+def _voted_elsewhere(
+    spreading: Callable[..., Iterator[pa.Table]],
+    directory: Path,
+    parts: Iterable[Part],
+    k: int,
+    progress: Callable[[int], object],
+) -> Iterator[Voted]:
+    """By an engine's machines, which read the parts where they lie. This process writes what they send."""
+    files = [directory / "parts" / part.name for part in parts]
+    with closing(spreading(files, ["id", "text"], partial(vote_on_all, k), COUNTED_SCHEMA, _CHUNK_ROWS)) as found:
+        for counted in found:
+            progress(counted.num_rows)
+            yield counted.select(VOTES_SCHEMA.names), pc.sum(counted["unanimous"]).as_py()
+
+
+def _write(voted: Voted, file: Path) -> tuple[int, int]:
+    """Returns on how many posts these votes are, and on how many of them the detectors are unanimous."""
+    votes, agreed = voted
+    # As one chunk: the bytes must not depend on who cast the votes, and in which pieces.
+    pq.write_table(votes.combine_chunks(), file)
     sync(file)
     sync(file.parent)
-    return votes.num_rows, sum(agreed for _, agreed in done)
+    return votes.num_rows, agreed

@@ -1,13 +1,15 @@
-"""What a worker process of prelabel.py does: it computes the votes on some posts.
+"""What a worker process of prelabel.py does, or an executor of Spark: it computes the votes on some posts.
 
 It imports no more than that takes: a worker that has loaded DuckDB ends with pages of complaints.
 """
 
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from corpora.core.detectors import CODES, DETECTORS, Rankings
@@ -40,6 +42,18 @@ def vote_on(k: int, posts: pa.RecordBatch) -> Chunk:
     columns += [_column(ranked) for ranked in rankings.values()]
     agreed = all_unanimous([ranked.first() for ranked in rankings.values()])
     return pa.RecordBatch.from_arrays(columns, schema=VOTES_SCHEMA), int(agreed.sum())
+
+
+# The votes, and with the first post of a batch on how many of it the detectors are unanimous.
+COUNTED_SCHEMA = VOTES_SCHEMA.append(pa.field("unanimous", pa.int64(), nullable=False))
+
+
+def vote_on_all(k: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same of many batches, for an engine that hands on columns alone."""
+    for posts in batches:
+        votes, agreed = vote_on(k, posts)
+        counts = pa.array(np.r_[agreed, np.zeros(len(votes) - 1, np.int64)][: len(votes)], pa.int64())
+        yield pa.RecordBatch.from_arrays([*votes.columns, counts], schema=COUNTED_SCHEMA)
 
 
 def _column(ranked: Rankings) -> pa.Array:

@@ -90,6 +90,12 @@ SECRET_KEY = installation_key("SECRET_KEY")
 # Author ids are hashed with this key, so that they cannot be found by hashing every known account.
 AUTHOR_KEY = installation_key("AUTHOR_KEY")
 
+# What asks corpora (corpora/engines): DuckDB on this machine, or Spark on one or many.
+ENGINE = os.environ.get("ASSAY_ENGINE") or "duckdb"
+if ENGINE not in ("duckdb", "spark"):
+    raise ImproperlyConfigured(f"ASSAY_ENGINE is {ENGINE!r}; set it to duckdb or spark.")
+SPARK_MASTER = os.environ.get("ASSAY_SPARK_MASTER", "")
+
 DEBUG = flag("ASSAY_DEBUG")
 HOSTS_ASSUMED = "ASSAY_HOSTS" not in os.environ
 ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").replace(",", " ").split()

@@ -9,7 +9,13 @@ from corpora.prelabel import prelabel
 OPTIONS = (
     CORPUS,
     Option("k", whole_number, 3, least=1, help="how many languages a detector names at most"),
-    Option("processes", whole_number, least=1, help="how many processes work at a time; by default one for each core"),
+    Option(
+        "processes",
+        whole_number,
+        least=1,
+        help="how many processes of this machine work at a time; by default one for each core, or all that Spark has "
+        "where ASSAY_ENGINE is spark",
+    ),
     Option(
         "again",
         flag,

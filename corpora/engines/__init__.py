@@ -1,8 +1,9 @@
 """How a corpus is queried. Callers import from here and name no engine.
 
-Another engine, such as Spark, stands beside duckdb.py behind the same verbs, and runs the same sql/.
+DuckDB (duckdb.py) asks on one machine, Spark (spark.py) on one or many; the setting ENGINE says which. Each is a module
+with a Store of the same verbs, and both run the same sql/.
 """
 
-from corpora.engines.duckdb import Store, asking, full_disk_explained, posts_by_author
+from corpora.engines.asking import Store, asking, full_disk_explained, posts_by_author, spread
 
-__all__ = ["Store", "asking", "full_disk_explained", "posts_by_author"]
+__all__ = ["Store", "asking", "full_disk_explained", "posts_by_author", "spread"]

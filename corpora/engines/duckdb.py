@@ -1,10 +1,9 @@
 """DuckDB asks a corpus: in memory up to a limit, on disk beyond it. Nothing outside this folder imports DuckDB.
 
 The queries stand in sql/, one in each file, in the SQL that DuckDB and Spark share. What they do not share is a method
-of Store; another engine has a Store with the same methods.
+of Store; spark.py has a Store with the same methods.
 """
 
-import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,37 +14,21 @@ import pyarrow as pa
 from django.conf import settings
 from duckdb import ColumnExpression, FunctionExpression, SQLExpression, StarExpression
 
-from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
 from corpora.core.voting import DETECTOR_NAMES
-from corpora.folders import corpus_dir
-from corpora.manifest import Manifest, manifest_of, read_manifest
-from corpora.schemas import VOTES_SCHEMA, schema_of
+from corpora.engines.sql import check_there, sql_of
 
-# DuckDB sorts and joins on disk beyond this.
-MEMORY_LIMIT = "1GB"
+Error = duckdb.Error
+
+# DuckDB sorts and joins on disk beyond this. Its peak goes past it, and the rest of the process comes on top: with a
+# draw from 20 million posts 225 MB (python -m tests.benchmarks FOLDER draws). So the process stays below 1 GB.
+MEMORY_LIMIT = "600MB"
 _BATCH_ROWS = 10_000
 
 
-@contextmanager
-def full_disk_explained(what: str) -> Iterator[None]:
-    """Turn a full disk, as the system or DuckDB reports it, into a sentence."""
-    try:
-        yield
-    except (OSError, duckdb.Error) as error:
-        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        text = str(error)
-        if full or "No space left" in text or "max_temp_directory_size" in text:
-            raise CorpusError(
-                f"The disk is full: {what}. What was there before stays. "
-                f"Free space in {settings.DATA_DIR} and run the command again."
-            ) from error
-        raise
-
-
 class Store:
-    """A DuckDB connection on one corpus, with the views `posts` and `votes`."""
+    """A DuckDB connection on one corpus, with the views `posts` and `votes` (asking.py)."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
@@ -55,8 +38,7 @@ class Store:
 
         fields: columns that are also given as one column, `fields`, so that a query need not know their names.
         """
-        if missing := next((file for file in files if not file.exists()), None):
-            raise CorpusError(f"The corpus has lost its file {missing}; restore it from a backup.")
+        check_there(files)
         if files:
             relation = self.connection.read_parquet([str(file) for file in files])
         else:
@@ -120,22 +102,17 @@ class Store:
         return rows
 
     def _relation(self, name: str, *parameters: object) -> duckdb.DuckDBPyRelation:
-        sql = (Path(__file__).parent / "sql" / f"{name}.sql").read_text(encoding="utf-8")
-        return self.connection.sql(sql, params=list(parameters) or None)
+        return self.connection.sql(sql_of(name), params=list(parameters) or None)
 
 
-def _spill_dir() -> Path:
+def spill_dir() -> Path:
     return Path(settings.DATA_DIR) / "tmp"
 
 
 @contextmanager
-def asking(name: str, parts: int | None = None, manifest: Manifest | None = None) -> Iterator[Store]:
-    """A store over the first `parts` parts of a corpus and the votes on them; all of both by default.
-
-    `manifest` is the one that the caller has read, if it wants no later one; without it the one on disk is read.
-    """
-    manifest, directory = manifest or read_manifest(name), corpus_dir(name)
-    spill = _spill_dir()
+def opened() -> Iterator[Store]:
+    """A store without any views."""
+    spill = spill_dir()
     spill.mkdir(parents=True, exist_ok=True)
     config: dict[str, Any] = {
         "memory_limit": MEMORY_LIMIT,
@@ -143,29 +120,4 @@ def asking(name: str, parts: int | None = None, manifest: Manifest | None = None
         "autoinstall_known_extensions": False,  # nothing is downloaded
     }
     with duckdb.connect(config=config) as connection:
-        store = Store(connection)
-        posts = [directory / "parts" / part.name for part in manifest.parts] if manifest else []
-        votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []
-        fields = manifest.fields if manifest else ()
-        store.view("posts", posts[:parts], schema_of(fields, bool(manifest and manifest.declared)), fields)
-        store.view("votes", votes[:parts], VOTES_SCHEMA)
-        yield store
-
-
-def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
-    """Up to `limit` posts of one (hashed) author, the latest first: id, text, posted_at (UTC or None), url.
-
-    CorpusError if they cannot be read, for whatever reason.
-    """
-    if not author:
-        return []
-    try:
-        with asking(corpus_name, manifest=manifest_of(corpus_name)) as store:
-            posts = store.found("posts_by_author", author, limit)
-    except (CorpusError, OSError, ValueError, duckdb.Error, pa.ArrowException) as error:
-        reason = str(error).split("\n")[0].rstrip(".")
-        raise CorpusError(
-            f"The posts of corpus {corpus_name} cannot be read: {reason}. "
-            f"Check {corpus_dir(corpus_name)} and the room in {_spill_dir()}."
-        ) from error
-    return posts
+        yield Store(connection)

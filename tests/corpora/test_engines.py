@@ -23,18 +23,19 @@ def modules_of(path):
             yield node.module or ""
 
 
-def test_nothing_but_the_engine_itself_imports_duckdb():
+@pytest.mark.parametrize("engine", ["duckdb", "pyspark"])
+def test_nothing_but_the_engine_itself_imports_it(engine):
     found = [
         str(path.relative_to(ROOT))
         for room in ("annotate", "corpora", "deploy")
         for path in (ROOT / room).rglob("*.py")
-        if any(module.split(".")[0] == "duckdb" for module in modules_of(path))
+        if any(module.split(".")[0] == engine for module in modules_of(path))
     ]
-    assert found == ["corpora/engines/duckdb.py"]
+    assert found == [f"corpora/engines/{engine.removeprefix('py')}.py"]
 
 
-def test_a_worker_that_votes_loads_neither_duckdb_nor_django():
-    code = "import sys, corpora.voting_worker; print({'duckdb', 'django'} & set(sys.modules))"
+def test_a_worker_that_votes_loads_no_engine_and_no_django():
+    code = "import sys, corpora.voting_worker; print({'duckdb', 'pyspark', 'django'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "set()"
 

@@ -117,11 +117,11 @@ def made():
 def test_votes_that_cannot_be_written_are_explained(corpus, prelabel, monkeypatch):
     folder = corpus_dir("c") / "votes"
 
-    def refused(part, file, *args):
+    def refused(voted, file):
         raise PermissionError(errno.EACCES, "Permission denied", str(file))
 
     with monkeypatch.context() as patch:
-        patch.setattr("corpora.prelabel._vote", refused)
+        patch.setattr("corpora.prelabel._write", refused)
         with pytest.raises(CommandError, match=r"corpora/c cannot be written: Permission denied\. What was there"):
             prelabel()
     folder.rmdir()

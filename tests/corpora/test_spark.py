@@ -1,0 +1,295 @@
+"""Spark in local mode beside DuckDB: the same draws, counts and votes; and what is said where it cannot be started."""
+
+import json
+import shutil
+import sys
+from fractions import Fraction
+
+import duckdb
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+
+from corpora import engines
+from corpora.core.designs import WINDOW
+from corpora.core.errors import CorpusError
+from corpora.declared import declared_counts
+from corpora.draw import (
+    sample_chosen,
+    sample_precision,
+    sample_recall,
+    sample_records,
+    sample_triggers,
+    sample_uniform,
+    within_reach,
+)
+from corpora.draw_filtered import sample_filtered
+from corpora.engines import asking, posts_by_author
+from corpora.first_votes import first_votes
+from corpora.folders import corpus_dir
+from corpora.manifest import Manifest, manifest_of
+from corpora.models import Corpus
+from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
+from corpora.prelabel import prelabel
+from tests.corpora.on_disk import bytes_of
+from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
+from tests.corpora.test_draw_filtered import import_filtered
+from tests.running import ROOT
+
+pytestmark = pytest.mark.django_db
+
+MAJORITY = find_predictor("", "majority")
+with open(ROOT / "fixtures" / "demo_posts.jsonl", encoding="utf-8") as file:
+    TEXTS = [json.loads(line)["text"] for line in file]
+# Real sentences, of which each author writes in one language more than in others.
+ROWS = [row | {"text": TEXTS[n % len(TEXTS)]} for n, row in enumerate(stream())]
+UNREAD = {row["id"]: ("de", "en", "sh")[n % 3] for n, row in enumerate(ROWS) if n % 2 == 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _spark():
+    """Small, on this machine alone, and ended with the module."""
+    if shutil.which("java") is None:
+        pytest.skip("no Java was found; install the Debian package openjdk-17-jre-headless")
+    options = {
+        "spark.sql.shuffle.partitions": "3",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    told = " ".join(f"--conf {name}={value}" for name, value in options.items())
+    with pytest.MonkeyPatch.context() as patch, override_settings(SPARK_MASTER="local[2]"):
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{told} pyspark-shell")
+        yield
+        if pyspark := sys.modules.get("pyspark.sql"):
+            pyspark.SparkSession.builder.getOrCreate().stop()
+
+
+def imported(folder):
+    """`one` and `three` hold the same posts, in as many parts; `talk` holds pairs, and `ads` records."""
+    corpus_of(ROWS, folder, name="one", votes=False)
+    files = []
+    for n in range(3):
+        files.append(folder / f"{n}.jsonl")
+        posts = [{name: row[name] for name in row if name != "label"} for row in ROWS[n::3]]
+        files[-1].write_text("".join(json.dumps(post) + "\n" for post in posts))
+    call_command("import_corpus", "three", *map(str, files), licence="CC0-1.0")
+    for name in ("one", "three"):
+        call_command("prelabel", name, processes=1)
+    import_filtered(folder)
+    records = sorted((ROOT / "fixtures" / "records").glob("ad_relevance.*.jsonl"))
+    fields = ["query", "title", "description"]
+    call_command("import_corpus", "ads", *map(str, records), licence="CC0-1.0", fields=fields, labels="truth")
+
+
+@pytest.fixture(scope="module")
+def begin(make_world, tmp_path_factory):
+    return make_world(imported, tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(autouse=True)
+def _corpora(begin, data_dir):
+    begin(data_dir)
+
+
+def corpus(name):
+    return Corpus.objects.get(name=name)
+
+
+def recall(name="one", predictor=MINE, **how):
+    how = {"share": Fraction(1, 10), "size": 30, "seed": "s"} | how
+    return sample_recall(corpus(name), None, predictor=predictor, **how)
+
+
+DRAWS = {
+    "uniform": lambda: [sample_uniform(corpus("one"), size=100, seed="s")],
+    "recall": recall,
+    "recall, by the majority": lambda: recall(predictor=MAJORITY, share=Fraction(1, 20), least_posts=2),
+    "recall, more than there are": lambda: recall(size=10_000),
+    "precision": lambda: sample_precision(corpus("one"), None, size=20, seed="s", predictor=MAJORITY),
+    "precision, in a window": lambda: sample_precision(
+        corpus("one"), ["de"], size=50, seed="s", predictor=MINE, window=WINDOW
+    ),
+    "triggers": lambda: sample_triggers(
+        corpus("one"), ["de", "en"], size=40, seed="s", predictor=MINE, of="t", unread=UNREAD
+    ),
+    "triggers, where none are unread": lambda: sample_triggers(
+        corpus("one"), ["de"], size=None, seed="s", predictor=MINE, of="t", unread={}
+    ),
+    "records": lambda: sample_records(corpus("ads"), None, size=7, seed="s"),
+    "records in groups": lambda: sample_records(
+        corpus("ads"), ["de", "en"], size=5, seed="s", together="query", leave_out=["ad-en-001", "ad-de-004"]
+    ),
+    "chosen": lambda: sample_chosen(
+        corpus("ads"),
+        "balanced",
+        {"en": ["ad-en-007", "ad-en-002"]},
+        seed="s",
+        frames={"en": 60},
+        parameters={"en": {}},
+    ),
+    "filtered": lambda: sample_filtered(corpus("talk"), None, kept=10, dropped=3, seed="s"),
+}
+
+
+def on_both(asked):
+    """What is found on DuckDB, and on Spark."""
+    found = []
+    for engine in ("duckdb", "spark"):
+        with override_settings(ENGINE=engine):
+            found.append(asked())
+    return found
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_a_draw_is_the_same_on_both_engines(draw):
+    ours, theirs = on_both(DRAWS[draw])
+    assert [list(sample.rows) for sample in ours] == [list(sample.rows) for sample in theirs]
+    assert [(one.language, one.size, one.frame_size, one.digest, one.parameters) for one in ours] == [
+        (one.language, one.size, one.frame_size, one.digest, one.parameters) for one in theirs
+    ]
+    assert any(sample.size for sample in ours) or draw == "triggers, where none are unread"
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        lambda: triggers("one", MAJORITY),
+        lambda: labels_where("one", MINE, find_predictor("one", "cld2")),
+        lambda: predicted_labels("one", MAJORITY, ["3", "5", "8"]),
+        lambda: sorted(first_votes("one", 20), key=str),
+        lambda: declared_counts("ads"),
+    ],
+)
+def test_counts_are_the_same_on_both_engines(count):
+    ours, theirs = on_both(count)
+    assert ours == theirs
+    assert ours
+
+
+def test_which_posts_a_draw_could_have_taken_is_the_same_on_both_engines():
+    (sample, *_) = recall()
+    asked = ("one", str(MINE), sample.parameters, sample.digest, ["de", "en"], [row["id"] for row in ROWS])
+    ours, theirs = on_both(lambda: within_reach(*asked))
+    assert ours == theirs
+    assert any(ours.values())
+
+
+@pytest.mark.parametrize("design", ["uniform", "recall", "precision"])
+def test_a_draw_is_the_same_however_many_parts_and_threads_there_are(design, monkeypatch):
+    def drawn(name):
+        if design == "uniform":
+            samples = [sample_uniform(corpus(name), size=100, seed="s")]
+        elif design == "recall":
+            samples = recall(name, MAJORITY)
+        else:
+            samples = sample_precision(corpus(name), None, size=20, seed="s", predictor=MAJORITY)
+        return [(sample.language, sample.frame_size, list(sample.rows)) for sample in samples]
+
+    assert [len(manifest_of(name).parts) for name in ("one", "three")] == [1, 3]
+    connect, found = duckdb.connect, []
+    for threads in (1, 4):
+        monkeypatch.setattr(duckdb, "connect", lambda config, of=threads: connect(config=config | {"threads": of}))
+        found += [drawn("one"), drawn("three")]
+    with override_settings(ENGINE="spark"):
+        found += [drawn("one"), drawn("three")]
+    assert all(each == found[0] for each in found)
+    assert any(rows for _, _, rows in found[0])
+
+
+@pytest.fixture
+def _no_java(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+def without_votes(name):
+    folder = corpus_dir(name)
+    raw = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(raw | {"votes": []}))
+    for file in (folder / "votes").iterdir():
+        file.unlink()
+
+
+@pytest.mark.parametrize("name", ["one", "three"])
+def test_the_executors_votes_are_those_of_this_machine_byte_by_byte(name, capsys):
+    before, votes = bytes_of(name), manifest_of(name).votes
+    without_votes(name)
+    told = []
+    with override_settings(ENGINE="spark"):
+        prelabel(name, progress=told.append)
+    assert bytes_of(name) == before
+    assert manifest_of(name).votes == votes
+    assert sum(told) == len(ROWS)
+
+
+def test_what_is_done_stays_where_the_executors_are_stopped_and_is_gone_on_with():
+    before = bytes_of("three")
+    without_votes("three")
+
+    def stop(rows):
+        if len(manifest_of("three").votes) == 1:
+            raise KeyboardInterrupt
+
+    with override_settings(ENGINE="spark"), pytest.raises(KeyboardInterrupt):
+        prelabel("three", progress=stop)
+    assert len(manifest_of("three").votes) == 1
+    prelabel("three", processes=1)
+    assert bytes_of("three") == before
+
+
+@pytest.mark.usefixtures("_no_java")
+def test_so_many_processes_are_of_this_machine_whatever_the_engine():
+    before = bytes_of("one")
+    without_votes("one")
+    with override_settings(ENGINE="spark"):
+        prelabel("one", processes=1)
+    assert bytes_of("one") == before
+
+
+@override_settings(ENGINE="spark")
+def test_stores_that_are_open_at_once_have_their_own_views():
+    with asking("one") as one, asking("ads") as ads, asking("none", manifest=Manifest("", True, "")) as empty:
+        assert (one.size("posts"), ads.size("posts"), empty.size("posts")) == (len(ROWS), 180, 0)
+
+
+@override_settings(ENGINE="spark")
+def test_a_corpus_that_has_lost_a_file_is_told_of():
+    (part, *_) = (corpus_dir("three") / "parts").iterdir()
+    part.unlink()
+    with pytest.raises(CorpusError, match=r"The corpus has lost its file .*/three/parts/.*; restore it"):
+        recall("three", MAJORITY)
+
+
+@override_settings(ENGINE="spark")
+def test_what_spark_cannot_read_is_told_in_a_sentence():
+    (part, *_) = (corpus_dir("one") / "parts").iterdir()
+    part.write_bytes(b"no Parquet")
+    with pytest.raises(CorpusError, match=r"^Spark has failed: [^\n]+\. Mend that and run the command again, or set "):
+        recall()
+
+
+@pytest.mark.usefixtures("_no_java")
+@override_settings(ENGINE="spark")
+def test_a_missing_java_is_told_in_a_sentence():
+    with pytest.raises(CorpusError, match=r"needs Java 17 or newer, and none is found here\. Install it "):
+        recall()
+    without_votes("one")
+    with pytest.raises(CommandError, match="needs Java 17 or newer"):
+        call_command("prelabel", "one")
+
+
+@override_settings(ENGINE="spark")
+def test_a_missing_pyspark_is_told_in_a_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    monkeypatch.delitem(sys.modules, "corpora.engines.spark", raising=False)
+    monkeypatch.delattr(engines, "spark", raising=False)
+    with pytest.raises(CorpusError, match=r"ASSAY_ENGINE is spark, and pyspark\.sql is not installed\. "):
+        recall()
+
+
+@pytest.mark.usefixtures("_no_java")
+@override_settings(ENGINE="spark")
+def test_a_page_does_not_wait_for_spark():
+    with override_settings(ENGINE="duckdb"):
+        (post,) = sample_uniform(corpus("one"), size=1, seed="s").rows
+    assert post["id"] in {found["id"] for found in posts_by_author("one", post["author"], 1_000)}
