@@ -237,6 +237,14 @@ def test_what_is_done_stays_where_the_executors_are_stopped_and_is_gone_on_with(
     assert bytes_of("three") == before
 
 
+def test_what_is_imported_is_the_same_on_both_engines_byte_by_byte(tmp_path, settings, capsys):
+    names = ("one", "three", "talk", "ads")
+    before = [bytes_of(name) for name in names]
+    settings.DATA_DIR, settings.ENGINE = tmp_path / "other", "spark"
+    imported(tmp_path)
+    assert [bytes_of(name) for name in names] == before
+
+
 @pytest.mark.usefixtures("_no_java")
 def test_so_many_processes_are_of_this_machine_whatever_the_engine():
     before = bytes_of("one")

@@ -5,7 +5,7 @@ WITH digested AS (
         line,
         turn,
         id,
-        md5(parent || chr(9) || thread || chr(9) || CAST(deleted AS VARCHAR) || chr(9) || text) AS digest
+        md5(parent || chr(9) || thread || chr(9) || CAST(deleted AS STRING) || chr(9) || text) AS digest
     FROM staged_messages
 )
 SELECT

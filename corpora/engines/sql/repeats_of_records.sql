@@ -1,11 +1,11 @@
 -- As repeats.sql, for records: line, whether every field, the language and the labels are those that came first. The text alone
 -- would not tell, since a field may hold the newline that parts two of them.
 WITH known AS (
-    SELECT posts.id, 0 AS line, md5(posts.language || to_json(posts.fields) || coalesce(CAST(to_json(posts.declared) AS VARCHAR), '')) AS digest
+    SELECT posts.id, 0 AS line, md5(posts.language || to_json(posts.fields) || coalesce(CAST(to_json(posts.declared) AS STRING), '')) AS digest
     FROM posts
     WHERE posts.id IN (SELECT staged.id FROM staged)
     UNION ALL
-    SELECT staged.id, staged.line, md5(staged.language || to_json(staged.fields) || coalesce(CAST(to_json(staged.declared) AS VARCHAR), '')) AS digest
+    SELECT staged.id, staged.line, md5(staged.language || to_json(staged.fields) || coalesce(CAST(to_json(staged.declared) AS STRING), '')) AS digest
     FROM staged
 ),
 compared AS (
