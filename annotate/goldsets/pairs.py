@@ -129,7 +129,7 @@ def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) 
 
 
 def _write(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
-    with_text, staged = corpus.text_may_leave, folder / ".kept"
+    with_text, staged = corpus.text_may_leave, folder / "kept.parquet"
     with pair_set(corpus_name, corpus, plan, staged) as store:
         _write_pairs(store, folder, with_text)
         counts = store.found("split_counts")

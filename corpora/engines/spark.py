@@ -54,6 +54,7 @@ class Store:
         fields: columns that are also given as one column, `fields`, so that a query need not know their names.
         """
         check_there(files)
+        assert not any(file.name.startswith((".", "_")) for file in files), "Spark reads no rows of hidden files"
         reader = self.session.read.schema(from_arrow_schema(schema))
         frame = reader.parquet(*map(str, files)) if files else self._given(schema.empty_table())
         if fields:
