@@ -3,6 +3,7 @@ take twenty times the memory; and on disk where there may be any number of them.
 """
 
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -16,7 +17,7 @@ from django.conf import settings
 _BATCH_ROWS = 1_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows in their order, each made when it is asked for. batches: reads them from the first one on."""
 
@@ -29,6 +30,11 @@ class Rows:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self.batches():
             yield from rows_in(batch)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def keys(self) -> list[str]:
         return [key for batch in self.batches() for key in batch.column("id").to_pylist()]
@@ -51,7 +57,9 @@ def on_disk(rows: pa.RecordBatchReader) -> Rows:
         file.seek(0)
         yield from pa.ipc.open_stream(file)
 
-    return Rows(batches, size)
+    found = Rows(batches, size)
+    weakref.finalize(found, file.close)
+    return found
 
 
 def by_language(table: pa.Table, languages: Iterable[str]) -> dict[str, pa.Table]:

@@ -16,6 +16,8 @@ from django.db.models.query import ModelIterable, get_related_populators
 
 from corpora.inserting import how_to_send
 
+Values = Callable[[Model], list[Any]]  # of a row: those of some fields, as the driver takes them
+
 
 class Given(Expression):
     """In a prepared query, what it is given each time that it is run; place: among what it is given."""
@@ -104,9 +106,9 @@ def kept_cursor() -> Any:
 
 def insert_one(row: Model, *, keep: bool = True) -> None:
     """Save a new row and give it its key. keep: else the same statement inserts nothing. No signal is sent."""
-    sql, fields = _insertion(type(row), connection.vendor)
+    sql, values = _insertion(type(row), connection.vendor)
     with kept_cursor() as cursor:
-        cursor.execute(sql, [*_values(row, fields), keep])
+        cursor.execute(sql, [*values(row), keep])
         found = cursor.fetchone()
     if found:
         (row.pk,) = found
@@ -115,26 +117,26 @@ def insert_one(row: Model, *, keep: bool = True) -> None:
 
 def update_one(row: Model, *names: str, keep: bool = True) -> None:
     """Write these fields of a row. keep: else the same statement changes no row. No signal is sent."""
-    sql, fields = _change(type(row), names, connection.vendor)
+    sql, values = _change(type(row), names, connection.vendor)
     with kept_cursor() as cursor:
-        cursor.execute(sql, [*_values(row, fields), row.pk, keep])
+        cursor.execute(sql, [*values(row), row.pk, keep])
 
 
 @lru_cache
-def _insertion(model: type[Model], vendor: str) -> tuple[str, list[Field]]:
+def _insertion(model: type[Model], vendor: str) -> tuple[str, Values]:
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(f'"{field.column}"' for field in fields)
     # The names are those of the model.
     sql = f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {_places(fields)} WHERE %s'
-    return f'{sql} RETURNING "{model._meta.pk.column}"', fields
+    return f'{sql} RETURNING "{model._meta.pk.column}"', _values(fields)
 
 
 @lru_cache
-def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[str, list[Field]]:
+def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[str, Values]:
     fields = [model._meta.get_field(name) for name in names]
     columns = ", ".join(f'"{field.column}" = %s' for field in fields)
     sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE "{model._meta.pk.column}" = %s AND %s'  # noqa: S608
-    return sql, fields
+    return sql, _values(fields)
 
 
 def _places(fields: Iterable[Field]) -> str:
@@ -144,7 +146,11 @@ def _places(fields: Iterable[Field]) -> str:
     return ", ".join(f"%s::{each}" if connection.vendor == "postgresql" else "%s" for each in types)
 
 
-def _values(row: Model, fields: Iterable[Field]) -> Iterable[Any]:
-    for field in fields:
-        value, prepare = getattr(row, field.attname), how_to_send(field)
-        yield value if value is None or prepare is None else prepare(value)
+def _values(fields: Iterable[Field]) -> Values:
+    how = [(field.attname, how_to_send(field)) for field in fields]
+
+    def values(row: Model) -> list[Any]:
+        read = ((getattr(row, name), send) for name, send in how)
+        return [value if value is None or send is None else send(value) for value, send in read]
+
+    return values

@@ -1,4 +1,4 @@
-"""Who is logged in, which every request asks: Django's own session and account, by statements that are built once."""
+"""The session and the account of a request, which every one asks for: Django's own, by statements built once."""
 
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
