@@ -4,7 +4,7 @@ PYTHON = .venv/bin/python
 # Asked for only when a list of requirements has changed: a stamp in .venv is as new as the list it stands for.
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: demo test bench bench-faults lock clean
+.PHONY: demo test bench bench-full bench-figures bench-faults lock clean
 
 PORT = 8000
 demo: .venv/.requirements
@@ -16,8 +16,20 @@ test: export ASSAY_DATA_DIR = .venv/test-data
 test: .venv/.requirements-test
 	$(PYTHON) -m tests $(TESTS)
 
-# make bench DATA=folder
+# Speed and memory, as ratios of what is measured side by side: at a tenth of the sizes in some ten minutes, or in full.
+# DATA has posts in many languages, as python -m tests.benchmarks says; DOCCANO=program measures that beside it.
+DATA = fixtures
+SPEED = $(PYTHON) -m tests.benchmarks $(DATA) detectors prelabel_speed answer load bulk draws $(if $(DOCCANO),--doccano $(DOCCANO))
 bench: .venv/.requirements-test
+	$(SPEED) --speed-posts 10000 --repetitions 1 --answer-units 10000 100000 --load-units 1000 --load-seconds 15 \
+	    --bulk-posts 100000 --draw-posts 2000000 --draw-fewer 200000 --draw-on-spark 200000
+
+bench-full: .venv/.requirements-test
+	$(SPEED) --speed-posts 400000 --answer-units 10000 1000000 --load-units 10000 1000000 --load-seconds 60 \
+	    --bulk-posts 1000000
+
+# The simulations behind the figures of the documentation: make bench-figures DATA=folder
+bench-figures: .venv/.requirements-test
 	$(PYTHON) -m tests.benchmarks $(DATA)
 
 # Kills, full disks and lost connections, on either database.

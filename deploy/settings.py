@@ -193,6 +193,11 @@ def database() -> dict:
 
 
 DATABASES = {"default": database()}
+# Figures of large tasks, for all processes of the server (annotate/pages/keeping.py).
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "figures": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": DATA_DIR / "figures"},
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Pages, the admin and `assay django changepassword` all ask these; the last one refuses nothing.

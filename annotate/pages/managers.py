@@ -5,6 +5,8 @@ work/pausing.py.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.core.cache import cache
@@ -18,6 +20,7 @@ from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import check_right, may, with_task
 from annotate.pages.audited import audit_of
 from annotate.pages.errors import status_of
+from annotate.pages.keeping import figures, forget
 from annotate.quality import agreement as agreeing
 from annotate.quality import honeypots
 from annotate.quality import preferences as preferring
@@ -79,9 +82,10 @@ def _unit_page(unit: int) -> str:
 @require_GET
 def manage(request):
     check_right(request.user, "manage")
-    rows, waiting = statistics.overview(), []
-    open_tasks = Task.objects.filter(is_open=True)
-    states = queue_states_of(open_tasks)
+    open_tasks, waiting = Task.objects.filter(is_open=True), []
+    (rows, states), counted_at = figures("tasks", None, lambda: (statistics.overview(), queue_states_of(open_tasks)))
+    # One that was opened since the figures were counted has none yet.
+    open_tasks = [task for task in open_tasks if task.pk in states]
     for task in open_tasks:
         stuck = [row for row in states[task.pk]["queues"] if row["stuck"]]
         if stuck:
@@ -89,56 +93,73 @@ def manage(request):
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
     table = progress_report.tasks_table(rows, _task_page, _sort(request))
-    return _page(request, "tasks", table=table, waiting=waiting, new=[row for row in rows if row["newly_paused"]])
+    new = [row for row in rows if row["newly_paused"]]
+    return _page(request, "tasks", table=table, waiting=waiting, new=new, counted_at=counted_at)
 
 
 @require_GET
 @with_task("manage")
 def task(request, _, task):
-    progress, pace, times = statistics.progress(task), statistics.pace(task), statistics.times(task)
-    states, sort = queue_states(task), _sort(request)
+    found, counted_at = figures("progress", task, lambda: _progress_of(task))
+    progress, pace, times, states, sort = *found["work"], found["states"], _sort(request)
     return _page(
         request,
         "task",
         task,
+        counted_at=counted_at,
         progress=progress,
         pace=pace,
         remaining=progress_report.remaining(progress["all"]["missing"], pace["today"]),
         states=states,
-        new=[row for row in statistics.pauses(task) if row["new"]],
+        new=[row for row in found["pauses"] if row["new"]],
         progress_table=progress_report.progress_table(progress, sort),
         progress_plot=progress_report.progress_plot(progress),
         last_day_plot=progress_report.last_day_plot(pace),
         since_plot=progress_report.since_plot(pace),
         times=times["all"],
         times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
-        audit=audit_of(task),
-        classes_table=standing_table(classes) if (classes := standing(task)) else None,
+        audit=found["audit"],
+        classes_table=standing_table(found["classes"]) if found["classes"] else None,
         queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
         idle_table=progress_report.idle_table(states, _person_page(task), sort),
     )
 
 
+def _progress_of(task: Task) -> dict[str, Any]:
+    return {
+        "work": (statistics.progress(task), statistics.pace(task), statistics.times(task)),
+        "states": queue_states(task),
+        "pauses": statistics.pauses(task),
+        "audit": audit_of(task),
+        "classes": standing(task),
+    }
+
+
 @require_GET
 @with_task("manage")
 def people(request, _, task):
-    found, times, pauses = statistics.people(task), statistics.times(task), statistics.pauses(task)
+    (found, times, pauses, voidable), counted_at = figures("people", task, lambda: _people_of(task))
     names = {row["annotator"]: row["name"] for row in found}
     address, sort = _person_page(task), _sort(request)
     return _page(
         request,
         "people",
         task,
+        counted_at=counted_at,
         people_table=people_report.people_table(found, times, pauses, address, sort, tested=bool(task.test_items)),
         accuracy_plot=people_report.accuracy_plot(found, rule_of(task)),
         paused=[row for row in pauses if row["running"]],
-        voidable=_voidable(task),
+        voidable=voidable,
         paused_table=people_report.paused_table(pauses, sort, address),
         times_plot=progress_report.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
         decides=may(request.user, "decide"),
         agreed=people_report.agreed_table(statistics.consents(task), sort, address),
         not_agreed=statistics.not_agreed(task) if task.kind.sensitive else [],
     )
+
+
+def _people_of(task: Task) -> tuple:
+    return statistics.people(task), statistics.times(task), statistics.pauses(task), _voidable(task)
 
 
 @require_GET
@@ -180,7 +201,7 @@ def _preferences(task, address, sort):
     """What the page has besides where people compare systems."""
     if not task.kind.form.SIDED:
         return {}
-    report = _kept(task, "preferences", lambda: preferring.report(task))
+    report, _ = figures("preferences", task, partial(_kept, task, "preferences", lambda: preferring.report(task)))
     people = report["all"]["sides"]["people"]
     names = statistics.names_of(row["annotator"] for row in people)
     told = preference_report
@@ -196,9 +217,9 @@ def _preferences(task, address, sort):
 def agreement(request, _, task):
     """The report is shown on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
-        return _page(request, "agreement", task, judgments=statistics.pace(task)["answers"])
-    report = _kept(task, "agreement", lambda: agreeing.report(task, replicates=REPLICATES))
-    sort = _sort(request)
+        return _page(request, "agreement", task, judgments=statistics.answers(task))
+    count = partial(_kept, task, "agreement", lambda: agreeing.report(task, replicates=REPLICATES))
+    (report, counted_at), sort = figures("agreement", task, count), _sort(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = statistics.names_of(row["annotator"] for row in rest)
     address, headings = _person_page(task), agreement_report.PAGE
@@ -206,6 +227,7 @@ def agreement(request, _, task):
         request,
         "agreement",
         task,
+        counted_at=counted_at,
         report=report,
         replicates=REPLICATES,
         table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, asked=sort),
@@ -278,6 +300,12 @@ def _to_be_decided_on(request, annotator) -> Annotator:
     return found
 
 
+def _decided(task, annotator):
+    """After a decision: back to the person, and what it changed is counted for the pages that show it."""
+    forget(task)
+    return redirect("manage-person", task.name, annotator.pk)
+
+
 @require_POST
 @with_task("decide")
 def lift(request, _, task, annotator):
@@ -289,7 +317,7 @@ def lift(request, _, task, annotator):
     for pause in running:
         pausing.lift(pause, by=request.user)
         messages.success(request, f"{found} may go on. Only gold answers from now on count.")
-    return redirect("manage-person", task.name, found.pk)
+    return _decided(task, found)
 
 
 @require_POST
@@ -302,7 +330,7 @@ def pause(request, _, task, annotator):
     except InvalidAnswer as refusal:
         return _person(request, task, found, refusal=refusal, status=status_of(refusal))
     messages.success(request, f"{found} is given no more work of this task until a manager lets them go on.")
-    return redirect("manage-person", task.name, found.pk)
+    return _decided(task, found)
 
 
 @require_http_methods(["GET", "POST"])
@@ -317,7 +345,7 @@ def void(request, _, task, annotator):
             refusal = error
         else:
             messages.success(request, people_report.voided(found, done))
-            return redirect("manage-person", task.name, found.pk)
+            return _decided(task, found)
     would = pausing.would_void(found, task)
     return _page(
         request,

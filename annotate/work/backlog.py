@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import Turn, to_come, turns
 from annotate.work.permit import Permit, midnight
-from annotate.work.queue import WANTED, sql, unjudged
+from annotate.work.queue import WANTED, beyond, sql
 from corpora.prepared import kept_cursor, prepared
 
 _SAID = sql("said")
@@ -74,7 +74,7 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
         return []
     annotator, tasks = permits[0].annotator, [permit.task.pk for permit in permits]
     left: dict[int, Counter[tuple[str, bool]]] = {task: Counter() for task in tasks}
-    for task, *queue, number in _units(permits):
+    for (task, *queue), number in _units(permits).items():
         left[task][tuple(queue)] = number
     running = Lease.objects.filter(WANTED, annotator=annotator, closed_at=None, expires_at__gt=timezone.now())
     running = running.filter(unit__task__in=tasks).select_related("unit")
@@ -102,15 +102,23 @@ def _today(annotator: Annotator, tasks: list[int]) -> dict[int, Counter[str]]:
     return found
 
 
-def _units(permits: Sequence[Permit]):
+def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     """Task, language (the queue), honeypot and number of units that one person has not judged, in all queues that they
     read.
     """
     anywhere = Q(pk=None)
     for permit in permits:
         anywhere |= Q(task=permit.task, language__in=list(permit.read_queues))
-    units = unjudged(permits[0], Unit.objects.queued().filter(anywhere)).order_by()
-    return units.values_list("task", "language", "honeypot").annotate(Count("pk"))
+    queued = Unit.objects.queued().filter(anywhere).order_by()
+    left = _by_queue(queued)
+    # Not one by one: a million may wait, of which the person has judged a few.
+    left.subtract(_by_queue(queued.filter(beyond(permits[0].annotator))))
+    return left
+
+
+def _by_queue(units: QuerySet[Unit]) -> Counter[tuple[int, str, bool]]:
+    rows = units.values_list("task", "language", "honeypot").annotate(Count("pk"))
+    return Counter({tuple(queue): number for *queue, number in rows})
 
 
 def _backlog(

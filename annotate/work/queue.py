@@ -99,6 +99,15 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
     return found
 
 
+def beyond(annotator: Annotator) -> Q:
+    """The units that `unjudged` leaves out, found by what the annotator has done, and not by the units."""
+    gone = Q(pk__in=Judgment.objects.binding().filter(annotator=annotator).order_by().values("unit"))
+    if annotator.adjudicates:
+        reopened = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
+        gone |= Q(pk__in=reopened.order_by().values("unit"))
+    return gone
+
+
 def may_be_given(permit: Permit, unit: Unit) -> bool:
     return in_own_queues(permit).filter(pk=unit.pk).exists()
 

@@ -124,6 +124,10 @@ def progress(task: Task) -> dict:
     }
 
 
+def answers(task: Task) -> int:
+    return _counted(task).count()
+
+
 def pace(task: Task, now: datetime | None = None) -> dict:
     """Answers by the hour in the last 24 hours, and by the hour, day or week since the first, in the local time zone.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.benchmarks import (
     agreeing,
+    answer,
     api,
     audit_defaults,
     audits,
@@ -59,6 +60,7 @@ BENCHMARKS = {
     "suggestions": suggestions,
     "preferences": preferences,
     "oracle": oracle,
+    "answer": answer,
     "load": load,
     "api": api,
     "rows": rows,

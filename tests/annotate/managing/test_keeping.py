@@ -1,0 +1,100 @@
+"""Figures of large tasks are kept, and counted again beside the page that shows them."""
+
+import threading
+
+import pytest
+
+from annotate.kinds import Answer
+from annotate.pages import keeping
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.conftest import DISPUTED
+
+LONG = 60  # seconds
+
+
+@pytest.fixture(autouse=True)
+def figures(settings, tmp_path):
+    """In a folder of their own, since other tests may run at the same time."""
+    settings.CACHES = {**settings.CACHES, "figures": settings.CACHES["figures"] | {"LOCATION": tmp_path}}
+
+
+@pytest.fixture
+def read(make_task, person, client, manager):
+    """read() shows the manager's page of a task of three posts; read.answer() answers one more."""
+    task, ann = make_task([DISPUTED] * 3), person("ann", "de")
+    client.force_login(manager)
+
+    def page(name=""):
+        return client.get(f"/manage/tasks/{task.name}/{name}").text
+
+    page.task = task
+    page.answer = lambda: judge(ann, take(ann, task).pk, Answer("de"))
+    page.client, page.ann = client, ann
+    return page
+
+
+def done(text):
+    return text.split("<dt>done</dt><dd>")[1][0]
+
+
+def wait_for_counting():
+    for thread in threading.enumerate():
+        if thread.name.startswith("counting "):
+            thread.join(LONG)
+            assert not thread.is_alive()
+
+
+@pytest.mark.django_db
+def test_figures_of_other_tasks_are_those_of_the_moment(read):
+    for number in "012":
+        assert done(read()) == number
+        assert "Counted at" not in read()
+        read.answer()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_those_of_a_large_task_are_those_counted_last_and_counted_again_once_they_are_old(read, monkeypatch):
+    monkeypatch.setattr(keeping, "LARGE", 3)
+    assert done(read()) == "0"
+    read.answer()
+    text = read()
+    assert done(text) == "0"
+    assert "Counted at" in text
+    monkeypatch.setattr(keeping, "FRESH", 0.0)
+    monkeypatch.setattr(keeping, "SHARE", float("inf"))
+    assert done(read()) == "0"
+    wait_for_counting()
+    assert done(read()) == "1"
+    wait_for_counting()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("page", ["", "people/", "agreement/?show=1"])
+def test_all_that_a_page_shows_can_be_kept(read, page, monkeypatch):
+    monkeypatch.setattr(keeping, "LARGE", 3)
+    read.answer()
+    first = read(page)
+    again = read(page)
+    assert "Counted at" not in first
+    assert "Counted at" in again
+    assert again.count("<table") == first.count("<table")
+
+
+@pytest.mark.django_db
+def test_a_manager_sees_at_once_what_they_decided(read, monkeypatch):
+    monkeypatch.setattr(keeping, "LARGE", 3)
+    read.answer()
+    assert done(read()) == "1"
+    read.client.post(f"/manage/tasks/{read.task.name}/people/{read.ann.pk}/void/", {"reason": "She guessed."})
+    assert done(read()) == "0"
+
+
+@pytest.mark.django_db
+def test_the_page_of_all_tasks_keeps_its_figures_too(read, monkeypatch, make_task):
+    monkeypatch.setattr(keeping, "LARGE", 3)
+    read.client.get("/manage/")
+    make_task([DISPUTED], name="another")
+    text = read.client.get("/manage/").text
+    assert "Counted at" in text
+    assert "another" not in text
