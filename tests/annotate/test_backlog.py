@@ -14,9 +14,10 @@ from annotate.kinds import Answer
 from annotate.models import Backlog, Lease, Task
 from annotate.quality.qualification import grant
 from annotate.work.judging import judge, skip, undo
+from annotate.work.moving import move
 from annotate.work.permit import permit_of
 from annotate.work.progress import progress_in
-from annotate.work.queue import release, take
+from annotate.work.queue import beyond, release, take, unjudged
 from tests.annotate import attacks
 from tests.annotate.acts import behind_tests, own_progress
 
@@ -106,6 +107,25 @@ def test_a_clock_that_was_set_back_has_it_counted_again(task, person):
     first = waiting(ann, task)
     Backlog.objects.update(waiting=1, counted_at=timezone.now() + timedelta(hours=1))
     assert waiting(ann, task) == first
+
+
+@pytest.mark.parametrize("adjudicates", [False, True])
+def test_it_is_what_the_person_may_still_be_given(make_records_task, person, adjudicates):
+    task = make_records_task("qa_match", 9, redundancy=2)
+    ann, bea = person("ann", "en", adjudicates=adjudicates), person("bea", "en")
+    for _ in range(3):
+        answer(ann, task)
+        answer(bea, task)
+    skip(ann, take(ann, task).pk)
+    undo(bea, task)
+    # Read by adjudicators, and asked again since.
+    for unit in task.units.work().queued().order_by("-position")[:2]:
+        move(unit, "conflicted", stages.ADJUDICATION)
+        move(unit, "reopened", stages.QUEUED)
+    permit = permit_of(ann, task)
+    units = unjudged(permit).queued()
+    assert waiting(ann, task) == units.count() == len(units.exclude(beyond(ann)))
+    assert units.count() == (3 if adjudicates else 5)
 
 
 # --- the lot of gold answers
