@@ -16,6 +16,7 @@ from django.db.models.query import ModelIterable, get_related_populators
 
 from corpora.inserting import how_to_send
 
+LARGEST = 2**63 - 1
 Values = Callable[[Model], list[Any]]  # of a row: those of some fields, as the driver takes them
 
 
@@ -86,7 +87,10 @@ def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
 
 def as_sent(value: Any) -> Any:
     """A value in the form that the database's driver takes."""
-    return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    # A number may come from an address; no key is as large as the largest that there is room for.
+    return min(max(value, -LARGEST), LARGEST) if type(value) is int else value
 
 
 def kept_cursor() -> Any:

@@ -11,16 +11,23 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
 from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
 from annotate.work.accounts import is_manager
 from annotate.work.permit import NO_ANNOTATOR, check_willing, permit_of
+from corpora.prepared import prepared
 
 
 def annotator_of(user) -> Annotator | None:
-    return Annotator.objects.filter(user=user).select_related("user").first() if user.is_authenticated else None
+    return next(iter(_annotator(user.pk)), None) if user.is_authenticated else None
+
+
+@prepared
+def _annotator(user) -> QuerySet[Annotator]:
+    return Annotator.objects.filter(user=user).select_related("user").order_by()
 
 
 RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {

@@ -61,10 +61,15 @@ def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = Non
 
 def task_of(annotator: Annotator, lease_id: int) -> Task:
     """The task of a lease. NotFound if the annotator was given no such unit."""
-    task = Task.objects.filter(units__leases__in=Lease.objects.filter(pk=lease_id, annotator=annotator)).first()
-    if task is None:
+    found = _task_of(lease_id, annotator.pk)
+    if not found:
         raise NotFound("You have not been given such a unit.")
-    return task
+    return found[0]
+
+
+@prepared
+def _task_of(lease, annotator) -> QuerySet[Task]:
+    return Task.objects.filter(pk__in=Lease.objects.filter(pk=lease, annotator=annotator).values("unit__task"))
 
 
 def judge_sheet(

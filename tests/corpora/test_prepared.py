@@ -84,6 +84,10 @@ def test_a_time_is_given_as_the_database_takes_it(corpora):
     assert {item.key for item in posted_after(datetime(2026, 1, 2, tzinfo=UTC))} == {"a2", "b2"}
 
 
+def test_a_number_that_no_key_can_be_finds_nothing(corpora):
+    assert [items_of(number, 0) for number in (10**30, -(10**30))] == [[], []]
+
+
 def test_a_row_is_inserted_and_changed_as_by_django(corpora):
     item = Item(corpus=corpora[0], key="new", text="x" * 300, letters=7, votes={"cld2": []})
     insert_one(item)
