@@ -9,7 +9,7 @@ up for them. An annotator who fails too many is paused (pauses.py).
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
@@ -39,8 +39,13 @@ class Turn(NamedTuple):
 
 def turn_in(permit, language: str) -> Turn:
     """permit: of work/permit.py."""
-    last = _by_lot(permit.annotator).filter(unit__task=permit.task, queue=language)
-    return _after(permit.task, last.order_by("-pk").values_list("turn", "unit__honeypot").first())
+    return _after(permit.task, next(iter(_last_by_lot(permit.annotator.pk, permit.task.pk, language)), None))
+
+
+@prepared
+def _last_by_lot(annotator, task, queue) -> QuerySet[Lease]:
+    last = _by_lot(annotator).filter(unit__task=task, queue=queue).order_by("-pk")
+    return last.values_list("turn", "unit__honeypot")[:1]
 
 
 def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
@@ -55,7 +60,7 @@ def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
     return lambda task, language: _after(task, found.get((task.pk, language)))
 
 
-def _by_lot(annotator: Annotator) -> QuerySet[Lease]:
+def _by_lot(annotator: Any) -> QuerySet[Lease]:
     return Lease.objects.filter(annotator=annotator, turn__isnull=False)
 
 

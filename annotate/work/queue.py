@@ -1,7 +1,7 @@
 """Handing units out: take, release, and what an annotator has open."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -90,9 +90,14 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
     """Units that the annotator has not judged, whatever queue or stage they are in; among these units, or all of the
     task.
     """
-    judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=permit.annotator)
-    found = (permit.task.units.all() if units is None else units).filter(~Exists(judged))
-    if permit.annotator.adjudicates:
+    found = permit.task.units.all() if units is None else units
+    return _unjudged(found, permit.annotator, adjudicates=permit.annotator.adjudicates)
+
+
+def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool) -> QuerySet[Unit]:
+    judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
+    found = units.filter(~Exists(judged))
+    if adjudicates:
         # An adjudicator could read there what others had answered.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
         found = found.filter(~Exists(reopened))
@@ -258,14 +263,30 @@ def give(unit: Unit, permit: Permit) -> Lease | None:
     """
     if not permit.task.gold_share:
         return lease_locked(unit, permit)
-    given = Lease.objects.filter(unit=OuterRef("pk"), annotator=permit.annotator, instead_of__isnull=False)
-    given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
-    pots = unjudged(permit).filter(honeypot=True, language=unit.language).order_by()
-    pots = list(pots.annotate(given=Exists(given)).values_list("pk", "item_id", "item__key", "given"))
+    annotator = permit.annotator
+    pots = _pots[annotator.adjudicates](permit.task.pk, annotator.pk, unit.language)
     hidden = honeypots.in_order(permit, [pot for *pot, was_given in pots if not was_given])
     turn = honeypots.turn_in(permit, unit.language)
     due = hidden if honeypots.is_due(permit, unit.language, turn) else []
     return lease_locked(unit, permit, due=due[:1], pots=[pk for pk, *_ in pots], turn=turn)
+
+
+def _of_pots(adjudicates: bool) -> Callable[..., list[Any]]:
+    @prepared
+    def pots(task, annotator, language) -> QuerySet[Unit]:
+        """The gold answers of a language that a person can be given: unit, item, its id, and whether they have it or
+        gave it back.
+        """
+        given = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
+        given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
+        hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
+        left = _unjudged(hidden, annotator, adjudicates=adjudicates).annotate(given=Exists(given))
+        return left.values_list("pk", "item_id", "item__key", "given")
+
+    return pots
+
+
+_pots = {adjudicates: _of_pots(adjudicates) for adjudicates in (False, True)}
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
@@ -333,11 +354,16 @@ def lease_locked(
         given_back = _given_back(unit, own, pots)
         turn = None if given_back else turn
         # Read in any case, so that a gold answer takes no statement more.
-        shown = Unit.objects.select_related("item").get(pk=given_back or next(iter(due), unit.pk))
+        [shown] = _shown(given_back or next(iter(due), unit.pk))
         shown.task = permit.task
     return _open(
         shown, unit, permit, place, round=unit.round, queue=unit.language, sheet=sheet, times=len(own), turn=turn
     )
+
+
+@prepared
+def _shown(key) -> QuerySet[Unit]:
+    return Unit.objects.filter(pk=key).select_related("item").order_by()
 
 
 def _given_back(unit: Unit, own: list[Lease], pots: Collection[int]) -> int | None:

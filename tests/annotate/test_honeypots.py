@@ -134,7 +134,7 @@ def test_counting_them_costs_the_same_however_many_units_wait(make_records_task,
     ann = person("ann", "en de")
     task.units.filter(language="de", honeypot=False).update(stage=stages.DISCARDED)
     permit = permit_of(ann, task)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         assert progress.own_progress(permit).waiting == 300 + 8
 
 
