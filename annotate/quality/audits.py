@@ -7,7 +7,8 @@ neither it nor the votes. Where too much of a language may be wrong, people labe
 from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.lookups import GreaterThan
 
 from annotate.core import stages
 from annotate.core.aggregation import majority
@@ -160,8 +161,12 @@ def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[s
 
 
 def of_audit() -> Q:
-    """Of a task's units: those that were chosen for the audit, and those whose text a chosen copy has."""
-    return Q(audited=True) | Q(Exists(Unit.objects.filter(copy_of=OuterRef("pk"), audited=True)))
+    """Of a task's units: those that were chosen for the audit, and those whose text a chosen copy has.
+
+    The copies are counted: to know whether there is one, PostgreSQL would gather those of all tasks, with every answer.
+    """
+    copies = Unit.objects.filter(copy_of=OuterRef("pk"), audited=True).order_by().values("copy_of")
+    return Q(audited=True) | Q(GreaterThan(Subquery(copies.values(number=Count("pk"))), 0))
 
 
 def left(task: Task, label: str) -> bool:

@@ -4,36 +4,82 @@ import re
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
-from annotate.models import LanguageRoute
+from annotate.models import Judgment, LanguageRoute, Lease, Transition, Unit
 from annotate.work.queue import open_lease
+from corpora.inserting import insert
+from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED
 
 HTMX = {"HX-Request": "true"}
 # Of SQLite's plan: what is read whole, of what the database stores. The routes of languages are few.
 SCAN = re.compile(r"SCAN ((?:annotate|corpora|auth|django)_\w+|unit|lease|judgment|own|said|U\d+|T\d+)\b")
 FEW = {LanguageRoute._meta.db_table}
+LARGE = [model._meta.db_table for model in (Item, Judgment, Lease, Transition, Unit)]
 
 
-@pytest.mark.sqlite_only
-def test_an_answer_scans_no_table(make_task, person, client):
+MANY = 20_000
+CONTROL = ("BEGIN", "SAVEPOINT", "RELEASE")
+
+
+@pytest.fixture
+def asked(make_task, person, client):
+    """An answer at the page: every statement, with its parameters, of one in a task whose agreement was contested."""
     task, ann = make_task([DISPUTED, AGREED] * 8, audit_least=4), person("ann", "de en fr")
+    read_before(task, ann)
     client.force_login(ann.user)
     client.post(f"/tasks/{task.name}/start/", headers=HTMX)
-    asked = []
+    found = []
 
     def keep(execute, sql, params, many, context):
-        asked.append((sql, params))
+        found.append((sql, params))
         return execute(sql, params, many, context)
 
     form = {"lease": open_lease(ann, task).pk, "answer": "de"}
     with connection.execute_wrapper(keep):
         reply = client.post(f"/tasks/{task.name}/judge/", form, headers=HTMX)
     assert 'name="lease"' in reply.text
-    assert len(asked) > 15
+    assert len(found) > 15
+    return [(sql, params) for sql, params in found if not sql.startswith(CONTROL)]
+
+
+def read_before(task, ann):
+    """Many units that are done, of a language on which the detectors agreed until its audit failed."""
+    at = timezone.now()
+    corpus = task.draws.get().corpus
+    items = insert(Item(corpus=corpus, key=f"more-{n}", text=f"more {n}", votes={}, letters=4) for n in range(MANY))
+    units = insert(
+        Unit(task=task, item=item, position=100 + n, stage="LABELLED", label="de", agreed_label="de", redundancy=1)
+        for n, item in enumerate(items)
+    )
+    moved = {"event": "answered", "from_stage": "QUEUED", "to_stage": "LABELLED", "round": 1, "at": at}
+    insert(Transition(unit=unit, **moved) for unit in units)
+    lease = {"annotator": ann, "place": 1, "round": 1, "queue": "de", "outcome": "answered"}
+    times = {"opened_at": at, "expires_at": at, "closed_at": at}
+    leases = insert(Lease(unit=unit, **lease, **times) for unit in units)
+    said = {"annotator": ann, "kind": "answer", "label": "de", "answered_at": at, "active_seconds": 1}
+    insert(Judgment(unit=lease.unit, lease=lease, **said) for lease in leases)
+
+
+@pytest.mark.sqlite_only
+def test_an_answer_scans_no_table(asked):
     with connection.cursor() as cursor:
         for sql, params in asked:
-            if not sql.startswith("BEGIN"):
-                cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
-                found = {name for row in cursor.fetchall() for name in SCAN.findall(row[-1])}
-                assert found <= FEW, sql
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
+            found = {name for row in cursor.fetchall() for name in SCAN.findall(row[-1])}
+            assert found <= FEW, sql
+
+
+@pytest.mark.postgres_only
+def test_an_answer_scans_no_table_by_the_plans_that_the_server_keeps_for_any_values(asked):
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        cursor.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        for n, (sql, params) in enumerate(asked):
+            places = [f"${place}" for place in range(1, len(params or ()) + 1)]
+            cursor.execute(f"PREPARE asked_{n} AS " + sql.replace("%s", "{}").format(*places))
+            cursor.execute(f"EXPLAIN EXECUTE asked_{n}" + (f" ({', '.join('NULL' for _ in places)})" if places else ""))
+            plan = "\n".join(row[0] for row in cursor.fetchall())
+            assert not re.search("Seq Scan on (" + "|".join(LARGE) + ")", plan), f"{sql}\n{plan}"
+            cursor.execute(f"DEALLOCATE asked_{n}")

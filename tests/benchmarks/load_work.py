@@ -1,8 +1,11 @@
-"""A task in which units wait, and people who read it: `python -m tests.benchmarks.load_work open UNITS PEOPLE` prints
-a name, a password and a token for each. `... said` prints how many answers stand, and on how many units.
+"""A task in which units wait, people who read it, and what they answered before: `python -m tests.benchmarks.load_work
+open UNITS PEOPLE` prints a name, a token and a password for each. `... said` prints how many answers stand in the task,
+and on how many units.
 """
 
 import sys
+from collections.abc import Iterator
+from datetime import timedelta
 
 import django
 
@@ -14,43 +17,23 @@ from django.utils import timezone  # noqa: E402
 from knox.models import AuthToken  # noqa: E402
 
 from annotate.kinds import KINDS  # noqa: E402
-from annotate.models import Annotator, AnnotatorLanguage, Judgment, Transition, Unit  # noqa: E402
+from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Task, Transition, Unit  # noqa: E402
 from annotate.work.new_task import new_task  # noqa: E402
 from corpora.inserting import insert  # noqa: E402
 from corpora.models import Corpus, Draw, Item  # noqa: E402
 
-TASK, LANGUAGES = "load", ["en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "cs", "ru", "uk"]
+TASK, EARLIER = "load", "earlier"
+LANGUAGES = ["en", "de", "es", "fr", "it", "pt", "nl", "sv", "da", "no", "fi", "pl", "cs", "ru", "uk"]
 LANGUAGES += ["tr", "ar", "he", "ja", "ko"]
 BATCH = 50_000
+ANSWERED = 5_000
 
 
 @transaction.atomic
 def open_task(units: int) -> None:
-    corpus = Corpus.objects.create(name=TASK)
-    task = new_task(TASK, KINDS["language"], "", LANGUAGES, {"audit_share": 0, "audit_least": 0})
-    task.save()
-    drawn = {"corpus": corpus, "design": "uniform", "seed": "1", "asked": units, "size": units, "frame_size": units}
-    task.draws.add(Draw.objects.create(**drawn, parts=1, frame_digest="0" * 64))
-    votes = {name: [[code, 0.5]] for name, code in (("langid", "en"), ("cld2", "de"), ("fasttext", "es"))}
-    for start in range(0, units, BATCH):
-        numbers = range(start, min(units, start + BATCH))
-        items = insert(
-            Item(corpus=corpus, key=str(n), text=f"This is text number {n}.", votes=votes, letters=17) for n in numbers
-        )
-        made = insert(
-            Unit(
-                task=task,
-                item=item,
-                position=n + 1,
-                stage="QUEUED",
-                redundancy=1,
-                candidates=[LANGUAGES[n % 20]],
-                visited=[LANGUAGES[n % 20]],
-                round=1,
-                language=LANGUAGES[n % 20],
-            )
-            for n, item in zip(numbers, items, strict=True)
-        )
+    task = _task(TASK, units)
+    for items in _items(task, units):
+        made = insert(_unit(task, item, stage="QUEUED") for item in items)
         insert(
             Transition(
                 unit=unit,
@@ -63,6 +46,78 @@ def open_task(units: int) -> None:
             )
             for unit in made
         )
+
+
+@transaction.atomic
+def answered_before(answers: int) -> None:
+    """Another task, in which people have been at work: a database plans as if tables that are empty stayed small."""
+    task, people = _task(EARLIER, answers), list(Annotator.objects.all())
+    now = timezone.now() - timedelta(days=1)
+    for items in _items(task, answers):
+        units = insert(_unit(task, item, stage="LABELLED", label="en") for item in items)
+        by = [people[n % len(people)] for n in range(len(units))]
+        leases = insert(
+            Lease(
+                unit=unit,
+                annotator=annotator,
+                place=1,
+                round=1,
+                queue=unit.language,
+                opened_at=now,
+                expires_at=now,
+                closed_at=now,
+                outcome="answered",
+            )
+            for unit, annotator in zip(units, by, strict=True)
+        )
+        insert(
+            Judgment(
+                unit=unit,
+                annotator=annotator,
+                lease=lease,
+                kind="answer",
+                label="en",
+                answered_at=now,
+                active_seconds=9,
+            )
+            for unit, annotator, lease in zip(units, by, leases, strict=True)
+        )
+
+
+def _task(name: str, units: int) -> Task:
+    corpus = Corpus.objects.create(name=name)
+    task = new_task(name, KINDS["language"], "", LANGUAGES, {"audit_share": 0, "audit_least": 0})
+    task.save()
+    drawn = {"corpus": corpus, "design": "uniform", "seed": "1", "asked": units, "size": units, "frame_size": units}
+    task.draws.add(Draw.objects.create(**drawn, parts=1, frame_digest="0" * 64))
+    return task
+
+
+def _items(task: Task, number: int) -> Iterator[list[Item]]:
+    """In parts of bounded size."""
+    corpus = task.draws.get().corpus
+    votes = {name: [[code, 0.5]] for name, code in (("langid", "en"), ("cld2", "de"), ("fasttext", "es"))}
+    for start in range(0, number, BATCH):
+        yield insert(
+            Item(corpus=corpus, key=str(n), text=f"This is text number {n}.", votes=votes, letters=17)
+            for n in range(start, min(number, start + BATCH))
+        )
+
+
+def _unit(task: Task, item: Item, **state: str) -> Unit:
+    number = int(item.key)
+    language = LANGUAGES[number % 20]
+    return Unit(
+        task=task,
+        item=item,
+        position=number + 1,
+        redundancy=1,
+        candidates=[language],
+        visited=[language],
+        round=1,
+        language=language,
+        **state,
+    )
 
 
 def analyze() -> None:
@@ -94,6 +149,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "open":
         open_task(int(sys.argv[2]))
         invite(int(sys.argv[3]))
+        answered_before(ANSWERED)
         analyze()
     else:
         said()
