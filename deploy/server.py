@@ -22,3 +22,11 @@ loglevel = "warning"
 logger_class = MaskedLogger
 # Nobody asks it anything, and it would lie in a home that the user of a service need not have, or may not write to.
 control_socket_disable = True
+# Whichever process is free takes the next request: none is bound to one by its connection, which a proxy would keep for
+# many people, and none takes more than it has threads for. With kept connections one process of two did all the work.
+# Nor does a proxy send an answer over a connection that is being closed.
+keepalive = 0
+
+
+def on_starting(server):
+    server.cfg.set("worker_connections", server.cfg.threads)

@@ -129,7 +129,7 @@ def _tablespace(url: str, disk: Path) -> Iterator[str]:
 def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
     """Gunicorn on a free port of this machine; yields its address."""
     port = free_port()
-    options = [f"--bind=127.0.0.1:{port}", f"--workers={workers}", f"--threads={threads}", "--keep-alive=75"]
+    options = [f"--bind=127.0.0.1:{port}", f"--workers={workers}", f"--threads={threads}"]
     with open(place.folder / "server.log", "w+") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "gunicorn", "--config=python:deploy.server", *options],
