@@ -3,9 +3,15 @@
 The number of processes and the address come with the command.
 """
 
+import gc
+import socket
+
+from django.urls import get_resolver
 from gunicorn.glogging import Logger
 
 from deploy.logs import Masking
+
+SILENT = 60  # seconds that a connection may say nothing and cost nothing
 
 
 class MaskedLogger(Logger):
@@ -22,6 +28,10 @@ loglevel = "warning"
 logger_class = MaskedLogger
 # Nobody asks it anything, and it would lie in a home that the user of a service need not have, or may not write to.
 control_socket_disable = True
+# The program is loaded once, and the processes share its memory. Nothing of it is garbage: collecting would only take
+# time, and later copy what is shared.
+preload_app = True
+gc.disable()
 # Whichever process is free takes the next request: none is bound to one by its connection, which a proxy would keep for
 # many people, and none takes more than it has threads for. With kept connections one process of two did all the work.
 # Nor does a proxy send an answer over a connection that is being closed.
@@ -30,3 +40,13 @@ keepalive = 0
 
 def on_starting(server):
     server.cfg.set("worker_connections", server.cfg.threads)
+
+
+def when_ready(server):
+    _ = get_resolver().url_patterns  # loads the pages
+    gc.freeze()
+    gc.enable()
+    # Browsers open connections in advance, for which a thread would wait: Linux keeps them until they say something.
+    for listener in server.LISTENERS:
+        if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
+            listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)

@@ -265,10 +265,12 @@ EMAIL_TIMEOUT = 30  # seconds
 DEFAULT_FROM_EMAIL = os.environ.get("ASSAY_MAIL_FROM") or f"assay@{urlsplit(SITE).hostname}"
 
 TIME_ZONE = os.environ.get("ASSAY_TIME_ZONE", "UTC")
-if TIME_ZONE not in zoneinfo.available_timezones():
+try:
+    zoneinfo.ZoneInfo(TIME_ZONE)
+except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
     raise ImproperlyConfigured(
         f"ASSAY_TIME_ZONE is {TIME_ZONE!r}, which is not the name of a time zone such as Europe/Berlin."
-    )
+    ) from error
 
 STATIC_URL = "static/"
 # Static files are served from the packages themselves, so that no collectstatic step can be forgotten.

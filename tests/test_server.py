@@ -1,4 +1,4 @@
-"""The server as it is deployed: what its logs say, and what a container lets it do."""
+"""The server as it is deployed: what its logs say, what a container lets it do, what it loads before it answers."""
 
 import json
 import re
@@ -18,6 +18,16 @@ from tests.running import DATA, ROOT, environment
 
 TOKEN = "s3cr3t-Token_of-somebody"
 INVITE, RESET = "/invite/...", "/forgotten/..."
+# Each takes tens of megabytes or tenths of a second, and is for commands, or for few pages.
+LATER = ["_duckdb", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats", "langid", "pycld2", "fasttext"]
+LOADED = """
+import json, sys
+import deploy.wsgi
+from django.urls import get_resolver
+
+get_resolver().url_patterns
+print(json.dumps([*sys.modules]))
+"""
 
 
 def command():
@@ -159,3 +169,15 @@ def test_the_watch_sees_what_is_written_elsewhere(tmp_path):
     code = WATCH.format(allowed=(str(log),), log=str(log)) + f"open({str(tmp_path / 'x')!r}, 'w').close()"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert log.read_text() == f"open {tmp_path / 'x'}\n"
+
+
+def test_the_server_starts_without_what_few_pages_need():
+    program = [sys.executable, "-c", LOADED]
+    loaded = json.loads(subprocess.run(program, stdout=subprocess.PIPE, check=True).stdout)
+    assert "annotate.pages.annotators" in loaded
+    assert [name for name in LATER if name in loaded] == []
+
+
+def test_what_the_server_starts_without_is_named_as_it_is_loaded():
+    program = [sys.executable, "-c", f"import {', '.join(LATER)}"]
+    subprocess.run(program, check=True)

@@ -13,8 +13,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linear_sum_assignment
+import scipy  # which loads its parts when they are first used
 
 from annotate.core.answers import SLACK, Answers, Floats
 from annotate.core.lottery import lot
@@ -155,7 +154,7 @@ def _table(answers: Answers) -> Table:
     """How often each unit was given each answer by each annotator, shape (U, A times L)."""
     people, size = len(answers.annotators), len(answers.labels)
     said = answers.annotator * size + answers.label
-    return sparse.csr_array((np.ones(len(said)), (answers.unit, said)), shape=(len(answers.units), people * size))
+    return scipy.sparse.csr_array((np.ones(len(said)), (answers.unit, said)), shape=(len(answers.units), people * size))
 
 
 def _start(answers: Answers, seed: str) -> tuple[Climb, Floats]:
@@ -271,7 +270,7 @@ def _named(parts: list[Climb], votes: Floats) -> Climb:
     )
     for start in range(len(made.prior)):
         agree = votes.T @ made.posterior[:, start]
-        name, label = linear_sum_assignment(agree, maximize=True)
+        name, label = scipy.optimize.linear_sum_assignment(agree, maximize=True)
         if agree[name, label].sum() > np.trace(agree) + SLACK * len(votes):
             made.posterior[:, start] = made.posterior[:, start, label]
             made.prior[start] = made.prior[start, label]

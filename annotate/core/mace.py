@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from scipy.special import digamma
+import scipy
 
 from annotate.core import latent
 from annotate.core.answers import Answers, Floats
@@ -56,5 +56,6 @@ def _plain(numbers: Floats, prior: float) -> Floats:
 
 
 def _variational(numbers: Floats, prior: float) -> Floats:
-    weights: Floats = np.exp(digamma(numbers + prior) - digamma((numbers + prior).sum(axis=1, keepdims=True)))
+    digamma, raised = scipy.special.digamma, numbers + prior
+    weights: Floats = np.exp(digamma(raised) - digamma(raised.sum(axis=1, keepdims=True)))
     return weights

@@ -3,39 +3,35 @@
 import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from django.conf import settings
 
 from corpora.core.errors import CorpusError
-from corpora.engines import duckdb
 from corpora.folders import corpus_dir
 from corpora.manifest import Manifest, manifest_of, read_manifest
 from corpora.schemas import VOTES_SCHEMA, schema_of
 
 if TYPE_CHECKING:
-    from corpora.engines import spark
+    from corpora.engines import duckdb, spark
 
-    Store = duckdb.Store | spark.Store
-else:
-    Store = duckdb.Store
+Store: TypeAlias = "duckdb.Store | spark.Store"
 
 
-def _engine() -> ModuleType:
-    """The module of the engine that is set. CorpusError if it is not installed."""
-    if settings.ENGINE == "duckdb":
-        return duckdb
+def _engine(name: str) -> ModuleType:
+    """The module of an engine, which is loaded when a corpus is first asked: the server's pages rarely ask one.
+    CorpusError if it is not installed.
+    """
     try:
-        # Only who has chosen it needs pyspark, and waits for its import.
-        from corpora.engines import spark
+        return import_module(f"corpora.engines.{name}")
     except ImportError as error:
         raise CorpusError(
-            f"ASSAY_ENGINE is spark, and {error.name} is not installed. Install Assay with its extra, as in "
-            "`pip install '.[spark]'`, or set ASSAY_ENGINE=duckdb."
+            f"ASSAY_ENGINE is {name}, and {error.name} is not installed. Install Assay with its extra, as in "
+            f"`pip install '.[{name}]'`, or set ASSAY_ENGINE=duckdb."
         ) from error
-    return spark
 
 
 @contextmanager
@@ -62,7 +58,7 @@ def asking(name: str, parts: int | None = None, manifest: Manifest | None = None
 
     `manifest` is the one that the caller has read, if it wants no later one; without it the one on disk is read.
     """
-    with _over(_engine(), name, parts, manifest) as store:
+    with _over(_engine(settings.ENGINE), name, parts, manifest) as store:
         yield store
 
 
@@ -80,7 +76,7 @@ def _over(engine: ModuleType, name: str, parts: int | None, manifest: Manifest |
 
 def spread() -> Callable[..., Iterator[pa.Table]] | None:
     """How a function is applied to files on all machines of the engine (spark.mapped); None if it has but this one."""
-    return None if settings.ENGINE == "duckdb" else _engine().mapped
+    return None if settings.ENGINE == "duckdb" else _engine(settings.ENGINE).mapped
 
 
 def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
@@ -91,13 +87,14 @@ def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str,
     """
     if not author:
         return []
+    engine = _engine("duckdb")
     try:
-        with _over(duckdb, corpus_name, None, manifest_of(corpus_name)) as store:
+        with _over(engine, corpus_name, None, manifest_of(corpus_name)) as store:
             posts = store.found("posts_by_author", author, limit)
-    except (CorpusError, OSError, ValueError, duckdb.Error, pa.ArrowException) as error:
+    except (CorpusError, OSError, ValueError, engine.Error, pa.ArrowException) as error:
         reason = str(error).split("\n")[0].rstrip(".")
         raise CorpusError(
             f"The posts of corpus {corpus_name} cannot be read: {reason}. "
-            f"Check {corpus_dir(corpus_name)} and the room in {duckdb.spill_dir()}."
+            f"Check {corpus_dir(corpus_name)} and the room in {engine.spill_dir()}."
         ) from error
     return posts

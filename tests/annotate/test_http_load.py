@@ -11,6 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections import Counter
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -26,6 +27,7 @@ from tests.together import HANGS
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PEOPLE, EACH = 32, 5
+ESTABLISHED = "01"  # of /proc/net/tcp: by the server, too
 CHEAP = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
@@ -38,7 +40,7 @@ def database_url():
 
 @pytest.fixture
 def server(settings, tmp_path, db):
-    """gunicorn as in real use, two processes of eight threads; yields its address, and looks through its log at
+    """gunicorn as in real use, two processes of four threads; yields its address, and looks through its log at
     the end.
     """
     settings.PASSWORD_HASHERS = CHEAP
@@ -54,7 +56,7 @@ def server(settings, tmp_path, db):
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         fd = listening.fileno()
-        command = ["gunicorn", "--config=python:deploy.server", f"--bind=fd://{fd}", "--workers=2", "--threads=8"]
+        command = ["gunicorn", "--config=python:deploy.server", f"--bind=fd://{fd}", "--workers=2", "--threads=4"]
         process = subprocess.Popen(
             [sys.executable, "-m", *command],
             cwd=django_settings.BASE_DIR,
@@ -171,3 +173,19 @@ def test_thirty_two_people_at_once_over_http_lose_nothing(server, make_task, per
     assert stored == acknowledged
     assert Judgment.objects.count() == PEOPLE * EACH
     assert task.units.filter(stage=stages.LABELLED).count() == PEOPLE * EACH
+
+
+def test_a_connection_that_says_nothing_takes_no_thread(server):
+    """Browsers open some in advance. Linux keeps those, and no process gets them."""
+    port = int(server.rpartition(":")[2])
+    Visitor(server, Counter()).send("/login/")
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(16)]
+    try:
+        Visitor(server, Counter()).send("/login/")
+        theirs = {f"{connected.getsockname()[1]:04X}" for connected in silent}
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        at_the_server = [row for row in rows if row[1].endswith(f":{port:04X}") and row[2].rpartition(":")[2] in theirs]
+        assert [row for row in at_the_server if row[3] == ESTABLISHED] == []
+    finally:
+        for connected in silent:
+            connected.close()

@@ -63,7 +63,7 @@ def run(folder: Path, options) -> None:
             flush=True,
         )
         tokens = set_up(place, world, labelers)
-        with serving(place, workers=2, threads=8) as address:
+        with serving(place, workers=2, threads=4) as address:
             outcomes = {
                 title: one_task(place, address, f"{NAME}-{number}", guard, tokens, world, options.seed)
                 for number, (title, guard) in enumerate(guards.items())

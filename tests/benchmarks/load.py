@@ -50,7 +50,7 @@ def at_assay(units: int, people: int, way: str, seconds: float) -> tuple[Done, i
         place.manage("django", "migrate", "--verbosity=0")
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
         invited = place.run("-m", "tests.benchmarks.load_work", "open", str(units), str(people)).splitlines()
-        with serving(place, workers=WORKERS, threads=8) as address:
+        with serving(place, workers=WORKERS, threads=4) as address:
             done = work([_reader(address, way, line) for line in invited], answers=units, seconds=seconds)
         stored, different = map(int, place.run("-m", "tests.benchmarks.load_work", "said").split())
         if stored != different:

@@ -35,7 +35,7 @@ def add_options(parser) -> None:
     parser.add_argument("--slip", type=float, default=0.015, help="share of wrong answers (default %(default)s)")
     parser.add_argument("--readers", type=int, default=60, help="people, 55 or more (default %(default)s)")
     parser.add_argument(
-        "--threads", type=int, default=8, help="of each of the server's 2 workers (default %(default)s)"
+        "--threads", type=int, default=4, help="of each of the server's 2 workers (default %(default)s)"
     )
 
 
