@@ -9,10 +9,10 @@ documentation (docs.py), which holds no secret, and the log-in are open to every
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
+from django.http import Http404
 
 from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
@@ -28,6 +28,20 @@ def annotator_of(user) -> Annotator | None:
 @prepared
 def _annotator(user) -> QuerySet[Annotator]:
     return Annotator.objects.filter(user=user).select_related("user").order_by()
+
+
+@prepared
+def _named(name) -> QuerySet[Task]:
+    return Task.objects.filter(name=name)
+
+
+@prepared
+def _named_for_work(annotator, name) -> QuerySet[Task]:
+    return Task.objects.for_work(annotator).filter(name=name)
+
+
+def _nothing() -> NoReturn:
+    raise Http404("There is no such task.")
 
 
 RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
@@ -68,7 +82,7 @@ def with_task(right: str):
         @wraps(view)
         def checked(request, task, *args, **kwargs):
             annotator = check_right(request.user, right)
-            found = get_object_or_404(Task, name=task)
+            [found] = _named(task) or _nothing()
             if right == "adjudicate":
                 check_willing(annotator, found)
             return view(request, annotator, found, *args, **kwargs)
@@ -84,11 +98,7 @@ def with_permit(view):
     @wraps(view)
     def checked(request, task, *args, **kwargs):
         annotator = check_right(request.user, "annotate")
-        return view(
-            request,
-            permit_of(annotator, get_object_or_404(Task.objects.for_work(annotator), name=task)),
-            *args,
-            **kwargs,
-        )
+        [found] = _named_for_work(annotator.pk, task) or _nothing()
+        return view(request, permit_of(annotator, found), *args, **kwargs)
 
     return checked

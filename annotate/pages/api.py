@@ -76,35 +76,48 @@ def own_progress(request, permit):
 @api_view(["POST"])
 @with_task("annotate")
 def take(request, annotator, task):
-    lease, why = queue.take(annotator, task), ""
-    if lease is None:
-        permit = permit_of(annotator, task)
-        if task.kind.sensitive:
-            permit.check_not_stopped()
-        why = progress.why_empty(permit)
-    return Response(NextSerializer({"lease": lease, "why": why}).data)
+    lease = queue.take(annotator, task)
+    if lease is None and task.kind.sensitive:
+        permit_of(annotator, task).check_not_stopped()
+    return Response(NextSerializer(_taken(annotator, task, lease)).data)
+
+
+def _taken(annotator, task, lease):
+    return {"lease": lease, "why": "" if lease else progress.why_empty(permit_of(annotator, task))}
 
 
 @extend_schema(request=AnswerSerializer, responses={200: JudgmentSerializer, **REFUSED}, summary="Answer a unit")
 @api_view(["POST"])
 def judge(request, lease):
-    annotator = check_right(request.user, "annotate")
-    said = AnswerSerializer(data=request.data)
-    said.is_valid(raise_exception=True)
-    active = said.validated_data.pop("active_seconds")
-    kind = judging.task_of(annotator, lease).kind
-    label, reason, comment, sure = (said.validated_data[name] for name in ("label", "reason", "comment", "sure"))
-    answer = judging.read_answer(kind, [label], reason, comment, is_sure=sure)
-    return Response(JudgmentSerializer(judging.judge(annotator, lease, answer, active)).data)
+    def answer(kind, said):
+        label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
+        return judging.read_answer(kind, [label], reason, comment, is_sure=sure)
+
+    return _close(request, lease, AnswerSerializer, answer)
 
 
 @extend_schema(request=SkipSerializer, responses={200: JudgmentSerializer, **REFUSED}, summary="Skip a unit")
 @api_view(["POST"])
 def skip(request, lease):
+    return _close(request, lease, SkipSerializer, lambda kind, said: None)
+
+
+def _close(request, lease, serializer, answer):
+    """One transaction for the answer, or the skip, and what comes next if that was asked for."""
     annotator = check_right(request.user, "annotate")
-    said = SkipSerializer(data=request.data)
-    said.is_valid(raise_exception=True)
-    return Response(JudgmentSerializer(judging.skip(annotator, lease, said.validated_data["active_seconds"])).data)
+    sent = serializer(data=request.data)
+    sent.is_valid(raise_exception=True)
+    said = sent.validated_data
+    with acting(annotator, judging.task_of(annotator, lease).name) as permit:
+        closed = judging.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])
+        following = None
+        if said["take_next"]:
+            following = queue.hand_out(permit.now(closed.paused, closed.is_new), closed.held)
+    if said["take_next"]:
+        task = permit.task
+        # Units that others had locked could not be handed out at once; here they are waited for.
+        closed.judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
+    return Response(JudgmentSerializer(closed.judgment).data)
 
 
 @extend_schema(request=None, responses={204: None, **REFUSED}, summary="Give a unit back unjudged")

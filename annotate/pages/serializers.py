@@ -175,6 +175,9 @@ class NextSerializer(serializers.Serializer):
 
 
 class SkipSerializer(serializers.Serializer):
+    take_next = serializers.BooleanField(
+        required=False, default=False, help_text="also take the next unit, which saves a request"
+    )
     active_seconds = serializers.FloatField(
         required=False,
         allow_null=True,
@@ -209,12 +212,17 @@ class AnswerSerializer(SureSerializer, SkipSerializer):
     )
 
 
-class JudgmentSerializer(serializers.ModelSerializer):
+class JudgmentSerializer(serializers.Serializer):
+    id = serializers.IntegerField(source="pk")
+    kind = serializers.ChoiceField([Judgment.ANSWER, Judgment.SKIP])
     label = serializers.SerializerMethodField(help_text="as it was sent, in its canonical form; empty for a skip")
-
-    class Meta:
-        model = Judgment
-        fields = ["id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"]
+    reason = serializers.CharField(allow_blank=True)
+    comment = serializers.CharField(allow_blank=True)
+    answered_at = serializers.DateTimeField()
+    active_seconds = serializers.FloatField(
+        allow_null=True, help_text="working time on it without idle time; null if not measured"
+    )
+    next = NextSerializer(allow_null=True, default=None, help_text="the next unit, if you sent `take_next`; else null")
 
     def get_label(self, judgment) -> str:
         [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])

@@ -226,8 +226,7 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
     """
     annotator, task = permit.annotator, permit.task
     if held is None:
-        held = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
-        held = held.select_related("unit__item", "instead_of")
+        held = _held(annotator.pk, task.pk)
     held = list(held)
     now = timezone.now()
     for lease in held:
@@ -237,6 +236,12 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
     # The units that they held before have expired, or moved on without them.
     close(held, [lease] if lease else [], "expired")
     return lease
+
+
+@prepared
+def _held(annotator, task) -> QuerySet[Lease]:
+    open_ = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
+    return open_.select_related("unit__item", "instead_of")
 
 
 def _in_queues(permit: Permit, unit: int) -> QuerySet[Unit]:

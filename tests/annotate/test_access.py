@@ -508,7 +508,7 @@ def keys(value):
     return {""}
 
 
-JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"}
+JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "next"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
 LEASE = {"id", "text", "language", "fields", "asked", "sets", "suggestions", "expires_at"}
 TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
@@ -534,8 +534,9 @@ def test_the_api_tells_exactly_this(world):
     assert set(world.send(client, "POST", "api-judge").json()) == JUDGMENT
     reopened = world.send(client, "POST", "api-undo").json()
     assert {key: set(value) if isinstance(value, dict) else None for key, value in reopened.items()} == NEXT
-    skipped = client.post(f"/api/v1/leases/{reopened['lease']['id']}/skip/", content_type="application/json")
-    assert set(skipped.json()) == JUDGMENT
+    path = f"/api/v1/leases/{reopened['lease']['id']}/skip/"
+    skipped = client.post(path, {"take_next": True}, content_type="application/json").json()
+    assert (set(skipped), set(skipped["next"])) == (JUDGMENT, set(NEXT))
     refused = client.post("/api/v1/leases/0/skip/", content_type="application/json")
     assert set(refused.json()) == {"code", "detail"}
     (standing,) = world.send(client, "GET", "api-qualification").json()
@@ -557,7 +558,7 @@ def test_the_schema_names_nothing_else_to_annotators(world):
     text = json.dumps([paths, schemas])
     assert not re.search(f'schemas/({"|".join(ADJUDICATORS)})"', text)
     assert {name: set(schema["properties"]) for name, schema in schemas.items() if "properties" in schema} == {
-        "Answer": {"label", "reason", "comment", "sure", "active_seconds"},
+        "Answer": {"label", "reason", "comment", "sure", "active_seconds", "take_next"},
         "Answered": ANSWERED,
         "Concept": {"id", "label", "path"},
         "Judgment": JUDGMENT,
@@ -569,7 +570,7 @@ def test_the_schema_names_nothing_else_to_annotators(world):
         "Question": QUESTION,
         "Refusal": {"code", "detail"},
         "Result": RESULT,
-        "Skip": {"active_seconds"},
+        "Skip": {"active_seconds", "take_next"},
         "Standing": STANDING,
         "Task": TASK,
         "TaskInFull": IN_FULL,

@@ -90,6 +90,28 @@ def answers_to(task, lease):
     return [answer["label"] for answer in task["answers"] if answer["asked"] == lease["asked"]]
 
 
+def test_an_answer_or_a_skip_brings_the_next_unit_where_that_is_asked_for(make_task, program):
+    task = make_task([DISPUTED] * 3)
+    texts = [unit.item.text for unit in task.units.order_by("position")]
+    first = program.next()
+    answered = program.post(f"leases/{first['id']}/judge/", label="de", take_next=True).json()
+    second = answered.pop("next")
+    assert (second["lease"]["text"], second["why"]) == (texts[1], "")
+    assert program.next() == second["lease"]
+    # as after a reply that was lost
+    again = program.post(f"leases/{first['id']}/judge/", label="de", take_next=True).json()
+    assert (again.pop("next"), again) == (second, answered)
+
+    refused = program.post(f"leases/{second['lease']['id']}/judge/", label="nonsense", take_next=True)
+    assert refusal(refused) == (400, "invalid_answer")
+    third = program.post(f"leases/{second['lease']['id']}/skip/", take_next=True).json()["next"]["lease"]
+    assert third["text"] == texts[2]
+    last = program.post(f"leases/{third['id']}/judge/", label="de").json()
+    assert last["next"] is None
+    none = program.post(f"leases/{third['id']}/judge/", label="de", take_next=True).json()["next"]
+    assert (none["lease"], none["why"]) == (None, program.post("tasks/task/next/").json()["why"])
+
+
 def test_a_task_says_what_may_be_answered_and_its_units_do_not_repeat_it(make_task, program):
     which = make_task([DISPUTED])
     task, lease = program.get("tasks/task/").json(), program.next()

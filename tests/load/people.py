@@ -20,7 +20,7 @@ class Person(Protocol):
 
 
 class ByApi:
-    """A program in a reader's name: a token, one request to answer and one for the next unit."""
+    """A program in a reader's name: a token, and one request that answers and takes the next unit."""
 
     def __init__(self, address: str, task: str, token: str, label: str) -> None:
         self.connection = Connection(address, {"Authorization": f"Token {token}"})
@@ -28,15 +28,17 @@ class ByApi:
         self.lease = 0
 
     def begin(self) -> str | None:
-        lease = json.loads(self.connection.post_json(f"/api/v1/tasks/{self.task}/next/", {}))["lease"]
-        if lease is None:
-            return None
-        self.lease = lease["id"]
-        return str(lease["text"])
+        return self._taken(json.loads(self.connection.post_json(f"/api/v1/tasks/{self.task}/next/", {})))
 
     def answer(self) -> str | None:
-        self.connection.post_json(f"/api/v1/leases/{self.lease}/judge/", {"label": self.label, "active_seconds": 2})
-        return self.begin()
+        said = {"label": self.label, "active_seconds": 2, "take_next": True}
+        return self._taken(json.loads(self.connection.post_json(f"/api/v1/leases/{self.lease}/judge/", said))["next"])
+
+    def _taken(self, said: dict[str, Any]) -> str | None:
+        if said["lease"] is None:
+            return None
+        self.lease = said["lease"]["id"]
+        return str(said["lease"]["text"])
 
 
 class ByPage:
