@@ -198,18 +198,30 @@ def against_rest(
     fixed = _between(distance, np.arange(size), size)
     apart = fixed(margins) if callable(fixed) else fixed
     unlike = nominal(size) if unlike is None else unlike
-    # One row for each annotator and unit, sorted by annotator.
-    pairs, pair = np.unique(answers.annotator * len(answers.units) + answers.unit, return_inverse=True)
-    own = np.bincount(pair * size + answers.label, minlength=len(pairs) * size).reshape(len(pairs), size)
-    rest = counts[pairs % max(1, len(answers.units))] - own
-    shared = rest.sum(axis=1) > 0
-    who = (pairs // max(1, len(answers.units)))[shared]
-    first = np.searchsorted(who, np.arange(len(answers.annotators) + 1))
-    both = np.concatenate([own[shared], rest[shared]], axis=1)
+    by_annotator = np.argsort(answers.annotator, kind="stable")
+    first = np.searchsorted(answers.annotator[by_annotator], np.arange(len(answers.annotators) + 1))
+    # One after another: all of them together have as many cells as there are answers times labels.
     return [
-        _one_against_rest(annotator, both[first[place] : first[place + 1]], (unlike, apart), seed, replicates)
+        _one_against_rest(
+            annotator,
+            _own_and_rest(answers, counts, by_annotator[first[place] : first[place + 1]]),
+            (unlike, apart),
+            seed,
+            replicates,
+        )
         for place, annotator in enumerate(answers.annotators)
     ]
+
+
+def _own_and_rest(answers: Answers, counts: Ints, own: Ints) -> Ints:
+    """One annotator's answers by label, then the others', for each unit that both answered, (units, 2K). counts: all
+    answers by unit and label; own: the places of the annotator's."""
+    size = counts.shape[1]
+    units, unit = np.unique(answers.unit[own], return_inverse=True)
+    said = np.bincount(unit * size + answers.label[own], minlength=len(units) * size).reshape(len(units), size)
+    rest = counts[units] - said
+    shared = rest.sum(axis=1) > 0
+    return np.concatenate([said[shared], rest[shared]], axis=1)
 
 
 def _one_against_rest(
