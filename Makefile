@@ -19,14 +19,14 @@ test: .venv/.requirements-test
 # Speed and memory, as ratios of what is measured side by side: at a tenth of the sizes in some ten minutes, or in full.
 # DATA has posts in many languages, as python -m tests.benchmarks says; DOCCANO=program measures that beside it.
 DATA = fixtures
-SPEED = $(PYTHON) -m tests.benchmarks $(DATA) detectors prelabel_speed answer idle load bulk draws $(if $(DOCCANO),--doccano $(DOCCANO))
+SPEED = $(PYTHON) -m tests.benchmarks $(DATA) detectors prelabel_speed answer idle pages load bulk draws $(if $(DOCCANO),--doccano $(DOCCANO))
 bench: .venv/.requirements-test
 	$(SPEED) --speed-posts 10000 --repetitions 1 --answer-units 10000 100000 --load-units 1000 --load-seconds 15 \
 	    --bulk-posts 100000 --draw-posts 2000000 --draw-fewer 200000 --draw-on-spark 200000
 
 bench-full: .venv/.requirements-test
 	$(SPEED) --speed-posts 400000 --answer-units 10000 1000000 --load-units 10000 1000000 --load-seconds 60 \
-	    --bulk-posts 1000000
+	    --page-judgments 10000 1000000 --bulk-posts 1000000
 
 # The simulations behind the figures of the documentation: make bench-figures DATA=folder
 bench-figures: .venv/.requirements-test

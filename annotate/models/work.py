@@ -330,7 +330,10 @@ class Judgment(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        indexes = [models.Index(fields=["annotator", "answered_at"], name="own_answers")]
+        indexes = [
+            models.Index(fields=["annotator", "answered_at"], name="own_answers"),
+            models.Index(fields=["id"], condition=~Q(comment=""), name="commented"),
+        ]
         constraints = [
             # This also keeps an adjudicator from settling what they have judged.
             models.UniqueConstraint(

@@ -1,9 +1,11 @@
 """Figures of large tasks, which take seconds to count: a page shows those that were counted last, says when that was,
-and has them counted again beside it. Figures of other tasks are counted for the page.
+and has them counted again beside it. Where none were counted yet, it says so and asks again. Figures of other tasks are
+counted for the page.
 
 They are kept in files of the data folder, which all processes of the server share.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -21,22 +23,44 @@ from corpora.models import Draw
 LARGE = 20_000  # items drawn for a task, or for all that a page is about
 FRESH = 10.0  # seconds for which figures are not counted again
 SHARE = 0.05  # of the time at the most in which a page has its figures counted
-PAGES = ("progress", "people", "agreement", "preferences")  # that have figures of one task
+PAGES = ("progress", "people", "labels", "agreement", "preferences")  # and parts of them, with figures of one task
 DAY = 24 * 3600  # seconds
 
-_under_way: set[str] = set()
+PATIENCE = 0.15  # seconds that a page waits for figures that were never counted
+
+logger = logging.getLogger(__name__)
+_under_way: dict[str, Thread] = {}
+_failed: dict[str, Exception] = {}
 _lock = Lock()
 
 
-def figures(page: str, task: Task | None, count: Callable[[], Any]) -> tuple[Any, datetime | None]:
-    """What `count` finds for a page of a task, or of all open tasks; and when, if it was kept."""
+class BeingCountedError(Exception):
+    """There are no figures yet; they are being counted."""
+
+
+def figures(
+    page: str, task: Task | None, count: Callable[[], Any], *, patience: float | None = PATIENCE
+) -> tuple[Any, datetime | None]:
+    """What `count` finds for a page of a task, or of all open tasks; and when, if it was kept.
+
+    BeingCountedError if nothing is kept and counting takes longer than `patience`, in seconds; None: as long as it
+    takes.
+    """
     draws = Draw.objects.filter(tasks=task) if task else Draw.objects.filter(tasks__is_open=True)
     if (draws.aggregate(size=Sum("size"))["size"] or 0) < LARGE:
         return count(), None
     key = _key(page, task)
     found = caches["figures"].get(key)
     if found is None:
-        return _counted(key, count), None
+        # It may have failed since the page was asked for last; else whoever asks would be told to wait forever.
+        if key not in _failed:
+            _begin(key, count).join(patience)
+        if error := _failed.pop(key, None):
+            raise error
+        found = caches["figures"].get(key)
+        if found is None:
+            raise BeingCountedError
+        return found[0], None
     known, at, took = found
     if not 0 <= (timezone.now() - at).total_seconds() < max(FRESH, took / SHARE):
         _begin(key, count)
@@ -52,25 +76,25 @@ def _key(page: str, task: Task | None) -> str:
     return f"{page}-{task.pk}-{task.created_at:%s%f}" if task else page
 
 
-def _counted(key: str, count: Callable[[], Any]) -> Any:
-    began, at = time.monotonic(), timezone.now()
-    found = count()
-    caches["figures"].set(key, (found, at, time.monotonic() - began), DAY)
-    return found
-
-
-def _begin(key: str, count: Callable[[], Any]) -> None:
+def _begin(key: str, count: Callable[[], Any]) -> Thread:
+    """The thread that counts, of which there is one for each key in each process."""
     with _lock:
-        if key in _under_way:
-            return
-        _under_way.add(key)
-    Thread(target=_again, args=[key, count], name=f"counting {key}", daemon=True).start()
+        if key not in _under_way:
+            _under_way[key] = Thread(target=_count, args=[key, count], name=f"counting {key}", daemon=True)
+            _under_way[key].start()
+        return _under_way[key]
 
 
-def _again(key: str, count: Callable[[], Any]) -> None:
+def _count(key: str, count: Callable[[], Any]) -> None:
+    began, at = time.monotonic(), timezone.now()
     try:
-        _counted(key, count)
+        found = count()
+        caches["figures"].set(key, (found, at, time.monotonic() - began), DAY)
+        _failed.pop(key, None)
+    except Exception as error:
+        logger.exception("The figures %s could not be counted.", key)
+        _failed[key] = error  # for whoever asks next
     finally:
-        with _lock:
-            _under_way.discard(key)
         connections.close_all()
+        with _lock:
+            del _under_way[key]

@@ -5,7 +5,7 @@ work/pausing.py.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from django.contrib import messages
@@ -20,7 +20,7 @@ from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import check_right, may, with_task
 from annotate.pages.audited import audit_of
 from annotate.pages.errors import status_of
-from annotate.pages.keeping import figures, forget
+from annotate.pages.keeping import BeingCountedError, figures, forget
 from annotate.quality import agreement as agreeing
 from annotate.quality import honeypots
 from annotate.quality import preferences as preferring
@@ -48,6 +48,22 @@ def _page(request, page: str, task: Task | None = None, *, status: int = 200, **
     if task:
         context |= {"task": task, "tabs": _tabs(task), "kind": task.kind}
     return render(request, f"annotate/manage/{page}.html", {"page": page, **context}, status=status)
+
+
+def shows_figures(view):
+    """Make a view of a page whose figures may still have to be counted; then the browser asks again."""
+
+    @wraps(view)
+    def shown(request, *args):
+        try:
+            return view(request, *args)
+        except BeingCountedError:
+            task = next((each for each in args if isinstance(each, Task)), None)
+            page = _page(request, "counting", task)
+            page["Refresh"] = "1"
+            return page
+
+    return shown
 
 
 def _tabs(task: Task) -> list[tuple[str, str]]:
@@ -80,6 +96,7 @@ def _unit_page(unit: int) -> str:
 
 
 @require_GET
+@shows_figures
 def manage(request):
     check_right(request.user, "manage")
     open_tasks, waiting = Task.objects.filter(is_open=True), []
@@ -99,6 +116,7 @@ def manage(request):
 
 @require_GET
 @with_task("manage")
+@shows_figures
 def task(request, _, task):
     found, counted_at = figures("progress", task, lambda: _progress_of(task))
     progress, pace, times, states, sort = *found["work"], found["states"], _sort(request)
@@ -137,6 +155,7 @@ def _progress_of(task: Task) -> dict[str, Any]:
 
 @require_GET
 @with_task("manage")
+@shows_figures
 def people(request, _, task):
     (found, times, pauses, voidable), counted_at = figures("people", task, lambda: _people_of(task))
     names = {row["annotator"]: row["name"] for row in found}
@@ -214,6 +233,7 @@ def _preferences(task, address, sort):
 
 @require_GET
 @with_task("manage")
+@shows_figures
 def agreement(request, _, task):
     """The report is shown on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
@@ -271,7 +291,8 @@ def person(request, _, task, annotator):
 
 
 def _person(request, task, annotator, **extra):
-    found, sort = statistics.person(task, annotator), _sort(request)
+    by_all, _ = figures("labels", task, lambda: statistics.labels_said(task), patience=None)
+    found, sort = statistics.person(task, annotator, by_all), _sort(request)
     pauses, tested = statistics.pauses(task, annotator), statistics.trials_of(task, annotator)
     work, wrote = statistics.work_of(task, annotator), commenting.comments(task, annotator)
     return _page(

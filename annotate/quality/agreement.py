@@ -12,6 +12,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import attrgetter
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -197,10 +198,14 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(
         "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
     )
-    said = []
+    said, compared = [], dict[tuple[str, str], str]()
     for unit, annotator, label, asked, key, *languages in rows.iterator():
-        language = next(filter(None, languages), "")
-        said.append(Said(unit, annotator, task.kind.compared_as(asked, label), language, key, asked))
+        if (asked, label) not in compared:
+            compared[asked, label] = task.kind.compared_as(asked, label)
+        # Of a million answers each text would else be kept as often as it was said.
+        language, text = intern(next(filter(None, languages), "")), compared[asked, label]
+        key = said[-1].key if said and said[-1].unit == unit else key
+        said.append(Said(unit, annotator, text, language, key, intern(asked)))
     if not task.kind.counts_single:
         many = {unit for unit, group in groupby(said, attrgetter("unit")) if len(list(group)) > 1}
         said = [one for one in said if one.unit in many]

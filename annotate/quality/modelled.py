@@ -22,7 +22,7 @@ MODELS: Mapping[str, Callable[..., latent.Fit]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Said:
     """One answer: who gave it, on which unit, and the unit's language."""
 

@@ -272,22 +272,26 @@ def names_of(annotators: Iterable[int]) -> dict[int, str]:
     return {annotator.pk: str(annotator) for annotator in found}
 
 
-def person(task: Task, annotator: Annotator) -> dict:
+def labels_said(task: Task) -> Counter[str]:
+    """How many answers that stand have each label."""
+    return Counter(dict(_counted(task).order_by().values_list("label").annotate(Count("pk"))))
+
+
+def person(task: Task, annotator: Annotator, by_all: Counter[str]) -> dict:
     """What one annotator says: {"labels": [ROW, ...], "known": [ROW, ...]}.
 
     A row a label, the most used first: label, and the share of their answers that stand and of everybody's that have
     it: own, all; the first MOST_LABELS where an answer is several out of thousands. A row a gold answer that they were
-    asked for, the latest first: at, item, text, label, said, right, voided.
+    asked for, the latest first: at, item, text, label, said, right, voided. by_all: labels_said, which may have been
+    counted a while ago.
     """
-    live = _counted(task).order_by()
-    said = live.values_list("label").annotate(own=Count("pk", filter=Q(annotator=annotator)), everybody=Count("pk"))
+    own = _counted(task).filter(annotator=annotator).order_by()
+    said = Counter(dict(own.values_list("label").annotate(Count("pk"))))
     form, counts = task.kind.form, dict[str, tuple[int, int]]()
-    answered = given_in_all = 0
-    for label, own, everybody in said:
-        answered, given_in_all = answered + own, given_in_all + everybody
+    for label in said | by_all:
         for facet in form.facets(label):
             mine, theirs = counts.get(facet, (0, 0))
-            counts[facet] = mine + own, theirs + everybody
+            counts[facet] = mine + said[label], theirs + by_all[label]
     most_used = sorted(counts.items(), key=lambda row: (-row[1][1], row[0]))
     given = (
         honeypots.answers(task)
@@ -297,7 +301,7 @@ def person(task: Task, annotator: Annotator) -> dict:
     )
     return {
         "labels": [
-            {"label": label, "own": mine / max(1, answered), "all": theirs / max(1, given_in_all)}
+            {"label": label, "own": mine / max(1, said.total()), "all": theirs / max(1, by_all.total())}
             for label, (mine, theirs) in most_used[: MOST_LABELS if form.SEVERAL else None]
         ],
         "known": [

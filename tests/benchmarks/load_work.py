@@ -31,9 +31,9 @@ ANSWERED = 5_000
 
 @transaction.atomic
 def open_task(units: int) -> None:
-    task = _task(TASK, units)
-    for items in _items(task, units):
-        made = insert(_unit(task, item, stage="QUEUED") for item in items)
+    task = task_of(TASK, units)
+    for items in items_of(task, units):
+        made = insert(unit_of(task, item, 1, stage="QUEUED") for item in items)
         insert(
             Transition(
                 unit=unit,
@@ -51,10 +51,10 @@ def open_task(units: int) -> None:
 @transaction.atomic
 def answered_before(answers: int) -> None:
     """Another task, in which people have been at work: a database plans as if tables that are empty stayed small."""
-    task, people = _task(EARLIER, answers), list(Annotator.objects.all())
+    task, people = task_of(EARLIER, answers), list(Annotator.objects.all())
     now = timezone.now() - timedelta(days=1)
-    for items in _items(task, answers):
-        units = insert(_unit(task, item, stage="LABELLED", label="en") for item in items)
+    for items in items_of(task, answers):
+        units = insert(unit_of(task, item, 1, stage="LABELLED", label="en") for item in items)
         by = [people[n % len(people)] for n in range(len(units))]
         leases = insert(
             Lease(
@@ -84,16 +84,16 @@ def answered_before(answers: int) -> None:
         )
 
 
-def _task(name: str, units: int) -> Task:
+def task_of(name: str, units: int, **options: int) -> Task:
     corpus = Corpus.objects.create(name=name)
-    task = new_task(name, KINDS["language"], "", LANGUAGES, {"audit_share": 0, "audit_least": 0})
+    task = new_task(name, KINDS["language"], "", LANGUAGES, {"audit_share": 0, "audit_least": 0, **options})
     task.save()
     drawn = {"corpus": corpus, "design": "uniform", "seed": "1", "asked": units, "size": units, "frame_size": units}
     task.draws.add(Draw.objects.create(**drawn, parts=1, frame_digest="0" * 64))
     return task
 
 
-def _items(task: Task, number: int) -> Iterator[list[Item]]:
+def items_of(task: Task, number: int) -> Iterator[list[Item]]:
     """In parts of bounded size."""
     corpus = task.draws.get().corpus
     votes = {name: [[code, 0.5]] for name, code in (("langid", "en"), ("cld2", "de"), ("fasttext", "es"))}
@@ -104,14 +104,14 @@ def _items(task: Task, number: int) -> Iterator[list[Item]]:
         )
 
 
-def _unit(task: Task, item: Item, **state: str) -> Unit:
+def unit_of(task: Task, item: Item, redundancy: int, **state: str) -> Unit:
     number = int(item.key)
     language = LANGUAGES[number % 20]
     return Unit(
         task=task,
         item=item,
         position=number + 1,
-        redundancy=1,
+        redundancy=redundancy,
         candidates=[language],
         visited=[language],
         round=1,

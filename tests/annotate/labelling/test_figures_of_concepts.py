@@ -22,18 +22,22 @@ def concepts(corpus):
     return [each.key for each in Concept.objects.order_by("key")[:40]]
 
 
+def labels_of(person, task):
+    return statistics.person(task, person, statistics.labels_said(task))["labels"]
+
+
 def test_a_person_is_told_by_the_share_of_answers_that_have_a_concept(task, readers, concepts):
     for reader, sets in zip(readers, ([concepts[:2], concepts[:1]], [concepts[1:2], concepts[:1]]), strict=False):
         for keys in sets:
             choose(reader, task, *keys)
-    found = {row["label"]: (row["own"], row["all"]) for row in statistics.person(task, readers[0])["labels"]}
+    found = {row["label"]: (row["own"], row["all"]) for row in labels_of(readers[0], task)}
     assert found == {concepts[0]: (1.0, 0.75), concepts[1]: (0.5, 0.5)}
 
 
 def test_of_many_concepts_the_most_used_are_told_by_name(task, readers, concepts, client, manager):
     for start in (0, 10, 20):
         choose(readers[0], task, *concepts[start : start + 20], is_sure=True)
-    labels = [row["label"] for row in statistics.person(task, readers[0])["labels"]]
+    labels = [row["label"] for row in labels_of(readers[0], task)]
     assert labels == sorted(concepts[10:30])[:MOST_LABELS]
     client.force_login(manager)
     page = client.get(f"/manage/tasks/acts/people/{readers[0].pk}/").text
