@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from tests.benchmarks.place import new_place
+from tests.benchmarks.sampling import tell
 from tests.benchmarks.tables import show
 
 MEASURED = {"import": "import_corpus", "open": "open_task", "export": "export_gold"}
@@ -37,6 +38,8 @@ def run(folder: Path, options) -> None:
                 HEADS,
                 [_row(name, took[step], took[f"{step}_floor"]) for step, name in MEASURED.items()],
             )
+    for step, name in MEASURED.items():
+        tell(f"Where the time of {name} goes", took[step]["where"])
 
 
 def _row(name: str, ours: dict, floor: dict) -> list[object]:

@@ -1,12 +1,11 @@
 """The steps of the benchmark of bulk work, each in a process of its own: `python -m tests.benchmarks.bulk_work STEP
 FOLDER POSTS` prints JSON: how many rows, the seconds that they took without the start, and the most memory that the
-process had, in MB, at its start and in all.
+process had, in MB, at its start and in all; and where the seconds went, by module.
 
 A floor is the same rows with nothing of ours about them: read and written by the libraries alone.
 """
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from corpora.inserting import _write, insert  # noqa: E402
 from corpora.manifest import VotesPart, manifest_of, write_manifest  # noqa: E402
 from corpora.models import Corpus, Item  # noqa: E402
 from corpora.schemas import POST_SCHEMA, VOTES_SCHEMA  # noqa: E402
+from tests.benchmarks.sampling import most_memory, sampled  # noqa: E402
 
 NAME = "bulk"
 LANGUAGES = [
@@ -66,15 +66,12 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def main(step: str, folder: Path, posts: int) -> None:
-    begun, start = _peak(), time.monotonic()
-    done = STEPS[step](folder, posts)
+    begun, start = most_memory(), time.monotonic()
+    with sampled() as where:
+        done = STEPS[step](folder, posts)
     # A floor says itself how long it took: what it writes is read first.
     rows, seconds = done if isinstance(done, tuple) else (done, time.monotonic() - start)
-    print(json.dumps({"rows": rows, "seconds": seconds, "start": begun, "peak": _peak()}))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"rows": rows, "seconds": seconds, "start": begun, "peak": most_memory(), "where": where}))
 
 
 # --- what there is to work on

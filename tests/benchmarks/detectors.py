@@ -18,8 +18,9 @@ from corpora.core.detectors import _fasttext_model, detect_langid
 from corpora.core.languages import normalise
 from corpora.core.masking import clean_for_detectors
 from corpora.voting_worker import vote_on
-from tests.benchmarks.material import resample
+from tests.benchmarks.material import some_posts
 from tests.benchmarks.place import BenchmarkFailed
+from tests.benchmarks.sampling import sampled, tell
 from tests.benchmarks.tables import show
 
 K = 3
@@ -32,7 +33,7 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    posts, _ = resample(folder, options.detector_posts, 0.01, options.seed)
+    posts = some_posts(folder, options.detector_posts, options.seed)
     raw = [post.text for post in posts]
     texts = [clean_for_detectors(text) for text in raw]
     package = LanguageIdentifier.from_modelstring(model, norm_probs=True)
@@ -67,6 +68,9 @@ def run(folder: Path, options) -> None:
     print(f"Batches of langid.py take 1/{took[own] / took[ours]:.0f} of what its own loop takes.")
     print(f"Prelabel reaches {took[least] / took[whole]:.2f} of the pace of fastText and CLD2 alone, and takes")
     print(f"1/{took[loop] / took[whole]:.0f} of what a loop over the public calls of all three takes.")
+    with sampled() as where:
+        ways[whole]()
+    tell("Where the time of these votes goes", where)
     other, equal = differences(package, texts)
     print(f"In {other} texts the best {K} languages differ from what langid.py's own loop gives;")
     print(f"in {equal} of these, scores are equal to the last digit of float32.\n")

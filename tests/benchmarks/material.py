@@ -103,6 +103,16 @@ def resample(folder: Path, posts: int, pidgin: float, seed: str) -> tuple[list[P
     return stream, covered
 
 
+def some_posts(folder: Path, posts: int, seed: str) -> list[Post]:
+    """Posts for what measures speed alone: `resample`, or those of the demonstration, drawn with replacement, where the
+    folder has no more than these."""
+    if (folder / "lingua_sentences").exists() or not (folder / "demo_posts.jsonl").exists():
+        return resample(folder, posts, 0.01, seed)[0]
+    texts = [json.loads(line)["text"] for line in lines_of(folder, "demo_posts.jsonl")]
+    rng = random.Random(f"{seed} posts")
+    return [Post(str(FIRST_ID + number * ID_STEP), rng.choice(texts), "") for number in range(posts)]
+
+
 def write_jsonl(posts: Iterable[Post], path: Path) -> None:
     """What is imported: id and text, nothing of the language."""
     with open(path, "w", encoding="utf-8") as file:

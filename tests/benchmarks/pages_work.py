@@ -4,7 +4,6 @@ they measured, as JSON.
 
 import json
 import random
-import resource
 import statistics
 import sys
 import time
@@ -26,6 +25,7 @@ from corpora.inserting import insert  # noqa: E402
 from tests.benchmarks.answer_work import BACKEND  # noqa: E402
 from tests.benchmarks.load_work import LANGUAGES, analyze, items_of, task_of, unit_of  # noqa: E402
 from tests.benchmarks.pages import EACH  # noqa: E402
+from tests.benchmarks.sampling import most_memory  # noqa: E402
 
 NAME = "read"
 PEOPLE = 60
@@ -141,15 +141,11 @@ def _time(client: Client, address: str) -> float:
 
 def agree() -> None:
     """With the queued language for the truth, which is how `fill` made the answers."""
-    task, begun, start = Task.objects.get(name=NAME), _peak(), time.monotonic()
+    task, begun, start = Task.objects.get(name=NAME), most_memory(), time.monotonic()
     languages = task.units.filter(stage="LABELLED").values_list("item__key", "language")
     whole = agreement.report(task, gold=dict(languages))["all"]
     right = [whole["gold"][name]["value"] for name in ("majority", "dawid_skene")]
-    print(json.dumps([time.monotonic() - start, begun, _peak(), *right]))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps([time.monotonic() - start, begun, most_memory(), *right]))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from tests.benchmarks.material import resample, write_jsonl
+from tests.benchmarks.material import some_posts, write_jsonl
 from tests.benchmarks.place import Place, new_place
 from tests.benchmarks.tables import show
 from tests.benchmarks.whole_run import LICENCE
@@ -24,7 +24,7 @@ def add_options(parser) -> None:
 
 
 def run(folder: Path, options) -> None:
-    posts, _ = resample(folder, options.speed_posts, 0.01, options.seed)
+    posts = some_posts(folder, options.speed_posts, options.seed)
     cores = os.cpu_count() or 1
     one, many = "prelabel, 1 process", f"prelabel, {cores} processes"
     took: dict[str, list[float]] = {name: [] for name in ("import_corpus", one, many, "start of import", "start")}

@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from annotate.kinds import KINDS
-from annotate.models import Judgment, Transition, Unit
+from annotate.models import Judgment, Task, Transition, Unit
 from annotate.pages.admin.base import ReadOnly
 
 
@@ -58,8 +58,10 @@ class LabelFilter(Named):
 
     def __init__(self, field, request, params, model, model_admin, field_path):
         super().__init__(field, request, params, model, model_admin, field_path)
-        of_task = "task" if model is Unit else "unit__task"
-        self.lookup_choices = self.lookup_choices.filter(**{f"{of_task}__vocabulary": None})
+        # Only where there are such sets: it looks up the unit of each judgment.
+        if Task.objects.exclude(vocabulary=None).exists():
+            of_task = "task" if model is Unit else "unit__task"
+            self.lookup_choices = self.lookup_choices.filter(**{f"{of_task}__vocabulary": None})
 
     def has_output(self):
         return self.lookup_choices.exists()
