@@ -1,5 +1,6 @@
 """Several people's answers as numbers: what agreement.py and dawid_skene.py count. No statistic is computed here."""
 
+from array import array
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -43,13 +44,13 @@ def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[st
     place = {label: number for number, label in enumerate(labels)}
     units: dict[Hashable, int] = {}
     annotators: dict[Hashable, int] = {}
-    numbers: list[tuple[int, int, int]] = []
+    numbers = array("q")  # of millions of answers a list would take ten times the memory
     for unit, annotator, label in rows:
         if label not in place:
             raise ValueError(f"{label!r} is not one of the labels {', '.join(labels)}.")
-        numbers.append(
-            (units.setdefault(unit, len(units)), annotators.setdefault(annotator, len(annotators)), place[label])
-        )
+        numbers.append(units.setdefault(unit, len(units)))
+        numbers.append(annotators.setdefault(annotator, len(annotators)))
+        numbers.append(place[label])
     table = np.array(numbers, dtype=np.int64).reshape(-1, 3)
     return Answers(tuple(units), tuple(annotators), tuple(labels), table[:, 0], table[:, 1], table[:, 2])
 

@@ -2,7 +2,7 @@
 
 from annotate.models import Annotator, Judgment, Task
 
-MOST = 500  # comments on a page, the newest
+MOST = 200  # comments on a page, the newest
 
 
 def comments(task: Task, of: Annotator | None = None) -> list[dict]:
