@@ -89,7 +89,8 @@ def _lock(corpus: Corpus) -> None:
 def _items(corpus: Corpus, rows: list[dict[str, Any]], of: type[Any] = Item) -> list[Any]:
     """The items of these rows in their order: those that an earlier draw made, and new ones."""
     drawn = [_item(corpus, row, of) for row in rows]
-    before = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in drawn))
+    # By the ids: in the order of their rows, SQLite would go through all items of the corpus.
+    before = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in drawn)).order_by()
     known = {item.key: item for item in before}
     if changed := [item.key for item in drawn if item.key in known and known[item.key].votes != item.votes]:
         raise CorpusError(

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from corpora.core.errors import CorpusError
 from corpora.draw import frame_digest, sample_uniform
@@ -54,6 +56,17 @@ def test_a_draw_is_the_first_posts_by_a_hash_of_seed_and_id(corpus):
     assert draw.chance == 50 / SIZE
     assert draw.frame_digest == frame_digest(manifest_of("c"), 2)
     assert set(keys(items)) == set(Item.objects.values_list("key", flat=True))
+
+
+@pytest.mark.sqlite_only
+def test_what_an_earlier_draw_made_is_found_by_its_ids_and_not_among_all_of_the_corpus(corpus):
+    draw_uniform(corpus, size=50, seed="s")
+    with CaptureQueriesContext(connection) as asked:
+        draw_uniform(corpus, size=120, seed="s")
+    [sql] = [each["sql"] for each in asked.captured_queries if "json_each" in each["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+        assert "(corpus_id=? AND key=?)" in "\n".join(row[-1] for row in cursor.fetchall())
 
 
 def test_an_item_holds_the_post_and_its_votes(corpus):
