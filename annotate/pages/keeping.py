@@ -6,7 +6,6 @@ They are kept in files of the data folder, which all processes of the server sha
 """
 
 import logging
-import time
 from collections.abc import Callable
 from datetime import datetime
 from threading import Lock, Thread
@@ -23,10 +22,11 @@ from corpora.models import Draw
 LARGE = 20_000  # items drawn for a task, or for all that a page is about
 FRESH = 10.0  # seconds for which figures are not counted again
 SHARE = 0.05  # of the time at the most in which a page has its figures counted
-PAGES = ("progress", "people", "labels", "agreement", "preferences")  # and parts of them, with figures of one task
+# Pages, and parts of pages, that have figures of one task.
+PAGES = ("progress", "people", "labels", "agreement", "preferences")
 DAY = 24 * 3600  # seconds
-
 PATIENCE = 0.15  # seconds that a page waits for figures that were never counted
+CHANGED = "changed"  # the key of when figures were last forgotten
 
 logger = logging.getLogger(__name__)
 _under_way: dict[str, Thread] = {}
@@ -69,6 +69,7 @@ def figures(
 
 def forget(task: Task) -> None:
     """Have all figures of a task counted for whoever looks next, since a manager has changed something."""
+    caches["figures"].set(CHANGED, timezone.now(), DAY)
     caches["figures"].delete_many([_key("tasks", None), *(_key(page, task) for page in PAGES)])
 
 
@@ -86,10 +87,12 @@ def _begin(key: str, count: Callable[[], Any]) -> Thread:
 
 
 def _count(key: str, count: Callable[[], Any]) -> None:
-    began, at = time.monotonic(), timezone.now()
     try:
-        found = count()
-        caches["figures"].set(key, (found, at, time.monotonic() - began), DAY)
+        at, found = timezone.now(), count()
+        # What a manager changed meanwhile, by whichever process, may not be in it.
+        while (changed := caches["figures"].get(CHANGED)) and at <= changed:
+            at, found = timezone.now(), count()
+        caches["figures"].set(key, (found, at, (timezone.now() - at).total_seconds()), DAY)
         _failed.pop(key, None)
     except Exception as error:
         logger.exception("The figures %s could not be counted.", key)

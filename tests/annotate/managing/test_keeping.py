@@ -102,6 +102,26 @@ def test_a_manager_sees_at_once_what_they_decided(read, monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(read, monkeypatch):
+    monkeypatch.setattr(keeping, "LARGE", 3)
+    read.answer()
+    begun, decided, count = threading.Event(), threading.Event(), managers._progress_of
+
+    def slowly(task):
+        found = count(task)
+        begun.set()
+        decided.wait(LONG)
+        return found
+
+    monkeypatch.setattr(managers, "_progress_of", slowly)
+    assert "being counted" in read()
+    assert begun.wait(LONG)
+    read.client.post(f"/manage/tasks/{read.task.name}/people/{read.ann.pk}/void/", {"reason": "She guessed."})
+    decided.set()
+    assert done(counted(read)) == "0"
+
+
+@pytest.mark.django_db(transaction=True)
 def test_the_page_of_all_tasks_keeps_its_figures_too(read, monkeypatch, make_task):
     monkeypatch.setattr(keeping, "LARGE", 3)
     read.client.get("/manage/")
