@@ -175,8 +175,10 @@ def test_a_sheet_whose_reply_was_lost_is_counted_once(on_sheet, make_task, ann, 
     press(hands, "KeyN")
 
     def lose(route):
-        route.fetch()
-        route.abort()
+        try:
+            route.fetch()
+        finally:  # else the page would wait forever where the fetch itself fails
+            route.abort()
 
     hands.page.route("**/sheet/judge/", lose, times=1)
     hands.page.keyboard.press("Control+Enter")
