@@ -21,7 +21,7 @@ from annotate.pages.serializers import (
     REFUSED,
     AnsweredSerializer,
     AnswerSerializer,
-    JudgmentSerializer,
+    ClosedSerializer,
     NextSerializer,
     ProgressSerializer,
     ResultSerializer,
@@ -86,7 +86,7 @@ def _taken(annotator, task, lease):
     return {"lease": lease, "why": "" if lease else progress.why_empty(permit_of(annotator, task))}
 
 
-@extend_schema(request=AnswerSerializer, responses={200: JudgmentSerializer, **REFUSED}, summary="Answer a unit")
+@extend_schema(request=AnswerSerializer, responses={200: ClosedSerializer, **REFUSED}, summary="Answer a unit")
 @api_view(["POST"])
 def judge(request, lease):
     def answer(kind, said):
@@ -96,7 +96,7 @@ def judge(request, lease):
     return _close(request, lease, AnswerSerializer, answer)
 
 
-@extend_schema(request=SkipSerializer, responses={200: JudgmentSerializer, **REFUSED}, summary="Skip a unit")
+@extend_schema(request=SkipSerializer, responses={200: ClosedSerializer, **REFUSED}, summary="Skip a unit")
 @api_view(["POST"])
 def skip(request, lease):
     return _close(request, lease, SkipSerializer, lambda kind, said: None)
@@ -117,7 +117,7 @@ def _close(request, lease, serializer, answer):
         task = permit.task
         # Units that others had locked could not be handed out at once; here they are waited for.
         closed.judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
-    return Response(JudgmentSerializer(closed.judgment).data)
+    return Response(ClosedSerializer(closed.judgment).data)
 
 
 @extend_schema(request=None, responses={204: None, **REFUSED}, summary="Give a unit back unjudged")

@@ -212,21 +212,25 @@ class AnswerSerializer(SureSerializer, SkipSerializer):
     )
 
 
-class JudgmentSerializer(serializers.Serializer):
-    id = serializers.IntegerField(source="pk")
-    kind = serializers.ChoiceField([Judgment.ANSWER, Judgment.SKIP])
+class JudgmentSerializer(serializers.ModelSerializer):
     label = serializers.SerializerMethodField(help_text="as it was sent, in its canonical form; empty for a skip")
-    reason = serializers.CharField(allow_blank=True)
-    comment = serializers.CharField(allow_blank=True)
-    answered_at = serializers.DateTimeField()
-    active_seconds = serializers.FloatField(
-        allow_null=True, help_text="working time on it without idle time; null if not measured"
-    )
-    next = NextSerializer(allow_null=True, default=None, help_text="the next unit, if you sent `take_next`; else null")
+
+    class Meta:
+        model = Judgment
+        fields = ["id", "kind", "label", "reason", "comment", "answered_at", "active_seconds"]
 
     def get_label(self, judgment) -> str:
         [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
         return label
+
+
+class ClosedSerializer(JudgmentSerializer):
+    """What an annotator said of a unit, and what comes next."""
+
+    next = NextSerializer(allow_null=True, default=None, help_text="the next unit, if you sent `take_next`; else null")
+
+    class Meta(JudgmentSerializer.Meta):
+        fields = [*JudgmentSerializer.Meta.fields, "next"]
 
 
 class StandingSerializer(serializers.Serializer):

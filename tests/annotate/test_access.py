@@ -508,7 +508,7 @@ def keys(value):
     return {""}
 
 
-JUDGMENT = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "next"}
+CLOSED = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "next"}
 PROGRESS = {"answered_today", "skipped_today", "waiting"}
 LEASE = {"id", "text", "language", "fields", "asked", "sets", "suggestions", "expires_at"}
 TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
@@ -531,12 +531,12 @@ def test_the_api_tells_exactly_this(world):
     assert (set(task), *map(set, task["answers"])) == (IN_FULL, *[OFFERED] * len(world.task.labels), OFFERED)
     given = world.send(client, "POST", "api-next").json()
     assert {key: set(value) if isinstance(value, dict) else None for key, value in given.items()} == NEXT
-    assert set(world.send(client, "POST", "api-judge").json()) == JUDGMENT
+    assert set(world.send(client, "POST", "api-judge").json()) == CLOSED
     reopened = world.send(client, "POST", "api-undo").json()
     assert {key: set(value) if isinstance(value, dict) else None for key, value in reopened.items()} == NEXT
     path = f"/api/v1/leases/{reopened['lease']['id']}/skip/"
     skipped = client.post(path, {"take_next": True}, content_type="application/json").json()
-    assert (set(skipped), set(skipped["next"])) == (JUDGMENT, set(NEXT))
+    assert (set(skipped), set(skipped["next"])) == (CLOSED, set(NEXT))
     refused = client.post("/api/v1/leases/0/skip/", content_type="application/json")
     assert set(refused.json()) == {"code", "detail"}
     (standing,) = world.send(client, "GET", "api-qualification").json()
@@ -548,7 +548,7 @@ def test_the_api_tells_exactly_this(world):
     assert (set(said), {name for name, value in said.items() if value is not None}) == (ANSWERED, {"accepted"})
 
 
-ADJUDICATORS = {"Discard", "Dossier", "Move", "OtherPost", "Said", "Settle", "Waiting", "WaitingList"}
+ADJUDICATORS = {"Discard", "Dossier", "Judgment", "Move", "OtherPost", "Said", "Settle", "Waiting", "WaitingList"}
 
 
 def test_the_schema_names_nothing_else_to_annotators(world):
@@ -561,7 +561,7 @@ def test_the_schema_names_nothing_else_to_annotators(world):
         "Answer": {"label", "reason", "comment", "sure", "active_seconds", "take_next"},
         "Answered": ANSWERED,
         "Concept": {"id", "label", "path"},
-        "Judgment": JUDGMENT,
+        "Closed": CLOSED,
         "Lease": LEASE,
         "Missed": {"fields", "sets", "said", "label", "explanation"},
         "Next": {"lease", "why"},
