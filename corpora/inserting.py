@@ -97,14 +97,13 @@ def _refer(rows: Sequence[Any], relations: Sequence[Field]) -> None:
 
 def _values(rows: Sequence[Any], fields: Sequence[Field]) -> Iterable[Sequence[Any]]:
     """Of each row, what the driver takes for these fields."""
-    prepared = [(place, how) for place, field in enumerate(fields) if (how := how_to_send(field))]
-    read = attrgetter(*(field.attname for field in fields))
-    for row in rows:
-        values = list(read(row))
-        for place, prepare in prepared:
-            if values[place] is not None:
-                values[place] = prepare(values[place])
-        yield values
+    return zip(*(_column(rows, field) for field in fields), strict=True)
+
+
+def _column(rows: Sequence[Any], field: Field) -> Iterable[Any]:
+    values = map(attrgetter(field.attname), rows)
+    prepare = how_to_send(field)
+    return [None if value is None else prepare(value) for value in values] if prepare else values
 
 
 def how_to_send(field: Field) -> Callable[[Any], Any] | None:
@@ -113,15 +112,17 @@ def how_to_send(field: Field) -> Callable[[Any], Any] | None:
     if kind in _PLAIN:
         return None
     if kind == "JSONField":
-        return partial(_as_json, encoder=field.encoder)
+        # What is saved here is never circular, and to make sure of that takes as long as all the rest.
+        encode = (field.encoder or json.JSONEncoder)(check_circular=False).encode
+        return partial(_as_json, encode)
     if kind == "DateTimeField":
         return lru_cache(connection.ops.adapt_datetimefield_value)  # many rows may be of one moment
     return lambda value: field.get_db_prep_save(value, connection)
 
 
-def _as_json(value: Any, encoder: type[json.JSONEncoder] | None) -> str:
-    # Most lists and objects are empty, and json.dumps makes an encoder for each.
-    return "[]" if value == [] else "{}" if value == {} else json.dumps(value, cls=encoder)
+def _as_json(encode: Callable[[Any], str], value: Any) -> str:
+    # Most lists and objects are empty.
+    return "[]" if value == [] else "{}" if value == {} else encode(value)
 
 
 def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:

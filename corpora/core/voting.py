@@ -51,7 +51,7 @@ def rank_candidates(votes: Votes) -> list[str]:
 
 def unanimous(votes: Votes) -> str | None:
     """The language that all three detectors name first; None if they differ or one names none."""
-    first = {codes[0] if (codes := _codes(votes, detector)) else None for detector in DETECTOR_NAMES}
+    first = {str(named[0][0]) if (named := votes.get(detector)) else None for detector in DETECTOR_NAMES}
     return first.pop() if len(first) == 1 else None
 
 
