@@ -24,6 +24,7 @@ from corpora.version import VERSION
 COMMANDS = {
     "Set up": {
         "serve": "Prepare the database and serve the pages; --demo sets up small tasks first.",
+        "work": "Do what managers begin in the browser, where `serve` does not.",
         "add_manager": "Make an account for a manager, and print its password.",
         "create_token": "Make a token with which somebody can use the API.",
         "status": "Show what stands, and what to do next.",

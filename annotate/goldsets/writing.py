@@ -30,7 +30,7 @@ from annotate.goldsets.snapshot import one_moment
 from annotate.goldsets.splitting import KNOWN_AS
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
-from annotate.models import Task
+from annotate.models import Job, Task
 from corpora.core.added_languages import tables_of
 from corpora.models import Draw
 from corpora.version import VERSION
@@ -83,6 +83,11 @@ def export(
         raise ExportError(
             f"A field of the records is called {taken[0]!r}, like a column of every export; give it another name in "
             f"the kind {kind.slug} and its corpus."
+        )
+    if found := Job.objects.contesting(task).first():
+        raise ExportError(
+            f"An audit of {task.name} has failed, and what the detectors agreed on there is about to go to people "
+            f"(job {found.pk}). Export the set once that is done; `assay serve` and `assay work` do it."
         )
     try:
         with folders.replacing(out.resolve(), "export", task.name) as folder, one_moment():

@@ -1,6 +1,7 @@
 """The rows of the database: people, tasks, work and what protects its numbers."""
 
 from annotate.models.concepts import ChosenConcept, Suggestion
+from annotate.models.jobs import Job
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
 from annotate.models.preferences import Comparison, Side
 from annotate.models.quality import Consent, GoldAnswer, Lot, Pause, Qualification, Trial, TrialAnswer
@@ -17,6 +18,7 @@ __all__ = [
     "GoldAnswer",
     "Guidelines",
     "Invite",
+    "Job",
     "Judgment",
     "LanguageRoute",
     "Lease",

@@ -1,13 +1,12 @@
 """Tasks in a notebook: which there are, how far each is, what people said; and the manager's actions by their names."""
 
-import importlib
-import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate import actions, models
+from annotate import models
 from annotate.actions.action import Action, Cancelled, Outcome, Progress, task_named
+from annotate.actions.named import by_name
 from annotate.core import stages
 from annotate.notebook.asking import apart, database, told
 from annotate.notebook.installation import AssayError, check_installed, own_keys
@@ -125,10 +124,7 @@ def run(action: str, /, **options: Any) -> Outcome:
 
 
 def _action(name: str) -> Action:
-    modules = [
-        importlib.import_module(f"{actions.__name__}.{each.name}") for each in pkgutil.iter_modules(actions.__path__)
-    ]
-    known = {module.ACTION.name: module.ACTION for module in modules if hasattr(module, "ACTION")}
+    known = by_name()
     if name not in known:
         raise AssayError(f"There is no action {name!r}; there is: {', '.join(sorted(known))}.")
     return known[name]

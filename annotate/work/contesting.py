@@ -4,11 +4,14 @@ from django.db import transaction
 from django.db.models import QuerySet, Subquery
 
 from annotate.core import stages
-from annotate.models import Task, Unit
+from annotate.models import Job, Task, Unit
 from annotate.quality.audits import audits, labels_of, left, over_limit, waiting
+from annotate.work import jobs
 from annotate.work.moving import NO_ROW, send_to_people
 from annotate.work.routes import Routes
 from corpora.prepared import prepared
+
+AT_ONCE = 500  # posts that the answer which fails an audit sends to people by itself; more are a job
 
 
 def check_limit(unit: Unit) -> None:
@@ -27,7 +30,15 @@ def check_limit(unit: Unit) -> None:
     found = next(iter(_to_judge(judged)), None)
     # What people read of a language that failed waits too, and none of it need be looked through for its audit.
     if _to_fail(judged, label) and found and over_limit(found, audits(found, [label])[label]):
-        contest(found, label)
+        _contest_after_answer(found, label)
+
+
+def _contest_after_answer(task: Task, label: str) -> None:
+    """With thousands of posts the person who answered would wait, and behind the task's lock everybody else."""
+    if task.units.filter(stage=stages.AGREED, agreed_label=label).count() <= AT_ONCE:
+        contest(task, label)
+    elif not Job.objects.contesting(task).exists():
+        jobs.begin("audit", {"task": task.name, "contest": True}, corpus=task.draw.corpus.name)
 
 
 @prepared

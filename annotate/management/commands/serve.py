@@ -1,6 +1,7 @@
 import errno
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -9,11 +10,12 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from annotate.actions import calling
+from annotate.actions import calling, working
 from annotate.actions.commands import PROGRAM
 from annotate.actions.database import prepare
 from annotate.management import demo
 from annotate.work.accounts import managers
+from corpora.rights import FOLDER
 
 # What is bound for this machine alone, or for all of its addresses, is reached here by the name localhost.
 ALONE = ("localhost", "127.0.0.1", "::1")
@@ -112,6 +114,7 @@ def serve(host: str, port: int, workers: int, threads: int) -> None:
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
         os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(Path(connection.settings_dict['NAME']).resolve()))}"
+    watch_beside()
     os.chdir(settings.BASE_DIR)
     command = [
         "gunicorn",
@@ -121,3 +124,12 @@ def serve(host: str, port: int, workers: int, threads: int) -> None:
         f"--threads={threads}",
     ]
     os.execv(sys.executable, [sys.executable, "-m", *command])  # noqa: S606 - becomes the server
+
+
+def watch_beside() -> None:
+    """Have jobs done for as long as this process lives, whatever it becomes."""
+    (settings.DATA_DIR / "jobs").mkdir(FOLDER, parents=True, exist_ok=True)
+    theirs, ours = os.pipe()
+    subprocess.Popen(working.watch("beside"), stdin=theirs, env=working.environment())  # noqa: S603 - our own program
+    os.close(theirs)
+    os.set_inheritable(ours, True)

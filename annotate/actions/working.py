@@ -1,0 +1,206 @@
+"""Who does jobs: each in a process of its own, so that whatever ends it ends nothing else, and memory is free again.
+
+What a job is, and how it ended, is written down by work/jobs.py. A process of a job only does the action, and leaves in
+the job's folder how far it is and what came of it: the database may be away, or locked by the action itself.
+"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import InterfaceError, OperationalError, close_old_connections
+
+from annotate.actions.action import Action, ActionError, Outcome, Progress, Values
+from annotate.actions.named import by_name
+from annotate.core.option import Option, flag
+from annotate.models import Job, Task
+from annotate.work import jobs
+
+PROGRAM = "from annotate.program import main; main()"
+LOOK = 0.2  # seconds between two looks at a process, or for another job
+TELL = 0.25  # seconds between two writings of how far a job is
+AWAY = 2.0  # seconds after which a database that is away is asked again
+
+
+def ourselves(*words: str) -> list[str]:
+    """What runs this program, from wherever it is, with a command of it."""
+    return [sys.executable, "-P", "-c", PROGRAM, *words]
+
+
+def environment() -> dict[str, str]:
+    """For `ourselves`."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ASSAY_DATA_DIR": str(settings.DATA_DIR)}
+
+
+# --- to have it done
+
+
+def ask(name: str, given: Values, by: User | None = None) -> Job:
+    """Begin an action as a job. ActionError if its options are impossible; whatever else is wrong the job says.
+
+    given: as forms have it, texts, lists of texts, or yes or no.
+    """
+    # A form sends its empty fields too, where a shell says nothing.
+    named = {option: value for option, value in given.items() if value not in (None, "", [], ())}
+    values = by_name()[name].read(named)
+    return jobs.begin(name, named, corpus=_corpus_of(values), by=by)
+
+
+def _corpus_of(values: Mapping[str, Any]) -> str:
+    """The corpus that it reads or changes, by name or by that of a task; empty if it has none."""
+    if corpus := values.get("corpus"):
+        return str(corpus)
+    task = Task.objects.filter(name=values.get("task") or values.get("name") or "").first()
+    return task.draw.corpus.name if task else ""
+
+
+def command_of(action: Action, given: Values) -> str:
+    """The command that does the same, as it is typed at a shell."""
+    words = ["assay", action.name]
+    for option in sorted(action.options, key=lambda each: not each.argument):
+        words += _words_of(option, given.get(option.name))
+    if action.asks:
+        words.append("--yes")
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def _words_of(option: Option, value: Any) -> list[str]:
+    if value in (None, "", [], (), False) and not (value is False and option.opposite):
+        return []
+    if option.read is flag:
+        yes = value is True or value == "yes"
+        return [option.spelled if yes else f"--{option.opposite[0]}"] if yes or option.opposite else []
+    texts = [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
+    if option.argument:
+        return texts
+    return [option.spelled, *texts] if option.in_a_row else [word for text in texts for word in (option.spelled, text)]
+
+
+# --- to do it
+
+
+def work_off() -> None:
+    """Do jobs until none waits and none runs, one after another. What a worker that was killed has left is settled."""
+    while True:
+        try:
+            close_old_connections()
+            jobs.settle()
+            claimed = jobs.claim()
+            if claimed is None and not jobs.is_left():
+                return
+        except (OperationalError, InterfaceError) as error:
+            print(f"The database is away ({' '.join(str(error).split())}); it is asked again.", file=sys.stderr)
+            time.sleep(AWAY)
+            continue
+        if claimed is None:
+            time.sleep(LOOK)  # another worker has it
+        else:
+            _have_done(*claimed)
+
+
+def _have_done(job: Job, lock: TextIO) -> None:
+    """Have a process of its own do it, which holds the lock from now on; if we are ended, it is ended too."""
+    with lock, (jobs.folder(job) / "log").open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603 - the program is this one
+            ourselves("work", "--job", str(job.pk)),
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[lock.fileno()],
+            process_group=0,
+        )
+    try:
+        process.wait()
+    except BaseException:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        process.wait()
+        jobs.settle()
+        raise
+
+
+def do(number: int) -> None:
+    """Do the job of this number, in this process. The caller holds its lock."""
+    job = Job.objects.get(pk=number)
+    where = jobs.folder(job)
+    (where / "pid").write_text(str(os.getpid()))
+    threading.Thread(target=_end_where_cancelled, args=[where / "cancel"], daemon=True).start()
+    try:
+        outcome = by_name()[job.action].perform(job.given, Telling(where))
+    except ActionError as error:
+        _write(where / "ended.json", {"state": Job.FAILED, "warned": [str(error)]})
+    else:
+        _write(where / "ended.json", _told(outcome))
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    told = {"said": outcome.said, "warned": outcome.warned, "data": outcome.data}
+    return {"state": Job.FAILED if outcome.status else Job.DONE, **told}
+
+
+def _end_where_cancelled(asked: Path) -> None:
+    """As Ctrl-C ends a command: what it has not finished it puts away."""
+    while not asked.exists():
+        time.sleep(LOOK)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Telling(Progress):
+    """Tells in a file how far a job is."""
+
+    def __init__(self, where: Path) -> None:
+        self._file, self._last = where / "progress.json", 0.0
+        self._told: dict[str, Any] = {"total": None, "unit": "", "done": 0, "said": [], "began": time.time()}
+
+    def begin(self, total: int | None, unit: str) -> None:
+        self._told |= {"total": total, "unit": unit, "done": 0, "began": time.time()}
+        self._tell()
+
+    def advance(self, count: int = 0) -> None:
+        self._told["done"] += count
+        if time.monotonic() - self._last >= TELL:
+            self._tell()
+
+    def say(self, sentence: str) -> None:
+        self._told["said"].append(sentence)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._last = time.monotonic()
+        # A full disk is for the action to tell.
+        with suppress(OSError):
+            _write(self._file, self._told | {"at": time.time()})
+
+
+class _Encoder(DjangoJSONEncoder):
+    def default(self, o: Any) -> Any:
+        return str(o) if isinstance(o, Path) else super().default(o)
+
+
+def _write(path: Path, told: Mapping[str, Any]) -> None:
+    """Whole or not at all, for whoever reads it meanwhile."""
+    draft = path.with_suffix(".draft")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(told, file, cls=_Encoder, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)
+
+
+def watch(how: str) -> list[str]:
+    """The command that watches for jobs; how: "alone", or "beside" what has the other end of its standard input."""
+    folder = Path(settings.DATA_DIR) / "jobs"
+    return [sys.executable, "-P", "-m", "annotate.watching", str(folder), how, *ourselves("work", "--until-done")]
