@@ -272,6 +272,10 @@ except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         f"ASSAY_TIME_ZONE is {TIME_ZONE!r}, which is not the name of a time zone such as Europe/Berlin."
     ) from error
 
+# What managers upload goes straight into the data folder.
+FILE_UPLOAD_HANDLERS = ["annotate.pages.inbox.ToInbox"]
+UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # bytes of a file
+
 STATIC_URL = "static/"
 # Static files are served from the packages themselves, so that no collectstatic step can be forgotten.
 WHITENOISE_USE_FINDERS = True

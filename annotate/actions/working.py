@@ -31,6 +31,8 @@ from annotate.work import jobs
 PROGRAM = "from annotate.program import main; main()"
 LOOK = 0.2  # seconds between two looks at a process, or for another job
 TELL = 0.25  # seconds between two writings of how far a job is
+# Actions that write a folder.
+WRITES = ("export_gold", "export_pairs", "import_gold", "evaluate")
 AWAY = 2.0  # seconds after which a database that is away is asked again
 
 
@@ -54,8 +56,13 @@ def ask(name: str, given: Values, by: User | None = None) -> Job:
     """
     # A form sends its empty fields too, where a shell says nothing.
     named = {option: value for option, value in given.items() if value not in (None, "", [], ())}
-    values = by_name()[name].read(named)
+    values = by_name()[name].read(_with_out(name, named, Path("out")))
     return jobs.begin(name, named, corpus=_corpus_of(values), by=by)
+
+
+def _with_out(name: str, given: Values, folder: Path) -> dict[str, Any]:
+    """What a job writes lies in its own folder, unless it was begun otherwise."""
+    return {**({"out": str(folder)} if name in WRITES else {}), **given}
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
@@ -139,7 +146,8 @@ def do(number: int) -> None:
     (where / "pid").write_text(str(os.getpid()))
     threading.Thread(target=_end_where_cancelled, args=[where / "cancel"], daemon=True).start()
     try:
-        outcome = by_name()[job.action].perform(job.given, Telling(where))
+        given = _with_out(job.action, job.given, where / "out")
+        outcome = by_name()[job.action].perform(given, Telling(where))
     except ActionError as error:
         _write(where / "ended.json", {"state": Job.FAILED, "warned": [str(error)]})
     else:

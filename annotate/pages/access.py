@@ -72,6 +72,19 @@ def check_right(user, right: str) -> Annotator | None:
     return annotator
 
 
+def with_right(right: str):
+    """Make view(request, annotator, ...) of an address that names no task."""
+
+    def decorate(view):
+        @wraps(view)
+        def checked(request, *args, **kwargs):
+            return view(request, check_right(request.user, right), *args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
 def with_task(right: str):
     """Make view(request, annotator, task, ...) of an address that names a task; works for pages and API alike.
 

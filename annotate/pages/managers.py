@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.cache import cache
 from django.db.models import Count, Max
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -19,6 +19,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import check_right, may, with_task
 from annotate.pages.audited import audit_of
+from annotate.pages.desk import page as _page
 from annotate.pages.errors import status_of
 from annotate.pages.keeping import BeingCountedError, figures, forget
 from annotate.quality import agreement as agreeing
@@ -44,12 +45,6 @@ MOST = 20  # units on which the model of Dawid and Skene is shown to differ, at 
 FEW = 5  # stuck queues of a task on the page of all tasks, at most
 
 
-def _page(request, page: str, task: Task | None = None, *, status: int = 200, **context):
-    if task:
-        context |= {"task": task, "tabs": _tabs(task), "kind": task.kind}
-    return render(request, f"annotate/manage/{page}.html", {"page": page, **context}, status=status)
-
-
 def shows_figures(view):
     """Make a view of a page whose figures may still have to be counted; then the browser asks again."""
 
@@ -64,19 +59,6 @@ def shows_figures(view):
             return page
 
     return shown
-
-
-def _tabs(task: Task) -> list[tuple[str, str]]:
-    """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
-    tested = "test" in task.kind.protections
-    return [
-        ("manage-task", "Progress"),
-        ("manage-people", "People"),
-        ("manage-comments", "Comments"),
-        *([("manage-tests", "Test and gold answers")] if tested else []),
-        ("manage-agreement", "Agreement"),
-        *([("manage-rule", "Pause rule")] if tested else []),
-    ]
 
 
 def _sort(request) -> str:

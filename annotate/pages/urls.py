@@ -3,7 +3,17 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
-from annotate.pages import account, adjudicators, annotators, consent, docs, managers, qualification
+from annotate.pages import (
+    account,
+    adjudicators,
+    annotators,
+    consent,
+    docs,
+    jobs,
+    managers,
+    qualification,
+    setting_up,
+)
 
 urlpatterns = [
     path("", annotators.home, name="home"),
@@ -51,6 +61,19 @@ urlpatterns = [
     path("manage/tasks/<slug:task>/people/<int:annotator>/lift/", managers.lift, name="manage-lift"),
     path("manage/tasks/<slug:task>/people/<int:annotator>/pause/", managers.pause, name="manage-pause"),
     path("manage/tasks/<slug:task>/people/<int:annotator>/void/", managers.void, name="manage-void"),
+    path("manage/corpora/", setting_up.corpora, name="manage-corpora"),
+    path("manage/corpora/new/", setting_up.new_corpus, name="manage-new-corpus"),
+    path("manage/corpora/<slug:name>/", setting_up.corpus, name="manage-corpus"),
+    path("manage/corpora/<slug:name>/rejects/<int:number>/", setting_up.rejects, name="manage-rejects"),
+    path("manage/inbox/", setting_up.inbox_page, name="manage-inbox"),
+    path("manage/do/<slug:action>/", jobs.do, name="manage-do"),
+    path("manage/jobs/", jobs.jobs, name="manage-jobs"),
+    path("manage/jobs/<int:number>/", jobs.job, name="manage-job"),
+    path("manage/jobs/<int:number>/cancel/", jobs.cancel, name="manage-job-cancel"),
+    path("manage/jobs/<int:number>/again/", jobs.again, name="manage-job-again"),
+    path("manage/jobs/<int:number>/remove/", jobs.remove, name="manage-job-remove"),
+    path("manage/jobs/<int:number>/packed/", jobs.packed, name="manage-job-packed"),
+    path("manage/jobs/<int:number>/files/<path:path>", jobs.file, name="manage-job-file"),
     path("docs/", docs.index, name="docs"),
     re_path(r"^docs/(?P<file>.+\.[a-z]+)$", docs.file, name="docs-file"),
     path("docs/<path:page>/", docs.page, name="docs-page"),

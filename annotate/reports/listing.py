@@ -4,7 +4,8 @@ vocabularies.
 The figures are those of corpora/listing.py, corpora/vocabularies.py and work/standing.py.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from annotate.kinds.labels import label_name
@@ -28,6 +29,13 @@ def corpora_table(rows: Rows) -> Table:
         Column("note", "", NOTE, lambda row: row["fault"]),
     )
     return table("Corpora", heads, rows)
+
+
+def corpora_on_page(rows: Rows, address: Callable[[str], str], asked: str = "") -> Table:
+    """The same for a page, sorted as it is asked. address: of a corpus's page."""
+    made = corpora_table(rows)
+    linked = replace(made.columns[0], says=lambda row: Cell(row["corpus"], row["corpus"], url=address(row["corpus"])))
+    return table("Corpora", (linked, *made.columns[1:]), rows, slug="corpora", asked=asked)
 
 
 def _votes(row: dict[str, Any], part: int, whole: int) -> Cell:

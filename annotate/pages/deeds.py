@@ -1,0 +1,236 @@
+"""What managers have done as jobs: which actions have a page, and the form of each, made of its options.
+
+A form has the same options as the command, in its words. What the files are, and what there is to choose from, a page
+knows and a shell does not.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.http import QueryDict
+
+from annotate.actions.action import Action, ActionError
+from annotate.actions.named import by_name
+from annotate.actions.open_task import ASKED_HERE
+from annotate.core.option import Option, flag, whole_number, written
+from annotate.core.refusals import NotFound
+from annotate.models import Job, Task
+from annotate.pages import inbox
+from annotate.work import jobs
+from corpora.listing import predictors_there
+from corpora.models import Corpus, Vocabulary
+
+Choices = list[tuple[str, str]]  # value, words
+
+
+@dataclass(frozen=True)
+class Deed:
+    """An action with a page. title: its heading; button: what begins it; first: the options that are always in sight,
+    in this order; hidden: those that a page decides. about: "corpus" or "task", to which it belongs.
+    """
+
+    title: str
+    button: str
+    first: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
+    about: str = ""
+
+
+DEEDS: Mapping[str, Deed] = {
+    "import_corpus": Deed(
+        "New corpus, or more of one",
+        "Import",
+        ("corpus", "files", "licence", "text_may_leave", "source", "column", "fields", "language", "labels"),
+    ),
+    "import_threads": Deed(
+        "New corpus of message-reply pairs", "Import", ("corpus", "files", "licence", "text_may_leave")
+    ),
+    "import_vocabulary": Deed("New vocabulary", "Import", ("name", "files", "schemes", "dry_run")),
+    "prelabel": Deed("Prelabel", "Prelabel", ("corpus",), about="corpus"),
+    "import_predictions": Deed(
+        "Import predictions", "Import", ("corpus", "file", "name", "version", "column"), about="corpus"
+    ),
+    "import_scores": Deed("Import scores", "Import", ("corpus", "file", "name", "threshold"), about="corpus"),
+    "suggest": Deed("Suggest labels", "Suggest", ("corpus", "vocabulary"), about="corpus"),
+    "export_pairs": Deed("Export pairs", "Export", ("corpus", "seed"), ("out",), about="corpus"),
+    "open_task": Deed(
+        "New task",
+        "Open the task",
+        (
+            "name",
+            "title",
+            "corpus",
+            "kind",
+            "design",
+            "size",
+            "seed",
+            "languages",
+            "labels",
+            "guidelines",
+            "redundancy",
+        ),
+        ("extend",),
+        about="corpus",
+    ),
+    "import_judgments": Deed("Import judgments", "Import", ("task", "file", "column")),
+    "close": Deed("Close the task", "Close", ("task",), about="task"),
+    "reopen": Deed("Open the task again", "Open again", ("task",), about="task"),
+    "reroute": Deed("Reroute", "Reroute", ("task",), about="task"),
+    "audit": Deed("Audit", "Go on", ("task", "contest", "add", "languages", "dry_run"), about="task"),
+    "adjudicate": Deed("Decisions from a file", "Take them in", ("task", "file", "as"), ("list", "out"), about="task"),
+    "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
+    "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",), about="task"),
+    "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
+    "evaluate": Deed(
+        "Evaluate", "Evaluate", ("predictor", "file", "predictions", "gold", "against", "column"), ("out",)
+    ),
+}
+# What is chosen and not typed: (action, option) or option -> what there is.
+CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
+    "corpus": lambda: _twice(Corpus.objects.values_list("name", flat=True)),
+    "task": lambda: [(task.name, task.title) for task in Task.objects.order_by("-is_open", "-pk")],
+    "vocabulary": lambda: [
+        (name, name) for name in Vocabulary.objects.order_by().values_list("name", flat=True).distinct()
+    ],
+    ("evaluate", "gold"): lambda: gold_sets(),
+    ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *(each for each in in_inbox() if each[0].endswith(".toml"))],
+    "predictor": lambda: _predictors(),
+    ("evaluate", "against"): lambda: _predictors(),
+}
+# Where a corpus or a task is made, its name is typed.
+TYPED = {
+    ("import_corpus", "corpus"),
+    ("import_threads", "corpus"),
+    ("import_judgments", "task"),
+    ("evaluate", "corpus"),
+}
+SETS = ("export_gold", "import_gold", "export_pairs")
+
+
+def in_inbox() -> Choices:
+    return [(str(path), path.name) for path in inbox.files()]
+
+
+def gold_sets() -> Choices:
+    """The folders that jobs have exported or imported, the newest first."""
+    done = Job.objects.filter(action__in=SETS, state=Job.DONE)
+    return [
+        (str(jobs.folder(job) / "out"), f"{job.given.get('task') or job.given.get('name') or job.corpus}, job {job.pk}")
+        for job in done
+        if (jobs.folder(job) / "out").is_dir()
+    ]
+
+
+def _predictors() -> Choices:
+    return _twice(dict.fromkeys(row["predictor"] for row in predictors_there("")))
+
+
+def _twice(names: Iterable[str]) -> Choices:
+    return [(name, name) for name in names]
+
+
+@dataclass(frozen=True)
+class Field:
+    """An option as a form has it. kind: line, number, lines, choice, choices or yes; value: what is chosen or typed;
+    choices: value, words and whether it is chosen.
+    """
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    value: str
+    choices: Sequence[tuple[str, str, bool]]
+    required: bool
+    is_file: bool
+
+
+def deed_named(name: str) -> tuple[Deed, Action]:
+    if name not in DEEDS:
+        raise NotFound("There is no such page.")
+    return DEEDS[name], by_name()[name]
+
+
+def label_of(option: Option) -> str:
+    return option.name.replace("_", " ").capitalize()
+
+
+def form(name: str, given: Mapping[str, Any]) -> tuple[list[Field], dict[str, list[Field]]]:
+    """The fields that are always in sight, and the others by their heading. given: option -> what is said of it."""
+    deed, action = deed_named(name)
+    options = {option.name: option for option in action.options}
+    first = [_field(name, options[each], given) for each in deed.first]
+    rest: dict[str, list[Field]] = {}
+    for each in options.values():
+        if each.name not in (*deed.first, *deed.hidden):
+            rest.setdefault(each.group or "Further options", []).append(_field(name, each, given))
+    return first, rest
+
+
+def choices_of(action: str, option: Option) -> Choices | None:
+    """What may be chosen; None where it is typed."""
+    if (action, option.name) in TYPED:
+        return None
+    if found := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
+        return found()
+    if option.read is Path:
+        return in_inbox()
+    if option.choices:
+        return [(choice, choice) for choice in option.choices]
+    if option.read is flag and option.opposite:
+        return [("yes", "yes"), ("no", "no")]
+    return None
+
+
+def _field(action: str, option: Option, given: Mapping[str, Any]) -> Field:
+    said, offered = given.get(option.name), choices_of(action, option)
+    texts = (
+        [str(each) for each in said] if isinstance(said, list) else [] if said in (None, "", ()) else [written(said)]
+    )
+    kind, value, choices = "line", "\n".join(texts), list[tuple[str, str, bool]]()
+    if offered is not None:
+        kind = "choices" if option.several else "choice"
+        choices = [(offer, words, offer in texts) for offer, words in offered]
+    elif option.read is flag:
+        kind, value = "yes", "yes" if texts == ["yes"] or (said is None and option.default) else ""
+    elif option.several:
+        kind = "lines"
+    elif option.read is whole_number:
+        kind = "number"
+    is_file = option.read is Path and (action, option.name) not in CHOICES
+    return Field(option.name, label_of(option), option.told(), kind, value, choices, option.required, is_file)
+
+
+def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
+    """What a form says, for the action to read. ActionError for what cannot be chosen."""
+    deed, action = deed_named(name)
+    found: dict[str, Any] = {}
+    for option in action.options:
+        if option.name in deed.hidden or option.name not in posted:
+            continue
+        texts = [text.strip() for text in posted.getlist(option.name)]
+        offered = choices_of(name, option)
+        if offered is None and option.several:
+            texts = [line.strip() for text in texts for line in text.splitlines()]
+        texts = [text for text in texts if text]
+        if offered is not None and (strange := set(texts) - {value for value, _ in offered}):
+            raise ActionError(f"{label_of(option)}: {min(strange)!r} cannot be chosen here any more. Choose again.")
+        if texts:
+            found[option.name] = _said(option, texts)
+    return found
+
+
+def _said(option: Option, texts: list[str]) -> Any:
+    if option.read is flag:
+        return texts[-1] == "yes"
+    return texts if option.several else texts[-1]
+
+
+def in_words_of_page(error: str, action: Action) -> str:
+    """A sentence of an action, with its options as the form names them."""
+    for option in sorted(action.options, key=lambda each: -len(each.spelled)):
+        if option.spelled.startswith("--"):
+            error = error.replace(option.spelled, f"“{label_of(option)}”")
+    return error

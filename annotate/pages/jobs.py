@@ -1,0 +1,205 @@
+"""Jobs in the browser: what was begun, how far it is and what came of it; and the page from which each is begun.
+
+What has a page, and its form, is in deeds.py; how corpora and files are shown, in setting_up.py.
+"""
+
+import fcntl
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import FileResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotate.actions import working
+from annotate.actions.action import ActionError
+from annotate.actions.named import by_name
+from annotate.core.refusals import NotFound
+from annotate.models import Job, Task
+from annotate.pages import deeds, inbox
+from annotate.pages.access import with_right
+from annotate.pages.desk import page
+from annotate.reports import jobs as told
+from annotate.reports import writing
+from annotate.work import jobs as work
+
+SHOWN = 200  # jobs on the page, the newest
+
+
+def is_watched() -> bool:
+    """Whether anybody does jobs: whoever watches for them holds a lock."""
+    path = Path(settings.DATA_DIR) / "jobs" / "watching"
+    try:
+        with path.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+@require_GET
+@with_right("manage")
+def jobs(request, _):
+    listed = list(Job.objects.select_related("by")[:SHOWN])
+    table = told.jobs_table(listed, lambda job: reverse("manage-job", args=[job]), request.GET.get("sort", ""))
+    waiting = any(not job.has_ended for job in listed)
+    return page(request, "jobs", table=table, unwatched=waiting and not is_watched(), most=SHOWN)
+
+
+@require_GET
+@with_right("manage")
+def job(request, _, number):
+    """How far a job is, and what came of it; htmx asks for the part that changes, until it has ended."""
+    found = get_object_or_404(Job.objects.select_related("by"), pk=number)
+    context = _told(found)
+    if request.htmx:
+        return render(request, "annotate/manage/_job.html", context)
+    return page(request, "job", **context)
+
+
+def _told(job: Job) -> dict[str, Any]:
+    action = by_name()[job.action]
+    out = work.folder(job) / "out"
+    files = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE and out.is_dir() else []
+    return {
+        "job": job,
+        "title": told.title(job, deeds.DEEDS[job.action].title if job.action in deeds.DEEDS else job.action),
+        "command": working.command_of(action, job.given),
+        "progress": told.progress(work.progress(job)) if job.state == Job.RUNNING else None,
+        "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
+        "unwatched": not job.has_ended and not is_watched(),
+        "warned": [deeds.in_words_of_page(sentence, action) for sentence in job.warned],
+        "again": job.action in deeds.DEEDS and job.has_ended,
+        "tried": job.state == Job.DONE and job.given.get("dry_run") is True,
+        "files": [(path.relative_to(out).as_posix(), path.stat().st_size) for path in files],
+        "report": job.state == Job.DONE and job.action == "evaluate" and writing.as_context(job.data),
+        "leads_to": _leads_to(job) if job.state == Job.DONE else [],
+    }
+
+
+def _leads_to(job: Job) -> list[tuple[str, str]]:
+    """Where to go on once it is done: address, words."""
+    if job.action == "delete" or job.given.get("dry_run"):
+        return []
+    found = []
+    name = job.given.get("task") or (job.given.get("name") if job.action == "open_task" else None)
+    if name and Task.objects.filter(name=name).exists():
+        found.append((reverse("manage-task", args=[name]), "To the task"))
+    if job.corpus:
+        found.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
+    if job.action in deeds.SETS:
+        chosen = QueryDict(mutable=True)
+        chosen["gold"] = str(work.folder(job) / "out")
+        found.append((f"{reverse('manage-do', args=['evaluate'])}?{chosen.urlencode()}", "Measure a classifier on it"))
+    return found
+
+
+@require_POST
+@with_right("decide")
+def cancel(request, _, number):
+    found = get_object_or_404(Job, pk=number)
+    work.cancel(found)
+    messages.info(request, "The job is being ended; what it has not finished is undone.")
+    return redirect("manage-job", number)
+
+
+@require_POST
+@with_right("decide")
+def again(request, _, number):
+    """Begin once more what has ended. Field: for_good, where it only said what it would do."""
+    found = get_object_or_404(Job, pk=number)
+    given = {name: value for name, value in found.given.items() if name != "dry_run" or "for_good" not in request.POST}
+    return redirect("manage-job", working.ask(found.action, given, by=request.user).pk)
+
+
+@require_POST
+@with_right("decide")
+def remove(request, _, number):
+    found = get_object_or_404(Job, pk=number)
+    work.remove(found)
+    messages.success(request, f"Job {number} was removed, with the files that it had made.")
+    return redirect("manage-jobs")
+
+
+@require_GET
+@with_right("manage")
+def file(request, _, number, path):
+    """A file that a job made."""
+    out = work.folder(get_object_or_404(Job, pk=number, state=Job.DONE)) / "out"
+    found = next((each for each in out.rglob("*") if each.relative_to(out).as_posix() == path and each.is_file()), None)
+    if found is None:
+        raise NotFound("This job has made no such file.")
+    return FileResponse(found.open("rb"), as_attachment=True, filename=found.name)
+
+
+@require_GET
+@with_right("manage")
+def packed(request, _, number):
+    """All files that a job made, in one."""
+    done = get_object_or_404(Job, pk=number, state=Job.DONE)
+    out = work.folder(done) / "out"
+    if not out.is_dir():
+        raise NotFound("This job has made no files.")
+    name = f"{done.given.get('task') or done.given.get('name') or done.action}-{done.pk}"
+    with tempfile.TemporaryDirectory() as folder:
+        packed = shutil.make_archive(f"{folder}/packed", "zip", out)
+        # Open before the folder is removed, so that what is sent is there until it is.
+        return FileResponse(open(packed, "rb"), as_attachment=True, filename=f"{name}.zip")
+
+
+@require_http_methods(["GET", "POST"])
+@with_right("decide")
+def do(request, _, action):
+    """The form of an action, and its beginning. A file may be uploaded with it, and is then one to be chosen."""
+    _, found = deeds.deed_named(action)
+    if request.method == "GET":
+        return _form(request, action, {name: request.GET.getlist(name) for name in request.GET})
+    inbox.check_size(request)
+    posted = request.POST.copy()
+    for name in request.FILES:
+        for arrived in request.FILES.getlist(name):
+            posted.appendlist(name.removeprefix("upload-"), str(inbox.keep(arrived)))
+    given: dict[str, Any] = {}
+    try:
+        given = deeds.given_by(action, posted)
+        if found.asks and "sure" not in posted:
+            return _form(request, action, given, foretold=found.foretell(given))
+        return redirect("manage-job", working.ask(action, given, by=request.user).pk)
+    except ActionError as error:
+        refusal = deeds.in_words_of_page(str(error), found)
+        return _form(request, action, given or posted.dict(), refusal=refusal, status=400)
+
+
+def _form(request, action: str, given, *, status: int = 200, **context):
+    deed, found = deeds.deed_named(action)
+    first, rest = deeds.form(action, _single(found, given))
+    return page(
+        request,
+        "do",
+        status=status,
+        deed=deed,
+        action=found,
+        first=first,
+        rest=rest,
+        can_try=any(option.name == "dry_run" for option in found.options),
+        now=timezone.now(),
+        **context,
+    )
+
+
+def _single(action, given):
+    """An address says each option as a list."""
+    several = {option.name for option in action.options if option.several}
+    return {
+        name: value[-1] if isinstance(value, list) and name not in several else value
+        for name, value in given.items()
+        if value
+    }

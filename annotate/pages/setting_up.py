@@ -1,0 +1,205 @@
+"""Corpora in the browser: what there is, and how a new one comes from a file, column by column. Files of the inbox.
+
+The import itself is a job (jobs.py), as is all else that is done to a corpus.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.http import FileResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotate.actions import working
+from annotate.actions.action import ActionError
+from annotate.actions.named import by_name
+from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
+from annotate.models import Job, Task
+from annotate.pages import deeds, inbox
+from annotate.pages.access import with_right
+from annotate.pages.desk import page
+from annotate.pages.errors import status_of
+from annotate.reports import listing
+from annotate.reports.numbers import percent
+from corpora import folders
+from corpora.core.errors import CorpusError
+from corpora.core.licences import FREE_LICENCES
+from corpora.core.records import FIELDS
+from corpora.files import FORMATS, format_of
+from corpora.listing import corpora_there
+from corpora.manifest import Manifest, read_manifest
+from corpora.samples import Sample, sample
+
+# What columns of such a meaning are called elsewhere, for a first guess.
+ALSO: Mapping[str, tuple[str, ...]] = {
+    "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key"),
+    "text": ("body", "content", "tweet", "message", "sentence", "full_text", "document"),
+    "author": ("user", "user_id", "author_id", "username", "screen_name"),
+    "posted_at": ("created_at", "date", "time", "timestamp", "published_at"),
+    "url": ("link", "permalink", "uri"),
+    "language": ("lang", "locale", "iso"),
+    "labels": ("label", "gold", "topic", "category", "eurovoc_concepts"),
+}
+NEEDED = ("id", "text")
+POSTS, RECORDS = "posts", "records"
+CUT = 160  # letters of a cell
+
+
+@require_GET
+@with_right("manage")
+def corpora(request, _):
+    rows = corpora_there()
+    address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - handed on
+    table = listing.corpora_on_page(rows, address, request.GET.get("sort", "")) if rows else None
+    return page(request, "corpora", table=table)
+
+
+@require_GET
+@with_right("manage")
+def corpus(request, _, name):
+    row = next((each for each in corpora_there() if each["corpus"] == name), None)
+    if row is None:
+        raise NotFound("There is no such corpus.")
+    manifest = read_manifest(name) if not row["fault"] else None
+    tasks = Task.objects.filter(draws__corpus__name=name).distinct().order_by("-pk")
+    return page(
+        request,
+        "corpus",
+        row=row,
+        manifest=manifest,
+        files=_files_of(name, manifest) if manifest else [],
+        agreed=percent(row["agreed"] / row["voted"]) if row["voted"] else "",
+        tasks=tasks,
+        jobs=Job.objects.open().filter(corpus=name).order_by("pk"),
+        deeds=_deeds_for(row),
+    )
+
+
+def _files_of(name: str, manifest: Manifest) -> list[tuple[Any, str]]:
+    """Its sources, with the address of the list of what was rejected of each, if anything was."""
+    return [
+        (source, reverse("manage-rejects", args=[name, number]) if source.rejects else "")
+        for number, source in enumerate(manifest.sources, start=1)
+    ]
+
+
+def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+    """What can be done with a corpus: address, words, and whether it is the next thing to do."""
+    unread = row["holds"] == POSTS and row["voted"] < row["rows"]
+    found = [("prelabel", "Prelabel", True)] if unread else []
+    if not row["fault"]:
+        found += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
+        found += [("delete", "Delete", False)] if not row["draws"] else []
+    return [
+        (f"{reverse('manage-do', args=[name])}?corpus={row['corpus']}", words, first) for name, words, first in found
+    ]
+
+
+@require_GET
+@with_right("manage")
+def rejects(request, _, name, number):
+    path = folders.corpus_dir(name) / "rejects" / folders.reject_name(number)
+    if not path.is_file():
+        raise NotFound("There is no such list: nothing of this file was rejected.")
+    return FileResponse(path.open("rb"), as_attachment=True, filename=f"{name}-rejects-{number}.jsonl")
+
+
+@require_http_methods(["GET", "POST"])
+@with_right("decide")
+def inbox_page(request, _):
+    """Fields: file, to be uploaded; or delete, the name of one."""
+    if request.method == "POST":
+        inbox.check_size(request)
+        if name := request.POST.get("delete"):
+            inbox.delete(name)
+            messages.success(request, f"{name} was deleted.")
+        for arrived in request.FILES.getlist("file"):
+            messages.success(request, f"{inbox.keep(arrived).name} lies in the inbox.")
+        return redirect("manage-inbox")
+    return page(request, "inbox", files=[(path, path.stat()) for path in inbox.files()], folder=inbox.folder())
+
+
+# --- a new corpus
+
+
+@require_http_methods(["GET", "POST"])
+@with_right("decide")
+def new_corpus(request, _):
+    """First a file, then its columns. Fields: file or upload-file; with the file: holds, corpus, licence and so on, and
+    of posts column-FIELD for each field, of records fields, language, language_column, labels.
+    """
+    if request.method == "GET":
+        return _new_corpus(request, request.GET, request.GET.get("file", ""))
+    name, status = request.POST.get("file", ""), 200
+    try:
+        inbox.check_size(request)
+        if arrived := request.FILES.get("upload-file"):
+            return redirect(f"{reverse('manage-new-corpus')}?file={inbox.keep(arrived).name}")
+        if not name:
+            raise InvalidAnswer("Choose a file of the inbox, or upload one.")
+        given = _given(request.POST, inbox.named(name))
+        return redirect("manage-job", working.ask("import_corpus", given, by=request.user).pk)
+    except ActionError as error:
+        refusal, status = deeds.in_words_of_page(str(error), by_name()["import_corpus"]), 400
+    except Refusal as error:
+        refusal, status = str(error), status_of(error)
+    return _new_corpus(request, request.POST, name, refusal=refusal, status=status)
+
+
+def _given(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
+    """What the form says, for import_corpus."""
+    said = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
+    leave = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
+    given: dict[str, Any] = {**said, "files": [str(path)], "text_may_leave": leave}
+    if posted.get("holds") != RECORDS:
+        return given | {"column": _columns(posted, FIELDS)}
+    if not posted.get("fields", "").strip():
+        raise InvalidAnswer("Records need the fields that people are to see; name their columns, in order.")
+    given |= {name: posted.get(name, "").strip() for name in ("fields", "language", "labels")}
+    return given | {"column": _columns(posted, ("id", "language", "author", "posted_at", "url"))}
+
+
+def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
+    """FIELD=COLUMN where the two differ."""
+    chosen = {field: posted.get(f"column-{field}", "").strip() for field in fields}
+    return [f"{field}={column}" for field, column in chosen.items() if column and column != field]
+
+
+def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: str = "", status: int = 200):
+    context: dict[str, Any] = {"files": inbox.files(), "folder": inbox.folder(), "said": said, "formats": FORMATS}
+    if name:
+        path = inbox.named(name)
+        context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
+        try:
+            found = sample(path, said.get("format") or None)
+            context |= {"sample": _shown(found), "fields": _fields(found, said), "licences": FREE_LICENCES}
+        except CorpusError as error:
+            # The page names the file by its name; where it lies is of no use here.
+            refusal, status = refusal or str(error).replace(str(path), name), max(status, 400)
+    return page(request, "new_corpus", status=status, refusal=refusal, **context)
+
+
+def _shown(found: Sample) -> dict[str, Any]:
+    rows = [[row] if isinstance(row, str) else [_cell(value) for value in row] for row in found.rows]
+    return {"columns": found.columns, "rows": rows}
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= CUT else f"{text[:CUT]}…"
+
+
+def _fields(found: Sample, said: Mapping[str, str]) -> list[tuple[str, bool, str]]:
+    """Each field, whether it is needed of posts, and the column that is chosen for it."""
+    return [
+        (field, field in NEEDED, said.get(f"column-{field}", _guess(field, found.columns)))
+        for field in (*FIELDS, "language", "labels")
+    ]
+
+
+def _guess(field: str, columns: Sequence[str]) -> str:
+    known = {column.lower(): column for column in reversed(columns)}
+    return next((known[name] for name in (field, *ALSO.get(field, ())) if name in known), "")
