@@ -11,6 +11,7 @@ from annotate.pages import (
     docs,
     jobs,
     managers,
+    opening,
     qualification,
     setting_up,
 )
@@ -65,6 +66,8 @@ urlpatterns = [
     path("manage/corpora/new/", setting_up.new_corpus, name="manage-new-corpus"),
     path("manage/corpora/<slug:name>/", setting_up.corpus, name="manage-corpus"),
     path("manage/corpora/<slug:name>/rejects/<int:number>/", setting_up.rejects, name="manage-rejects"),
+    path("manage/new-task/", opening.new_task, name="manage-new-task"),
+    path("manage/kind/", opening.kind, name="manage-kind"),
     path("manage/inbox/", setting_up.inbox_page, name="manage-inbox"),
     path("manage/do/<slug:action>/", jobs.do, name="manage-do"),
     path("manage/jobs/", jobs.jobs, name="manage-jobs"),
