@@ -89,6 +89,7 @@ class ToInbox(FileUploadHandler):
 
 def check_size(request) -> None:
     """InvalidAnswer where a file of the request was larger than may be."""
+    _ = request.FILES  # reads the request, if nobody has
     if name := getattr(request, "too_large", ""):
         raise InvalidAnswer(
             f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, which is as much as may be uploaded. Lay it "

@@ -1,12 +1,9 @@
 """From a file to a gold set that loads, in the browser alone; and what goes wrong on the way."""
 
-import io
 import json
-import socket
 import subprocess
 import zipfile
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings as django_settings
@@ -15,14 +12,10 @@ from django.urls import reverse
 from annotate.actions import working
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Job, Task
-from annotate.pages import inbox
+from annotate.models import Task
 from annotate.work.judging import judge
 from annotate.work.queue import take
-from corpora.manifest import manifest_of
-from corpora.models import Corpus
 from tests.annotate.test_http_load import database_url
-from tests.together import HANGS
 
 POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
 TRUTH = django_settings.BASE_DIR / "fixtures" / "demo_truth.tsv"
