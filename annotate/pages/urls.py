@@ -48,6 +48,7 @@ urlpatterns = [
         )
     ),
     path("tasks/<slug:task>/adjudication/", adjudicators.adjudication, name="adjudication"),
+    path("tasks/<slug:task>/adjudication/together/", adjudicators.settle_together, name="adjudicate-together"),
     path("tasks/<slug:task>/adjudication/<int:unit>/", adjudicators.adjudicate, name="adjudicate"),
     path("tasks/<slug:task>/adjudication/<int:unit>/choose/", adjudicators.choose, name="adjudicate-choose"),
     path("tasks/<slug:task>/adjudication/<int:unit>/unsettle/", adjudicators.unsettle, name="unsettle"),

@@ -69,6 +69,7 @@ PAGES = {
     "adjudication": ((302, 403, 403, 403, 200, 403), (302, 405, 405, 405, 405, 405)),
     "adjudicate": ((302, 403, 403, 403, 200, 403), (302, 403, 403, 403, 302, 403)),
     "adjudicate-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 200, 403)),
+    "adjudicate-together": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 409, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
         ["manage", *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
@@ -133,7 +134,7 @@ OTHERS = {
         {
             **dict.fromkeys(("adjudication", "api-adjudication", "api-dossier"), (403, 405)),
             "adjudicate": (403, 403),
-            **dict.fromkeys(("adjudicate-choose", "unsettle", "undo"), (405, 403)),
+            **dict.fromkeys(("adjudicate-choose", "adjudicate-together", "unsettle", "undo"), (405, 403)),
             **dict.fromkeys(("api-settle", "api-discard", "api-unsettle", "api-undo"), (405, 403)),
         },
     ),
@@ -153,7 +154,7 @@ ADMIN = {
 # What a logged-in person can post by a form of ours.
 FORMS = (
     *("logout", "account", "password", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
-    *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
+    *("choose", "consent", "adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
     *("manage-lift", "manage-pause", "manage-void"),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
@@ -207,7 +208,7 @@ class World:
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in OF_A_TASK},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
-            "adjudication": [task.name],
+            **{name: [task.name] for name in ("adjudication", "adjudicate-together")},
             "choose": ["acts"],
             "consent": ["hurting"],
             "qualification-choose": ["tested-acts", "en"],
@@ -243,6 +244,7 @@ class World:
             "sheet-judge": {"lease": [each.pk for each in on_sheet]}
             | {f"answer-{each.pk}": "not-de" for each in on_sheet},
             "adjudicate": {"label": "de", "reason": "I read the language"},
+            "adjudicate-together": {"case": f"{self.waiting.pk} de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "api-judge": {"label": "de"},
             "api-settle": {"label": "de", "reason": "I read the language"},
@@ -619,7 +621,7 @@ def test_a_paused_adjudicator_can_do_nothing_in_the_task(world):
         pauses.store(ada, task, 0, 0, reason="too fast")
     client = world.client("ada")
     names = [name for name, (asked, _) in (PAGES | API).items() if "adjudic" in name or name in OF_ADJUDICATORS]
-    assert len(names) == 9
+    assert len(names) == 10
     for name in names:
         for method in ("GET", "POST"):
             with transaction.atomic():

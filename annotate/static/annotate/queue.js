@@ -5,6 +5,7 @@
 (() => {
   const GRACE_MS = 300; // a press meant for the post before must not answer the next one
   const CHANGED_MS = 1000; // nor one meant for the language before, which takes longer to notice
+  const MOST_REASONS = 9; // as many as there are digits
   const IDLE_MS = 30000; // without a sign of life for this long, time no longer counts as active
 
   const find = (selector) => document.querySelector(selector);
@@ -84,16 +85,18 @@
     for (const button of document.querySelectorAll(".reasons button")) button.setAttribute("aria-pressed", button.value === field.value);
   };
   const offerReasons = () => {
-    const [field, offered] = [find("#settle [name=reason]"), find("#reasons")];
+    const [field, offered] = [find(":is(#settle, #together) [name=reason]"), find("#reasons")];
     if (!offered) return;
     const row = document.createElement("div");
     row.className = "reasons";
-    row.append(...[...offered.options].map(({ value }, index) => {
-      const [button, cap] = [document.createElement("button"), document.createElement("kbd")];
+    const reasons = new Set([...offered.options].map(({ value }) => value)); // one's own may be one of the page's
+    row.append(...[...reasons].slice(0, MOST_REASONS).map((value, index) => {
+      const [button, cap, words] = ["button", "kbd", "bdi"].map((name) => document.createElement(name));
       Object.assign(button, { type: "button", value });
       button.dataset.shiftKey = `Digit${index + 1}`;
       cap.textContent = `⇧${index + 1}`;
-      button.append(cap, value);
+      words.textContent = value;
+      button.append(cap, words);
       button.addEventListener("click", () => { field.value = value; mark(field); });
       return button;
     }));
