@@ -5,11 +5,10 @@ By lot a decision is made a second time by another adjudicator (quality/checks.p
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from types import MappingProxyType
 
 from django.db import transaction
-from django.db.models import Case, Count, DateTimeField, Exists, Max, OuterRef, Q, Subquery, Value, When
+from django.db.models import BigIntegerField, Case, Count, Exists, Max, Min, OuterRef, Q, Subquery, Value, When
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -67,8 +66,10 @@ def places(units) -> list[tuple[tuple, int]]:
 
 def _placed(units):
     history = Transition.objects.filter(unit=OuterRef("pk"))
-    came = history.filter(to_stage=stages.ADJUDICATION).order_by("pk").values("at")[:1]
-    since = Case(When(blind=False, then=Subquery(came)), output_field=DateTimeField())
+    came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
+    # Keys of moves, which are given one after another, are compared more quickly than times.
+    first = Subquery(came.annotate(first=Min("pk")).values("first"))
+    since = Case(When(blind=False, then=first), output_field=BigIntegerField())
     return units.annotate(blind=Exists(history.filter(event__in=stages.BLIND))).annotate(since=since)
 
 
@@ -84,7 +85,7 @@ def _of_cases(units):
     return units.alias(said=Subquery(said)).annotate(case=case)
 
 
-def _comparable(blind: bool, since: datetime | None, position: int) -> tuple:
+def _comparable(blind: bool, since: int | None, position: int) -> tuple:
     return (not blind, since, position)
 
 

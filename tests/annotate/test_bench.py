@@ -5,6 +5,7 @@ settled together, cases of one text, and all of it by keys.
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from django.urls import reverse
 
 from annotate.core import stages
@@ -31,6 +32,7 @@ from annotate.work.together import agreed, of_one_text, settle_together
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import let_guard_pass
+from tests.looks import sticks_out
 
 LIST = "/tasks/task/adjudication/"
 
@@ -424,7 +426,17 @@ def test_a_task_in_which_an_adjudicator_is_paused_is_not_led_to(twins, ada, mana
     assert of_one_text(plain, ada) == []
 
 
-# --- by keys alone
+# --- on a phone, and by keys alone
+
+
+def test_nothing_sticks_out_of_a_phone_however_long_names_are(two_say, ada, new_page):
+    task = two_say("de en", "de -")
+    User.objects.update(first_name="Bartholomäus Maximilian", last_name="Wolkenstein-Trostburg")
+    page = new_page(user=ada.user, viewport={"width": 320, "height": 568})
+    for address in (LIST, *(f"{LIST}{unit.pk}/" for unit in task.units.all())):
+        page.goto(address)
+        assert not sticks_out(page), address
+
 
 # Of each of twenty cases: the keys pressed, Shift counted too, and what they come to.
 BY_FIRST_REASON, BY_OWN_REASON = ["Shift", "Digit1"], ["Shift", "Digit7"]
@@ -439,9 +451,11 @@ TWENTY = (
 
 def test_twenty_adjudications_by_keys_alone(two_say, ada, new_page):
     """Enter begins with the first case. A reason and a label are two presses with Shift held down, three keys in all; a
-    language that is not among the first is found by as many letters as tell it from others. Twenty cases take 69 keys;
-    two of them alone took as many on the page before, where 23 Tabs led to the first case and each reason was typed
-    ("I read the language" has 19 letters).
+    language that is not among the first is found by as many letters as tell it from others.
+
+    Twenty cases take 69 keys. On the page before they took 668: 23 Tabs and Enter to the first case, and for each 10
+    Tabs to the field of the reason, the reason letter by letter ("I read the language" has 19), and a Tab and Enter for
+    the first label, 5 Tabs for Undefined, 6 for Discard, and 7, the letters and 2 for another language in a list.
     """
     task = two_say(*["- -"] * 21)
     first, *units = task.units.order_by("position")

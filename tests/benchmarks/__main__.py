@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from tests.benchmarks import (
+    adjudications,
     agreeing,
     answer,
     api,
@@ -44,6 +45,7 @@ from tests.benchmarks.place import BenchmarkFailed
 # measured.
 BENCHMARKS = {
     "whole_run": whole_run,
+    "adjudications": adjudications,
     "audits": audits,
     "stream": stream,
     "comparing": comparing,
