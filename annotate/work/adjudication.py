@@ -69,7 +69,7 @@ def _placed(units):
     came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
     # Keys of moves, which are given one after another, are compared more quickly than times.
     first = Subquery(came.annotate(first=Min("pk")).values("first"))
-    since = Case(When(blind=False, then=first), output_field=BigIntegerField())
+    since = Case(When(blind=False, then=first), default=Value(0), output_field=BigIntegerField())
     return units.annotate(blind=Exists(history.filter(event__in=stages.BLIND))).annotate(since=since)
 
 
@@ -85,7 +85,7 @@ def _of_cases(units):
     return units.alias(said=Subquery(said)).annotate(case=case)
 
 
-def _comparable(blind: bool, since: int | None, position: int) -> tuple:
+def _comparable(blind: bool, since: int, position: int) -> tuple:
     return (not blind, since, position)
 
 
