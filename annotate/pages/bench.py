@@ -4,8 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotate.core import stages
 from annotate.kinds.labels import label_name
@@ -18,11 +21,11 @@ from annotate.work.permit import check_willing
 
 # What a person did, for a page.
 DONE = {
-    Judgment.ANSWER: "answered",
-    Judgment.REPEAT: "answered again",
-    Judgment.SKIP: "skipped",
-    Judgment.SETTLE: "settled as",
-    Judgment.DISCARD: "discarded",
+    Judgment.ANSWER: gettext_noop("answered"),
+    Judgment.REPEAT: gettext_noop("answered again"),
+    Judgment.SKIP: gettext_noop("skipped"),
+    Judgment.SETTLE: gettext_noop("settled as"),
+    Judgment.DISCARD: gettext_noop("discarded"),
 }
 
 
@@ -46,10 +49,10 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     known = {
-        "judgments": [(judgment, DONE[judgment.kind], kind.short(judgment.seen)) for judgment in judgments],
+        "judgments": [(judgment, _(DONE[judgment.kind]), kind.short(judgment.seen)) for judgment in judgments],
         "transitions": moves,
         "history": [
-            (move, stages.happened(move.from_stage, move.event, move.to_stage), _came_to(move)) for move in moves
+            (move, _(stages.happened(move.from_stage, move.event, move.to_stage)), _came_to(move)) for move in moves
         ],
     }
     return {
@@ -71,8 +74,9 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
 def _came_to(move: Transition) -> str:
     """Where a unit came, for a page."""
     if move.to_stage == stages.QUEUED:
-        return f"waits for readers of {label_name(move.language)}, round {move.round}"
-    return stages.STAGES[move.to_stage]
+        said = {"language": label_name(move.language), "number": move.round}
+        return _("waits for readers of %(language)s, round %(number)s") % said
+    return _(stages.STAGES[move.to_stage])
 
 
 def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, str, list[str]]]:
@@ -89,9 +93,9 @@ def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task
 
 def decision(judgment: Judgment, task: Task) -> str:
     if judgment.kind == Judgment.DISCARD:
-        return "Discarded."
+        return _("Discarded.")
     [label] = seen(judgment.annotator, [(judgment.unit, judgment.label)])
-    return f"Settled as {task.kind.name(label)}."
+    return _("Settled as %(label)s.") % {"label": task.kind.name(label)}
 
 
 def place(unit: Unit, annotator: Annotator, language: str) -> dict[str, Any]:
@@ -123,9 +127,10 @@ def next_to_adjudicate(annotator: Annotator, task: Task, language: str, decided:
 
 def for_another(count: int, task: Task) -> str:
     """Why an adjudicator's list lacks units that wait for one."""
-    noun = task.kind.noun
     if not count:
         return ""
-    if count == 1:
-        return f"1 {noun} waits for another adjudicator, since you have judged it."
-    return f"{count:,} {noun}s wait for another adjudicator, since you have judged them."
+    return ngettext(
+        "%(number)s waits for another adjudicator, since you have judged it.",
+        "%(number)s wait for another adjudicator, since you have judged them.",
+        count,
+    ) % {"number": intcomma(count)}

@@ -3,11 +3,12 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
-from annotate.pages import account, adjudicators, annotators, consent, docs, managers, qualification
+from annotate.pages import account, adjudicators, annotators, consent, docs, managers, qualification, tongues
 
 urlpatterns = [
     path("", annotators.home, name="home"),
     path("login/", auth.LoginView.as_view(template_name="annotate/login.html"), name="login"),
+    path("language/", tongues.choose, name="tongue"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("invite/<str:token>/", account.accept_invite, name="invite"),
     path("account/", account.account, name="account"),

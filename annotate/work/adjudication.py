@@ -10,6 +10,7 @@ from types import MappingProxyType
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
@@ -24,6 +25,8 @@ from annotate.work.drawing_on import draw_on
 from annotate.work.judging import check, check_words, read_answer
 from annotate.work.moving import move
 from annotate.work.permit import check_willing
+
+REASON = 200  # characters
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
@@ -55,7 +58,7 @@ def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[s
     by_key = {unit.pk: unit for unit in listed}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
     said = [(by_key[unit], label) for unit, label in live]
-    for (unit, _), label in zip(said, sides.seen(annotator, said), strict=True):
+    for (unit, _label), label in zip(said, sides.seen(annotator, said), strict=True):
         answers.setdefault(unit.pk, []).append(label)
     return [(unit, [] if unit.blind else unit.task.kind.list_row(unit, answers.get(unit.pk, []))) for unit in listed]
 
@@ -121,7 +124,7 @@ def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") 
 def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Judgment:
     unit = _locked(unit_id)
     if running(annotator, unit.task):
-        raise Paused(PAUSED)
+        raise Paused(_(PAUSED))
     answer = sides.stored(answer, unit, annotator)
     own = unit.judgments.binding().filter(annotator=annotator).first()
     said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
@@ -129,16 +132,16 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         return own  # a retry
     check_willing(annotator, unit.task, to_read_more=True)
     if unit.stage != stages.ADJUDICATION:
-        raise WrongStage("This one is not waiting for an adjudicator; somebody may have decided it meanwhile.")
+        raise WrongStage(_("This one is not waiting for an adjudicator; somebody may have decided it meanwhile."))
     if own and own.kind in (Judgment.SETTLE, Judgment.DISCARD):
-        raise NotAllowed("You have decided this one already. To decide otherwise, take your decision back first.")
+        raise NotAllowed(_("You have decided this one already. To decide otherwise, take your decision back first."))
     if own:
-        raise NotAllowed("You have judged this one as an annotator, so another adjudicator must decide it.")
+        raise NotAllowed(_("You have judged this one as an annotator, so another adjudicator must decide it."))
     if not answer.reason.strip():
-        raise InvalidAnswer("Say in a few words how you know, so that others can follow the decision.")
+        raise InvalidAnswer(_("Say in a few words how you know, so that others can follow the decision."))
     check_words(answer.reason, answer.comment)
-    if len(answer.reason) > 200:
-        raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
+    if len(answer.reason) > REASON:
+        raise InvalidAnswer(_("The reason is longer than %(most)s characters. Please shorten it.") % {"most": REASON})
     if kind == Judgment.SETTLE:
         check(unit.task.kind, replace(answer, reason="", comment=""), unit)
     sides.keep_side(unit, annotator)
@@ -194,7 +197,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     unit = _locked(unit_id)
     own = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if own is None:
-        raise NothingToUndo("There is no decision of yours here to take back.")
+        raise NothingToUndo(_("There is no decision of yours here to take back."))
     check_willing(annotator, unit.task)
     own.voided_at = timezone.now()
     own.save(update_fields=["voided_at"])
@@ -207,5 +210,5 @@ def _locked(unit_id: int) -> Unit:
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
     unit = units.filter(pk=unit_id).first()
     if unit is None:
-        raise NotFound("There is no such unit.")
+        raise NotFound(_("There is no such unit."))
     return unit
