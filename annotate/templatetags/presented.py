@@ -8,6 +8,7 @@ from django import template
 from django.template.defaultfilters import date
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import pgettext
 
 from annotate.kinds.labels import label_name
@@ -38,5 +39,5 @@ def _buttons(name: str, languages: tuple[tuple[str, str, str], ...]) -> SafeStri
     return format_html_join(
         "\n      ",
         '<button name="{}" value="{}"><span>{}<small lang="{}">{}</small></span><code>{}</code></button>',
-        ((name, code, called, code, autonym, code) for code, called, autonym in languages),
+        ((name, code, capfirst(called), code, autonym, code) for code, called, autonym in languages),
     )
