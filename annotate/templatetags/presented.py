@@ -18,7 +18,8 @@ from corpora.version import VERSION
 register = template.Library()
 register.filter("question", showing.question_about)
 register.filter("titled", showing.title_of)
-register.filter("language_name", label_name)
+# No `language_name`: the tags of i18n have a filter of that name, which knows Django's languages alone.
+register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
 
 
