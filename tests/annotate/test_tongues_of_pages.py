@@ -6,10 +6,13 @@ from html.parser import HTMLParser
 import polib
 import pytest
 from django.conf.locale import LANG_INFO
+from knox.models import AuthToken
 
+from annotate.kinds.languages import SEARCHES
 from annotate.management import catalogs
-from annotate.models import Task
+from annotate.models import Guidelines, Judgment, Task
 from corpora.core.languages import LANGUAGES
+from corpora.models import Item
 from tests.annotate.test_access import PAGES, begin_world, world  # noqa: F401 - fixtures
 from tests.annotate.test_tongues import GERMAN, frame
 
@@ -80,7 +83,7 @@ class Text(HTMLParser):
 
     def handle_endtag(self, tag):
         self.hidden -= tag in ("script", "style", "head")
-        self.found += "" if tag in ("b", "kbd", "code", "a", "small") else "\n"
+        self.found += "" if tag in ("kbd", "code", "a") else "\n"
 
     def handle_data(self, data):
         self.found += "" if self.hidden else data
@@ -93,24 +96,26 @@ def outside(text: str) -> list[str]:
         depth += (letter == "⟦") - (letter == "⟧")
         left += " " if depth or letter == "⟧" else letter
     assert depth == 0
-    return re.findall(r"[^\W\d_]{2,}", left)
+    return re.findall(r"[^\W\d_]{2,}", left.casefold())
 
 
 def of_data(people) -> set[str]:
-    """Words that are no page's: of texts, people, tasks, guidelines, kinds and languages."""
-    texts = ["Assay", "Ctrl", "Token", "Enter"]
+    """Words that are no page's: of texts, people, tasks, guidelines, kinds, languages and places of the web."""
+    texts = ["Assay", "Token", "langid", "cld", "fasttext", "pk", *people, *(name for name, _address in SEARCHES)]
     for task in Task.objects.all():
         kind = task.kind
-        texts += [task.title, task.name, kind.title, kind.noun, *kind.field_names, *task.labels, *task.languages]
-        texts += [each.name() + " " + each.meaning for each in kind.answers.values()]
-        texts += [found.text for found in task.guidelines_set.all()] if hasattr(task, "guidelines_set") else []
-        for unit in task.units.select_related("item"):
-            texts += [unit.item.text, *unit.item.fields.values()]
-        if kind.sensitive:
-            texts += kind.sensitive.warnings.values()
-    texts += people
+        texts += [task.title, task.name, kind.title, *kind.fields, *task.labels, *task.languages]
+        # Where a kind says nothing in a language of the pages, that of the record comes first.
+        said = [*kind.field_names.values()]
+        said += [words for each in kind.answers.values() for words in (each.names, each.meanings)]
+        texts += [text for words in said for text in words.values()]
+        texts += kind.sensitive.warnings.values() if kind.sensitive else []
+    texts += Guidelines.objects.values_list("text", flat=True)
+    texts += [f"{text} {fields}" for text, fields in Item.objects.values_list("text", "fields")]
+    texts += [f"{reason} {comment}" for reason, comment in Judgment.objects.values_list("reason", "comment")]
     texts += [f"{code} {each.autonym}" for code, each in LANGUAGES.items()]
-    return {word for text in texts for word in re.findall(r"[^\W\d_]{2,}", text)}
+    texts += AuthToken.objects.values_list("token_key", flat=True)
+    return {word for text in texts for word in re.findall(r"[^\W\d_]{2,}", text.casefold())}
 
 
 # Whose pages are walked: of annotators, adjudicators and whoever is not logged in. Forms of passwords, whose fields
