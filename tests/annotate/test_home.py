@@ -202,7 +202,7 @@ def test_tasks_of_the_same_title_are_told_apart_by_their_names(make_task, person
     assert re.findall(r"<h2>(.*?)</h2>", home) == [
         f"Which language? <small>{name}</small>" for name in Task.objects.values_list("name", flat=True)
     ]
-    assert "Which language? · july · " in client.get("/tasks/july/answers/").text
+    assert "<bdi>Which language?</bdi> · <bdi>july</bdi> · " in client.get("/tasks/july/answers/").text
     assert {str(task) for task in Task.objects.all()} == {"Which language? (july)", "Which language? (august)"}
 
 

@@ -161,9 +161,9 @@ def test_shipped_kinds_speak_every_language_of_the_pages(slug):
 
 def test_the_page_of_a_record_speaks_one_language_and_the_record_another(make_records_task, person):
     task = make_records_task("qa_match", 1, languages=("fr",))
-    take(person("ann", "fr"), task)
-    client = Client(headers=ARABIC)
-    client.login(username="ann", password="a long password")
+    ann, client = person("ann", "fr"), Client(headers=ARABIC)
+    take(ann, task)
+    client.force_login(ann.user)
     page = client.get("/tasks/crowd/").text
     assert frame(page) == ("ar", "rtl")
     assert "هل يجيب المقطع عن السؤال؟" in page

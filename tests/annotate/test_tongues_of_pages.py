@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import polib
 import pytest
+from django.conf import settings
 from django.conf.locale import LANG_INFO
 from knox.models import AuthToken
 
@@ -114,6 +115,7 @@ def of_data(people) -> set[str]:
     texts += [f"{text} {fields}" for text, fields in Item.objects.values_list("text", "fields")]
     texts += [f"{reason} {comment}" for reason, comment in Judgment.objects.values_list("reason", "comment")]
     texts += [f"{code} {each.autonym}" for code, each in LANGUAGES.items()]
+    texts += [LANG_INFO[code]["name_local"] for code, _name in settings.LANGUAGES]
     texts += AuthToken.objects.values_list("token_key", flat=True)
     return {word for text in texts for word in re.findall(r"[^\W\d_]{2,}", text.casefold())}
 
