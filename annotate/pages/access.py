@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 
 from django.db.models import QuerySet
 from django.http import Http404
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
@@ -53,10 +55,12 @@ RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
 }
 REFUSALS = {
     "annotate": NO_ANNOTATOR,
-    "read": "This is for annotators and managers only.",
-    "adjudicate": "This is for adjudicators only.",
-    "manage": "This is for managers only.",
-    "decide": "Your account may look at this, but not change it: it lacks the permission to change tasks.",
+    "read": gettext_noop("This is for annotators and managers only."),
+    "adjudicate": gettext_noop("This is for adjudicators only."),
+    "manage": gettext_noop("This is for managers only."),
+    "decide": gettext_noop(
+        "Your account may look at this, but not change it: it lacks the permission to change tasks."
+    ),
 }
 
 
@@ -68,7 +72,7 @@ def check_right(user, right: str) -> Annotator | None:
     """The person's Annotator row, which a manager need not have. NotAllowed if the person does not have the right."""
     annotator = annotator_of(user)
     if not RIGHTS[right](user, annotator):
-        raise NotAllowed(REFUSALS[right])
+        raise NotAllowed(_(REFUSALS[right]))
     return annotator
 
 

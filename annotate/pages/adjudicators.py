@@ -3,6 +3,7 @@
 from django.core.paginator import Paginator
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -119,7 +120,7 @@ def choose(request, annotator, task, unit):
     """Where several labels are chosen from many: a step on the way to a decision, of which nothing is stored."""
     found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
     if task.vocabulary_id is None:
-        raise NotFound("In this task a label is one of a few, and is not looked for.")
+        raise NotFound(_("In this task a label is one of a few, and is not looked for."))
     if request.htmx:
         panel = choosing.of_decision(found, annotator, adjudicating.is_blind(found), request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)

@@ -8,6 +8,7 @@ from collections import Counter
 from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -183,7 +184,7 @@ def judge(request, task):
     """Fields: lease; answer, or only reason if a reason's button was pressed, or skip; comment; active_ms."""
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
-        raise InvalidAnswer("The form did not say what it answers. Reload the page.")
+        raise InvalidAnswer(_("The form did not say what it answers. Reload the page."))
     # A browser counts a line's end as one character and sends two.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     try:
@@ -215,7 +216,7 @@ def choose(request, permit):
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
-        raise NotFound("You have not been given such a unit.")
+        raise NotFound(_("You have not been given such a unit."))
     if request.htmx:
         panel = choosing.of_unit(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
@@ -226,7 +227,7 @@ def choose(request, permit):
 def undo(request, task):
     judgment = whole_number(request.POST.get("judgment"))
     if judgment is None and "judgment" in request.POST:
-        raise InvalidAnswer("The form did not say which answer to take back. Reload the page.")
+        raise InvalidAnswer(_("The form did not say which answer to take back. Reload the page."))
     with acting_as(request.user, task) as permit:
         lease = judging.take_back(permit, judgment)
     if not request.htmx:
@@ -247,7 +248,7 @@ def pause(request, annotator, task):
 
 def _check_sheets(task) -> None:
     if not task.kind.sheet:
-        raise NotFound("This task has no sheets; its units come one by one.")
+        raise NotFound(_("This task has no sheets; its units come one by one."))
 
 
 @require_GET
@@ -281,7 +282,7 @@ def judge_sheet(request, annotator, task):
     _check_sheets(task)
     given = [whole_number(text) for text in request.POST.getlist("lease")]
     if not given or None in given:
-        raise InvalidAnswer("The form did not say which posts it answers. Reload the page.")
+        raise InvalidAnswer(_("The form did not say which posts it answers. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in given}
     refused = judging.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = showing.sheet_outcome(len(answers), refused)
@@ -295,7 +296,7 @@ def judge_sheet(request, annotator, task):
 def _mark(task, said: str | None):
     """What a row of a sheet says; None: skip."""
     if not said:
-        raise InvalidAnswer("A post of this sheet came without an answer, so nothing was saved. Reload the page.")
+        raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
     return None if said == "skip" else judging.read_answer(task.kind, [said])
 
 

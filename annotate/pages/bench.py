@@ -60,10 +60,10 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     known = {
-        "judgments": [(judgment, DONE[judgment.kind], kind.short(judgment.seen)) for judgment in judgments],
+        "judgments": [(judgment, _(DONE[judgment.kind]), kind.short(judgment.seen)) for judgment in judgments],
         "transitions": moves,
         "history": [
-            (move, stages.happened(move.from_stage, move.event, move.to_stage), _came_to(move)) for move in moves
+            (move, _(stages.happened(move.from_stage, move.event, move.to_stage)), _came_to(move)) for move in moves
         ],
     }
     return {
@@ -95,7 +95,7 @@ def _came_to(move: Transition) -> str:
     if move.to_stage == stages.QUEUED:
         said = {"language": label_name(move.language), "number": move.round}
         return _("waits for readers of %(language)s, round %(number)s") % said
-    return stages.STAGES[move.to_stage]
+    return _(stages.STAGES[move.to_stage])
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,13 @@ from annotate.pages import (
     opening,
     qualification,
     setting_up,
+    tongues,
 )
 
 urlpatterns = [
     path("", annotators.home, name="home"),
     path("login/", auth.LoginView.as_view(template_name="annotate/login.html"), name="login"),
+    path("language/", tongues.choose, name="tongue"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("invite/<str:token>/", account.accept_invite, name="invite"),
     path("account/", account.account, name="account"),

@@ -184,7 +184,7 @@ def check_reason(reason: str, comment: str = "") -> None:
 def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Judgment:
     unit = locked(unit_id)
     if running(annotator, unit.task):
-        raise Paused(PAUSED)
+        raise Paused(_(PAUSED))
     answer = sides.stored(answer, unit, annotator)
     own = unit.judgments.binding().filter(annotator=annotator).first()
     said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
@@ -192,11 +192,11 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         return own  # a retry
     check_willing(annotator, unit.task, to_read_more=True)
     if unit.stage != stages.ADJUDICATION:
-        raise WrongStage("This one is not waiting for an adjudicator; somebody may have decided it meanwhile.")
+        raise WrongStage(_("This one is not waiting for an adjudicator; somebody may have decided it meanwhile."))
     if own and own.kind in (Judgment.SETTLE, Judgment.DISCARD):
-        raise NotAllowed("You have decided this one already. To decide otherwise, take your decision back first.")
+        raise NotAllowed(_("You have decided this one already. To decide otherwise, take your decision back first."))
     if own:
-        raise NotAllowed("You have judged this one as an annotator, so another adjudicator must decide it.")
+        raise NotAllowed(_("You have judged this one as an annotator, so another adjudicator must decide it."))
     check_reason(answer.reason, answer.comment)
     if kind == Judgment.SETTLE:
         check(unit.task.kind, replace(answer, reason="", comment=""), unit)
@@ -253,7 +253,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     unit = locked(unit_id)
     own = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if own is None:
-        raise NothingToUndo("There is no decision of yours here to take back.")
+        raise NothingToUndo(_("There is no decision of yours here to take back."))
     check_willing(annotator, unit.task)
     own.voided_at = timezone.now()
     own.save(update_fields=["voided_at"])
@@ -267,5 +267,5 @@ def locked(unit_id: int) -> Unit:
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
     unit = units.filter(pk=unit_id).first()
     if unit is None:
-        raise NotFound("There is no such unit.")
+        raise NotFound(_("There is no such unit."))
     return unit

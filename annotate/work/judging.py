@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotate.core import stages
 from annotate.core.refusals import (
@@ -25,9 +28,9 @@ from annotate.core.refusals import (
 )
 from annotate.kinds import Answer, Kind
 from annotate.kinds.labels import label_name
+from annotate.kinds.tongues import translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import sides
-from annotate.reports.tables import many
 from annotate.work import backlog
 from annotate.work.choosing import keep_concepts
 from annotate.work.contesting import check_limit
@@ -41,7 +44,7 @@ from corpora.prepared import insert_one, prepared, update_one
 
 COMMENT = 2000  # characters
 LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
-GONE_ON = "This one has gone on without your answer, so it was not counted. Please take the next."
+GONE_ON = gettext_noop("This one has gone on without your answer, so it was not counted. Please take the next.")
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
@@ -63,7 +66,7 @@ def task_of(annotator: Annotator, lease_id: int) -> Task:
     """The task of a lease. NotFound if the annotator was given no such unit."""
     found = _task_of(lease_id, annotator.pk)
     if not found:
-        raise NotFound("You have not been given such a unit.")
+        raise NotFound(_("You have not been given such a unit."))
     return found[0]
 
 
@@ -115,7 +118,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     # and check_limit for the extension.
     work = _work(lease_id, annotator.pk, task.pk)
     if not work:
-        raise NotFound("You have not been given such a unit.")
+        raise NotFound(_("You have not been given such a unit."))
     [unit] = work
     unit.task = task
     # Read in a separate statement after the lock: the transaction that held it may have changed them.
@@ -140,7 +143,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     # A clock that was set back has nobody answer before they were asked.
     now = max(timezone.now(), lease.opened_at)
     if unit.stage != stages.QUEUED and not lease.again:
-        raise WrongStage(GONE_ON)
+        raise WrongStage(_(GONE_ON))
     if answer:
         check(task.kind, answer, shown)
         # A gold answer holds no place, and is late for everybody when the unit for which it stands is. The lease itself
@@ -151,7 +154,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
             place = place or free
             if place is None:
                 raise LeaseExpired(
-                    "You had this one open for too long, and somebody else has it now. Please take the next."
+                    _("You had this one open for too long, and somebody else has it now. Please take the next.")
                 )
         lease.place = None if lease.instead_of_id else place
     else:
@@ -219,26 +222,34 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
     queue = unit.language if is_late else lease.queue
     if queue not in permit.queues:
         if queue != lease.queue:
-            raise WrongStage(GONE_ON)
+            raise WrongStage(_(GONE_ON))
         if queue in permit.read_queues:
             raise NotQualified(
-                f"You have to pass the test in {label_name(queue)} again before you go on there, so this was not "
-                "counted. Look at the task's guidelines."
+                _(
+                    "You have to pass the test in %(language)s again before you go on there, so this was not counted. "
+                    "Look at the task's guidelines."
+                )
+                % {"language": label_name(queue)}
             )
         raise NotAllowed(
-            f"You may not work in {label_name(queue)} any more, so this was not counted. The manager can tell you why."
+            _("You may not work in %(language)s any more, so this was not counted. The manager can tell you why.")
+            % {"language": label_name(queue)}
         )
     if not is_late:
         return
     if not task.is_open:
-        raise WrongStage("This task was closed before you answered, and your time had run out. It was not counted.")
+        raise WrongStage(_("This task was closed before you answered, and your time had run out. It was not counted."))
     if now > lease.expires_at + timedelta(minutes=task.grace_minutes):
+        opened = timezone.localtime(lease.opened_at)
         raise LeaseExpired(
-            f"You were given this one at {timezone.localtime(lease.opened_at):%H:%M on %Y-%m-%d}, which is too long "
-            "ago, so it was not counted. Please take the next."
+            _(
+                "You were given this one at %(time)s on %(day)s, which is too long ago, so it was not counted. Please "
+                "take the next."
+            )
+            % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}
         )
     if permit.annotator.adjudicates and not lease.again and not may_be_given(permit, unit):
-        raise WrongStage("As an adjudicator you could read meanwhile what others said here, so it was not counted.")
+        raise WrongStage(_("As an adjudicator you could read meanwhile what others said here, so it was not counted."))
 
 
 def _judgment_of(lease: Lease) -> Judgment | None:
@@ -254,16 +265,25 @@ def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
 def _retried(first: Judgment, answer: Answer | None, unit: Unit) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
     [label] = sides.seen(first.annotator, [(unit, first.label)])
-    said = f"answered {unit.task.kind.name(label)}" if label else "skipped"
+    answered = {"answer": unit.task.kind.name(label)}
     if first.voided_by_id:
-        raise AlreadyAnswered("Your answers in this task were set aside by the manager, who can tell you why.")
+        raise AlreadyAnswered(_("Your answers in this task were set aside by the manager, who can tell you why."))
     if first.voided_at:
-        raise AlreadyAnswered(f"You {said} here and took that back since. Please answer what is open now.")
+        raise AlreadyAnswered(
+            _("You answered %(answer)s here and took that back since. Please answer what is open now.") % answered
+            if label
+            else _("You skipped here and took that back since. Please answer what is open now.")
+        )
     if answer is None and first.kind == Judgment.SKIP:
         return first
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
-    raise AlreadyAnswered(f"You have already {said} here, and that stands. To answer otherwise, go on and press Undo.")
+    raise AlreadyAnswered(
+        _("You have already answered %(answer)s here, and that stands. To answer otherwise, go on and press Undo.")
+        % answered
+        if label
+        else _("You have already skipped here, and that stands. To answer otherwise, go on and press Undo.")
+    )
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
@@ -297,23 +317,33 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     permit = permit.now(permit.is_paused, read=-1)
     permit.check_not_stopped()
     if not task.is_open:
-        raise WrongStage("This task is closed, so your answer stands.")
+        raise WrongStage(_("This task is closed, so your answer stands."))
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
         own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
         judgment = own.filter(pk=judgment_id).first()
     if judgment is None:
-        raise NothingToUndo("There is no answer of yours to take back.")
+        raise NothingToUndo(_("There is no answer of yours to take back."))
     unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
     unit.task = task
     judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
     if judgment.voided_at:
-        raise NothingToUndo("That answer has already been taken back.")
+        raise NothingToUndo(_("That answer has already been taken back."))
     if judgment.lease.queue not in permit.queues:
-        raise NotAllowed(f"You may not work in {label_name(judgment.lease.queue)} any more, so your answer stands.")
+        raise NotAllowed(
+            _("You may not work in %(language)s any more, so your answer stands.")
+            % {"language": label_name(judgment.lease.queue)}
+        )
     if not may_be_taken_back(judgment, task):
-        raise TooLateToUndo(f"You said that more than {many(task.undo_minutes, 'minute')} ago, so it stands.")
+        raise TooLateToUndo(
+            ngettext(
+                "You said that more than %(number)s minute ago, so it stands.",
+                "You said that more than %(number)s minutes ago, so it stands.",
+                task.undo_minutes,
+            )
+            % {"number": intcomma(task.undo_minutes)}
+        )
     judgment.voided_at = timezone.now()
     judgment.save(update_fields=["voided_at"])
     lease = judgment.lease
@@ -368,21 +398,25 @@ def read_answer(
     if reason and not any(sent):
         sent = [kind.undefined]
     if sum(map(len, sent)) > LONGEST:
-        raise InvalidAnswer(f"The answer is longer than {LONGEST:,} characters. Choose fewer labels.")
+        raise InvalidAnswer(
+            _("The answer is longer than %(most)s characters. Choose fewer labels.") % {"most": intcomma(LONGEST)}
+        )
     check_words(*sent, reason, comment)
     try:
         label = kind.form.read(sent)
     except ValueError as error:
-        raise InvalidAnswer(str(error)) from error
+        raise InvalidAnswer(translated(error)) from error
     return Answer(label=label, reason=reason, comment=comment, ways=ways, is_sure=is_sure)
 
 
 def check_words(*words: str) -> None:
     """InvalidAnswer where words cannot be stored; the last of them are the comment."""
     if len(words[-1]) > COMMENT:
-        raise InvalidAnswer(f"The comment is longer than {COMMENT:,} characters. Please shorten it.")
+        raise InvalidAnswer(
+            _("The comment is longer than %(most)s characters. Please shorten it.") % {"most": intcomma(COMMENT)}
+        )
     if any("\x00" in word for word in words):
-        raise InvalidAnswer("The answer has a NUL character in it. Please remove it.")
+        raise InvalidAnswer(_("The answer has a NUL character in it. Please remove it."))
 
 
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
@@ -390,4 +424,4 @@ def check(kind: Kind, answer: Answer, unit: Unit) -> None:
     try:
         kind.check(answer, unit)
     except ValueError as error:
-        raise InvalidAnswer(str(error)) from error
+        raise InvalidAnswer(translated(error)) from error

@@ -12,6 +12,7 @@ from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QueryS
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import NotFound
@@ -510,4 +511,4 @@ def release(annotator: Annotator, lease_id: int) -> None:
         closed_at=timezone.now(), place=None, outcome="released"
     )
     if not closed and not Lease.objects.filter(pk=lease_id, annotator=annotator).exists():
-        raise NotFound("You have not been given such a unit.")
+        raise NotFound(_("You have not been given such a unit."))

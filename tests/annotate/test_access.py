@@ -40,6 +40,7 @@ PAGES = {
     # A manager who is no annotator is led on to the manager's pages.
     "home": ((302, 200, 200, 200, 200, 302), (302, 405, 405, 405, 405, 405)),
     "login": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
+    "tongue": ((405,) * 6, (302,) * 6),
     "logout": ((302, 405, 405, 405, 405, 405), (302, 302, 302, 302, 302, 302)),
     "invite": ((200, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
@@ -232,6 +233,7 @@ class World:
         }
         self.fields = {
             "login": {"username": "ann", "password": "wrong"},
+            "tongue": {"language": "de"},
             "password": {"old_password": "a long password", **NEW_PASSWORD},
             "reset": NEW_PASSWORD,
             "invite": NEW_PASSWORD,
@@ -373,6 +375,7 @@ def test_the_admin_is_the_managers(world):
 def test_nobody_is_sent_to_the_login_and_back(world):
     for name in set(PAGES) - {
         "login",
+        "tongue",
         "logout",
         "invite",
         "forgotten",
@@ -404,7 +407,7 @@ def test_a_token_opens_what_a_session_opens(world):
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):
     forms = {name: "ada" if name.startswith(("adjudicate", "unsettle")) else "ann" for name in FORMS}
     forms |= {name: "manager" for name in FORMS if name.startswith("manage-")}
-    forms |= dict.fromkeys(("login", "invite", "forgotten", "reset"), "nobody")
+    forms |= dict.fromkeys(("login", "tongue", "invite", "forgotten", "reset"), "nobody")
     takes_posts = {name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405}} - {"favicon.ico"}
     assert set(forms) == takes_posts
     for name, who in forms.items():

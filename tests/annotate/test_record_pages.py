@@ -48,13 +48,14 @@ def test_each_field_is_shown_by_its_name_and_each_answer_with_what_it_means(make
     fields = re.findall(r'<dt>(\w+)</dt><dd lang="(\w+)"><p dir="auto">([^<]*)</p></dd>', page)
     assert fields == [(name.capitalize(), "de", item.fields[name]) for name in kind.fields]
     answers = re.findall(
-        r'<button name="answer" value="(\w+)" data-key="Digit(\d)">\s*<kbd>(\d)</kbd>'
+        r'<button name="answer" value="(\w+)" lang="de" data-key="Digit(\d)">\s*<kbd>(\d)</kbd>'
         r"<b>([^<]*)</b><small>([^<]*)</small>",
         page,
     )
     named = kind.answers
     assert answers == [
-        (label, f"{n}", f"{n}", named[label].name(), named[label].meaning) for n, label in enumerate(kind.labels, 1)
+        (label, f"{n}", f"{n}", named[label].name("de"), named[label].means("de"))
+        for n, label in enumerate(kind.labels, 1)
     ]
     assert "Undefined" not in page
     assert "post" not in re.sub("<[^>]*>", "", page)

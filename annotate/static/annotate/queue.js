@@ -179,7 +179,7 @@
       event.preventDefault();
       find("#undefined").dataset.wantsComment = "1";
       find("#undefined").open = false; // on a phone it lies over the comment
-      comment.placeholder = "Which language is it? Then Enter";
+      comment.placeholder = find("#undefined").dataset.ask;
       comment.focus();
     }
   }, { capture: true });
@@ -242,12 +242,12 @@
       location.assign(location.href);
     } else if (event.detail.xhr.status >= 500) {
       event.detail.shouldSwap = false;
-      say("The server could not save this. What you answered is still here: please send it again.");
+      say(find("#work").dataset.unsaved);
     }
   });
   for (const failure of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(failure, () => {
-      say("There is no connection, so this was not saved. What you answered is still here: please send it again.");
+      say(find("#work").dataset.offline);
     });
   }
 
