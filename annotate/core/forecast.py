@@ -1,4 +1,4 @@
-"""When the work will be done, by queue and in all, with a range: a simulation of what is left and of who reads it.
+"""When the work will be done, by queue and in all, with a range: a simulation of what is left and of those who read it.
 
 Numbers in, numbers out: what is left and who is there is read in work/forecast.py, how it is told is in
 reports/forecast.py. What is simulated is no single unit but how much is left in each queue, day by day: a few hundred
@@ -36,12 +36,13 @@ LITTLE = 0.5  # answers; less is nothing
 # from one another, a person's single answers or days, and what comes from what was, as people learn or tire. These and
 # what follows are chosen: so wide that campaigns of people unlike these end within the range (tests/benchmarks).
 ASSUMED, BETWEEN, WITHIN, DRIFT = 0.3, 0.45, 0.9, 0.12
+MEASURED = 1.0  # the first of them, where some people were measured: that says more than what is assumed
 HOURS_ASSUMED, HOURS_BETWEEN, HOURS_WITHIN = 0.25, 0.5, 0.6
 # As many days as the assumed share of days counts, for all and for one person.
 DAYS_ASSUMED, DAYS_BETWEEN = 20, 4
 WEEKEND = 0.4  # of the work of another day
 # Of people who have not begun: how many never do, and the scale in days of when the others do: half of them within 0.8
-# days, a tenth after 4.3 (Lomax's distribution with the shape 2, so that who has waited long goes on to wait).
+# days, a tenth after 4.3 (Lomax's distribution with the shape 2, so that whoever has waited long goes on to wait).
 NEVER, BEGINS = 0.03, 2.0
 # Of people who work: how many stop for good on a day (median), and how far its logarithm may be from that.
 STOPS, STOPS_SPREAD = 0.002, 0.8
@@ -127,12 +128,12 @@ def forecast(
     assumed: Assumed,
     *,
     skips: Share = NOTHING_KNOWN,
-    conflicts: Share = NOTHING_KNOWN,
+    conflicts: Share | None = NOTHING_KNOWN,
     weekday: int = 0,
     seed: str = "",
 ) -> Forecast:
     """When each queue is done. skips: of judgments; conflicts: units that came to an adjudicator without having been
-    chosen for it, of those that were answered; weekday: of the first day, Monday is 0.
+    chosen for it, of those that were answered, None where none does; weekday: of the first day, Monday is 0.
 
     The same seed gives the same range; readers who are added change nothing of the others' futures. A queue of
     adjudicators is named ADJUDICATION, and what it gets from the others is added to what waits there.
@@ -143,7 +144,7 @@ def forecast(
         queues,
         _People.of(readers, assumed, drawing, seed),
         skips.given(USUAL_SKIPS).draw(drawing, FUTURES),
-        conflicts.given(USUAL_CONFLICTS).draw(drawing, FUTURES),
+        np.zeros(FUTURES) if conflicts is None else conflicts.given(USUAL_CONFLICTS).draw(drawing, FUTURES),
         drawing,
         weekday,
     )
@@ -187,7 +188,7 @@ class _People:
     def of(cls, readers: Sequence[Reader], assumed: Assumed, drawing: np.random.Generator, seed: str) -> "_People":
         own = [_drawing(seed, reader.key) for reader in readers]
         seconds = [(log(reader.seconds), WITHIN**2 / reader.answers) if reader.answers else None for reader in readers]
-        hours = [(log(reader.hours), HOURS_WITHIN**2 / reader.worked) if reader.worked else None for reader in readers]
+        hours = [(log(reader.hours), HOURS_WITHIN**2 / reader.worked) if reader.hours else None for reader in readers]
         daily = log(assumed.weekly / assumed.days) - HOURS_BETWEEN**2 / 2  # what is assumed is a mean
         of_pace, of_time, drift, of_stops = drawing.standard_normal((4, FUTURES))
         pace = _logs(seconds, log(assumed.seconds), ASSUMED, BETWEEN, of_pace, own)
@@ -242,6 +243,7 @@ def _logs(
     section 5.4, with the spreads given).
     """
     weights = [(1 / (between**2 + variance), value) for value, variance in filter(None, found)]
+    unsure = MEASURED if weights else unsure
     precision = 1 / unsure**2 + sum(weight for weight, _ in weights)
     mean = (assumed / unsure**2 + sum(weight * value for weight, value in weights)) / precision
     of_all = mean + noise / sqrt(precision)
