@@ -3,7 +3,7 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
-from annotate.pages import account, adjudicators, annotators, consent, docs, managers, qualification
+from annotate.pages import account, adjudicators, annotators, consent, desk, docs, managers, qualification
 
 urlpatterns = [
     path("", annotators.home, name="home"),
@@ -40,7 +40,11 @@ urlpatterns = [
     path("tasks/<slug:task>/adjudication/<int:unit>/", adjudicators.adjudicate, name="adjudicate"),
     path("tasks/<slug:task>/adjudication/<int:unit>/choose/", adjudicators.choose, name="adjudicate-choose"),
     path("tasks/<slug:task>/adjudication/<int:unit>/unsettle/", adjudicators.unsettle, name="unsettle"),
-    path("manage/", managers.manage, name="manage"),
+    path("manage/", desk.manage, name="manage"),
+    path("manage/now/", desk.now, name="manage-now"),
+    path("manage/dates/", desk.dates, name="manage-dates"),
+    path("manage/people/", desk.everybody, name="manage-everybody"),
+    path("manage/people/hours.csv", desk.timesheet, name="manage-hours"),
     path("manage/tasks/<slug:task>/", managers.task, name="manage-task"),
     path("manage/tasks/<slug:task>/people/", managers.people, name="manage-people"),
     path("manage/tasks/<slug:task>/comments/", managers.comments, name="manage-comments"),

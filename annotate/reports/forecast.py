@@ -1,6 +1,6 @@
 """When a task will be done, by queue and in all, in a table and in sentences; in the terms of work/forecast.py."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -22,11 +22,11 @@ def forecast_table(told: Told, asked: str = "") -> Table:
 
     heads = (
         Column("language", "language", SHORT, lambda row: language(row["queue"])),
-        *numbers({"answers": "answers missing", "readers": "readers"}),
         Column("middle", "done about", SHORT, lambda row: done(row, "middle")),
         Column("low", "no earlier than", SHORT, lambda row: done(row, "low")),
         Column("high", "no later than", SHORT, lambda row: done(row, "high")),
         Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(told, row), _sooner(row))),
+        *numbers({"answers": "answers missing", "readers": "readers"}),
     )
     return table("When it will be done", heads, told["queues"], slug="forecast", asked=asked)
 
@@ -47,16 +47,15 @@ def words(told: Told) -> list[str]:
 
 
 def whole(told: Told) -> str:
-    """When all is done, in a few words: about Tue 3 March, 24 February to 20 March."""
-    days = told["all"]
-    if days is None or days["middle"] is None:
+    """When all is done that somebody reads, in a few words."""
+    return span(told, told["all"]) if told["all"] and any(row["readers"] for row in told["queues"]) else NEVER
+
+
+def span(told: Told, days: Told) -> str:
+    """about 3 Mar, 24 Feb to 20 Mar."""
+    if days["middle"] is None:
         return NEVER
     return f"about {_date(told, days['middle'])}, {_span(told, days)}"
-
-
-def better(told: Told) -> str:
-    """What two more readers would change, of the queue that is done last: "" where that is not even a day."""
-    return next(_better(told), "")
 
 
 def _whole(told: Told) -> Iterator[str]:
@@ -87,6 +86,16 @@ def _adjudicated(told: Told) -> Iterator[str]:
     of = told["adjudication"]
     if not of["adjudicators"] and (of["waiting"] or of["chosen"]):
         yield "Nobody adjudicates, so what comes to adjudicators is not done; it is left out of the dates."
+    elif _is_last(told) and of["adjudicators"]:
+        people = are(of["adjudicators"], "person", "people")
+        yield f"What comes to adjudicators ({people}) is done last: {span(told, of['days'])}."
+
+
+def _is_last(told: Told) -> bool:
+    """Whether adjudicators are done after all that somebody reads."""
+    last = max((row["days"]["middle"] or 0 for row in told["queues"]), default=0)
+    middle = told["adjudication"]["days"]["middle"]
+    return middle is None or middle > last
 
 
 def _rests_on(told: Told) -> Iterator[str]:
@@ -145,3 +154,23 @@ def _date(told: Told, days: float) -> str:
     day = _day(told, days)
     year = "" if day.year == datetime.fromisoformat(told["from"]).year else f" {day.year}"
     return f"{day.day} {day:%b}{year}"
+
+
+# --- all tasks together
+
+
+def dates_table(told: Iterable[tuple[Any, Told]], address: Callable[[str], str], asked: str) -> Table:
+    """Of each task the queues that are done last, as far as two more readers of them were thought of."""
+    rows = [{"task": task, "told": of, **row} for task, of in told for row in of["queues"] if row["more"]]
+    heads = (
+        Column("task", "task", says=lambda row: _task(row, address)),
+        Column("language", "language", SHORT, lambda row: language(row["queue"])),
+        Column("middle", "done", SENTENCE, lambda row: Cell(span(row["told"], row["days"]), row["days"]["middle"])),
+        Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(row["told"], row), _sooner(row))),
+        *numbers({"answers": "answers missing", "readers": "readers"}),
+    )
+    return table("When they will be done", heads, rows, slug="dates", asked=asked)
+
+
+def _task(row: Told, address: Callable[[str], str]) -> Cell:
+    return Cell(row["task"].title, row["task"].title, f"{address(row['task'].name)}#forecast", row["task"].name)
