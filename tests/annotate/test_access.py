@@ -32,7 +32,8 @@ from tests.annotate.labelling import acts as labelling
 # another annotator; an adjudicator, whose settled unit it names; a manager, who is no annotator.
 WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
-# The manager's pages of a task.
+# The manager's pages of all tasks, and of one.
+OF_ALL = ("manage", "manage-now", "manage-dates", "manage-everybody", "manage-hours")
 OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule")
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
@@ -73,7 +74,7 @@ PAGES = {
     "adjudicate-together": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 409, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
-        ["manage", *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
+        [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
     "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),

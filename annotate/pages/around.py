@@ -1,0 +1,38 @@
+"""What all of the manager's pages have around them: the desk's own pages, or those of a task; and what is offered with
+their tables.
+"""
+
+from django.shortcuts import render
+
+from annotate.models import Task
+from annotate.pages.offering import downloaded, offered
+
+# Addresses of the pages of the desk, and their names.
+DESK = (
+    ("manage", "Tasks"),
+    ("manage-everybody", "People"),
+    ("manage-corpora", "Corpora"),
+    ("manage-jobs", "Jobs"),
+)
+
+
+def manage_page(request, page: str, task: Task | None = None, *, status: int = 200, **context):
+    """A page by the name of its template; of a task, it has the task's tabs."""
+    context |= {"task": task, "tabs": tabs(task), "kind": task.kind} if task else {"desk": DESK}
+    context = offered(context, request.path, request.GET.dict())
+    if "csv" in request.GET and page != "counting":
+        return downloaded(context, request.GET["csv"])
+    return render(request, f"annotate/manage/{page}.html", {"page": page, **context}, status=status)
+
+
+def tabs(task: Task) -> list[tuple[str, str]]:
+    """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
+    tested = "test" in task.kind.protections
+    return [
+        ("manage-task", "Progress"),
+        ("manage-people", "People"),
+        ("manage-comments", "Comments"),
+        *([("manage-tests", "Test and gold answers")] if tested else []),
+        ("manage-agreement", "Agreement"),
+        *([("manage-rule", "Pause rule")] if tested else []),
+    ]
