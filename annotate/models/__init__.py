@@ -1,5 +1,6 @@
 """The rows of the database: people, tasks, work and what protects its numbers."""
 
+from annotate.models.channel import Flag, Note, NoteRead
 from annotate.models.concepts import ChosenConcept, Suggestion
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
 from annotate.models.preferences import Comparison, Side
@@ -14,6 +15,7 @@ __all__ = [
     "ChosenConcept",
     "Comparison",
     "Consent",
+    "Flag",
     "GoldAnswer",
     "Guidelines",
     "Invite",
@@ -21,6 +23,8 @@ __all__ = [
     "LanguageRoute",
     "Lease",
     "Lot",
+    "Note",
+    "NoteRead",
     "Pause",
     "Qualification",
     "Reserve",

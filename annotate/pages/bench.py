@@ -21,6 +21,7 @@ DONE = {
     Judgment.ANSWER: "answered",
     Judgment.REPEAT: "answered again",
     Judgment.SKIP: "skipped",
+    Judgment.FLAG: "found it disturbing",
     Judgment.SETTLE: "settled as",
     Judgment.DISCARD: "discarded",
 }

@@ -71,7 +71,7 @@ def refused(request, error: Refusal):
     address = request.resolver_match
     on_sheet = (address.url_name or "").startswith("sheet")
     # What was typed must not be lost with the page on which it was typed.
-    typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment"))))
+    typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment", "words"))))
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
     # A person who is stopped is not sent on to something that would be refused again.
     context["paused"] = isinstance(error, Paused | EnoughToday)

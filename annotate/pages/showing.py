@@ -9,6 +9,7 @@ from zlib import crc32
 
 from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
 
 from annotate.core.refusals import Refusal
@@ -21,6 +22,7 @@ from annotate.pages.paragraphs import paragraphs, parted
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.quality.sides import Sides, seen, sides_in, sides_of
+from annotate.work.flagging import KINDS
 from annotate.work.permit import Permit
 from corpora.models import Item
 
@@ -125,6 +127,7 @@ def question(
     return {
         "lease": lease,
         "question": kind.template,
+        "flags": KINDS.items(),
         **record(lease.unit.item, kind),
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
         **asked,
@@ -175,11 +178,13 @@ def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind)
     """What each of an annotator's judgments was, in a word or two; nothing of none."""
     listed = list(judgments)
     labels = iter(seen(annotator, ((each.unit, each.label) for each in listed if each)))
-    return [_said(next(labels), each.unit.item.language, kind) if each else "" for each in listed]
+    return [_said(each, next(labels), kind) if each else "" for each in listed]
 
 
-def _said(label: str, language: str, kind: Kind) -> str:
-    return kind.name(label, language) if label else "Skipped"
+def _said(judgment: Judgment, label: str, kind: Kind) -> str:
+    if judgment.kind == Judgment.FLAG:
+        return _("Passed on as disturbing")
+    return kind.name(label, judgment.unit.item.language) if label else _("Skipped")
 
 
 def reason(judgment: Judgment, kind: Kind) -> str:

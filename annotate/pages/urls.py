@@ -18,6 +18,7 @@ urlpatterns = [
     path("tasks/<slug:task>/start/", annotators.start, name="start"),
     path("tasks/<slug:task>/judge/", annotators.judge, name="judge"),
     path("tasks/<slug:task>/choose/", annotators.choose, name="choose"),
+    path("tasks/<slug:task>/flag/", annotators.flag, name="flag"),
     path("tasks/<slug:task>/undo/", annotators.undo, name="undo"),
     path("tasks/<slug:task>/pause/", annotators.pause, name="pause"),
     path("tasks/<slug:task>/sheet/", annotators.sheet, name="sheet"),

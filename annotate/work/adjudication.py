@@ -10,6 +10,7 @@ from types import MappingProxyType
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
@@ -55,7 +56,7 @@ def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[s
     by_key = {unit.pk: unit for unit in listed}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
     said = [(by_key[unit], label) for unit, label in live]
-    for (unit, _), label in zip(said, sides.seen(annotator, said), strict=True):
+    for (unit, _stored), label in zip(said, sides.seen(annotator, said), strict=True):
         answers.setdefault(unit.pk, []).append(label)
     return [(unit, [] if unit.blind else unit.task.kind.list_row(unit, answers.get(unit.pk, []))) for unit in listed]
 
@@ -196,6 +197,8 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     if own is None:
         raise NothingToUndo("There is no decision of yours here to take back.")
     check_willing(annotator, unit.task)
+    if unit.transitions.filter(event="withdrawn").exists():
+        raise WrongStage(_("A manager has left this one out since, so your decision cannot be taken back."))
     own.voided_at = timezone.now()
     own.save(update_fields=["voided_at"])
     move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=own)

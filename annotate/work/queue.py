@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -87,16 +87,18 @@ def in_own_queues(permit: Permit) -> QuerySet[Unit]:
 
 
 def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Unit]:
-    """Units that the annotator has not judged, whatever queue or stage they are in; among these units, or all of the
-    task.
+    """Units that the annotator has not judged, and does not leave to others because these found them disturbing,
+    whatever queue or stage they are in; among these units, or all of the task.
     """
-    found = permit.task.units.all() if units is None else units
-    return _unjudged(found, permit.annotator, adjudicates=permit.annotator.adjudicates)
+    found, own = permit.task.units.all() if units is None else units, permit.annotator
+    return _unjudged(found, own, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
 
 
-def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool) -> QuerySet[Unit]:
+def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
     found = units.filter(~Exists(judged))
+    if not takes_disturbing:
+        found = found.filter(disturbing=False)
     if adjudicates:
         # An adjudicator could read there what others had answered.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
@@ -105,7 +107,9 @@ def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool) -> Qu
 
 
 def beyond(annotator: Annotator) -> Q:
-    """The units that `unjudged` leaves out, found by what the annotator has done, and not by the units."""
+    """The units that `unjudged` leaves out because of what the annotator or adjudicators did, found by that, and not by
+    the units.
+    """
     gone = Q(pk__in=Judgment.objects.binding().filter(annotator=annotator).order_by().values("unit"))
     if annotator.adjudicates:
         reopened = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
@@ -150,8 +154,8 @@ def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
     put_off: without those that they gave back and are not to be given again yet.
     """
     now, own = timezone.now(), permit.annotator
-    of_queues = [json.dumps(list(permit.queues)), permit.task.pk, own.pk, own.adjudicates, now, now, number]
-    return [own.pk, put_off, now, own.pk, BACK_AFTER[1], *of_queues]
+    task = [permit.task.pk, own.takes_disturbing, own.pk, own.adjudicates]
+    return [own.pk, put_off, now, own.pk, BACK_AFTER[1], json.dumps(list(permit.queues)), *task, now, now, number]
 
 
 def _enough(permit: Permit) -> int:
@@ -269,14 +273,15 @@ def give(unit: Unit, permit: Permit) -> Lease | None:
     if not permit.task.gold_share:
         return lease_locked(unit, permit)
     annotator = permit.annotator
-    pots = _pots[annotator.adjudicates](permit.task.pk, annotator.pk, unit.language)
+    pots_of = _pots[annotator.adjudicates, annotator.takes_disturbing]
+    pots = pots_of(permit.task.pk, annotator.pk, unit.language)
     hidden = honeypots.in_order(permit, [pot for *pot, was_given in pots if not was_given])
     turn = honeypots.turn_in(permit, unit.language)
     due = hidden if honeypots.is_due(permit, unit.language, turn) else []
     return lease_locked(unit, permit, due=due[:1], pots=[pk for pk, *_ in pots], turn=turn)
 
 
-def _of_pots(adjudicates: bool) -> Callable[..., list[Any]]:
+def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
     def pots(task, annotator, language) -> QuerySet[Unit]:
         """The gold answers of a language that a person can be given: unit, item, its id, and whether they have it or
@@ -285,13 +290,14 @@ def _of_pots(adjudicates: bool) -> Callable[..., list[Any]]:
         given = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
         given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
-        left = _unjudged(hidden, annotator, adjudicates=adjudicates).annotate(given=Exists(given))
+        left = _unjudged(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
+        left = left.annotate(given=Exists(given))
         return left.values_list("pk", "item_id", "item__key", "given")
 
     return pots
 
 
-_pots = {adjudicates: _of_pots(adjudicates) for adjudicates in (False, True)}
+_pots = {own: _of_pots(*own) for own in product((False, True), repeat=2)}
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:

@@ -51,6 +51,7 @@ PAGES = {
     "start": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
+    "flag": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "undo": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 409, 403)),
     "pause": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "sheet": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
@@ -98,6 +99,7 @@ API = {
     "api-undo": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 409, 403)),
     "api-judge": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-skip": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
+    "api-flag": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-release": ((401, 405, 405, 405, 405, 405), (401, 403, 204, 404, 404, 403)),
     "api-qualification": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
     "api-practise": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 403, 403)),
@@ -152,7 +154,7 @@ ADMIN = {
 }
 # What a logged-in person can post by a form of ours.
 FORMS = (
-    *("logout", "account", "password", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
+    *("logout", "account", "password", "start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge"),
     *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
     *("manage-lift", "manage-pause", "manage-void"),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
@@ -203,7 +205,10 @@ class World:
         self.arguments = {
             "invite": [accounts.invite(invited)],
             "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
-            **{name: [task.name] for name in ("queue", "start", "judge", "undo", "pause", "answers", "guidelines")},
+            **{
+                name: [task.name]
+                for name in ("queue", "start", "judge", "flag", "undo", "pause", "answers", "guidelines")
+            },
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in OF_A_TASK},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
@@ -220,7 +225,7 @@ class World:
             },
             **{name: [task.name, self.waiting.pk] for name in ("api-dossier", "api-settle", "api-discard")},
             "api-unsettle": [task.name, settled.pk],
-            **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-release")},
+            **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-flag", "api-release")},
             "api-qualification": [crowd.name],
             **{name: [crowd.name, "de"] for name in ("api-practise", "api-test", "qualification")},
             **{f"qualification-{name}": [crowd.name, "de"] for name in ("practice", "test", "answer")},
@@ -236,6 +241,7 @@ class World:
             "invite": NEW_PASSWORD,
             "account": {"make": "1"},
             "judge": {"lease": lease.pk, "answer": "de"},
+            "flag": {"lease": lease.pk, "flag": "disturbing"},
             "choose": {"lease": chosen.pk},
             "consent": {"do": "agree"},
             "qualification-choose": {"question": sought.pk},
@@ -245,6 +251,7 @@ class World:
             "adjudicate": {"label": "de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "api-judge": {"label": "de"},
+            "api-flag": {"kind": "question", "words": "Why?"},
             "api-settle": {"label": "de", "reason": "I read the language"},
             "api-discard": {"reason": "nothing found"},
             "api-answer": {"label": "1"},
@@ -519,6 +526,7 @@ STANDING = {"language", "state", "version", "guidelines", "tries_left"}
 QUESTION = {"id", "number", "of", "fields", "sets"}
 ANSWERED = {"accepted", "right", "label", "explanation", "result"}
 RESULT = {"kind", "passed", "right", "asked", "needed", "missed"}
+FLAGGED = {"kind", "words", "at", "next"}
 NEXT = {"lease": LEASE, "why": None}
 
 
@@ -537,6 +545,9 @@ def test_the_api_tells_exactly_this(world):
     path = f"/api/v1/leases/{reopened['lease']['id']}/skip/"
     skipped = client.post(path, {"take_next": True}, content_type="application/json").json()
     assert (set(skipped), set(skipped["next"])) == (CLOSED, set(NEXT))
+    path = f"/api/v1/leases/{skipped['next']['lease']['id']}/flag/"
+    flagged = client.post(path, {"kind": "disturbing", "take_next": True}, content_type="application/json").json()
+    assert (set(flagged), set(flagged["next"])) == (FLAGGED, set(NEXT))
     refused = client.post("/api/v1/leases/0/skip/", content_type="application/json")
     assert set(refused.json()) == {"code", "detail"}
     (standing,) = world.send(client, "GET", "api-qualification").json()
@@ -562,6 +573,8 @@ def test_the_schema_names_nothing_else_to_annotators(world):
         "Answered": ANSWERED,
         "Concept": {"id", "label", "path"},
         "Closed": CLOSED,
+        "Flag": {"kind", "words", "active_seconds", "take_next"},
+        "Flagged": FLAGGED,
         "Lease": LEASE,
         "Missed": {"fields", "sets", "said", "label", "explanation"},
         "Next": {"lease", "why"},
