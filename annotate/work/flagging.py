@@ -32,7 +32,7 @@ KINDS = {
     Flag.DISTURBING: gettext_lazy("Disturbing: hide it and pass it on"),
     Flag.PERSONAL: gettext_lazy("Personal data"),
     Flag.BROKEN: gettext_lazy("Broken text"),
-    Flag.QUESTION: gettext_lazy("Question"),
+    Flag.QUESTION: gettext_lazy("A question, which you write below"),
 }
 
 
