@@ -15,13 +15,13 @@ from django.views.decorators.http import require_GET, require_POST
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Guidelines, Task
-from annotate.pages import choosing, showing
+from annotate.pages import choosing, replies, showing
 from annotate.pages.access import annotator_of, may, with_permit, with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
 from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
-from annotate.work import flagging, judging, progress
+from annotate.work import flagging, judging, notes, progress
 from annotate.work import queue as handing_out
 from annotate.work.permit import Permit, acting_as, permit_of, permits
 from annotate.work.progress import Progress
@@ -63,7 +63,8 @@ def home(request):
         ]
         tasks.sort(key=lambda row: used.get(row["task"].pk, 0), reverse=True)
         tasks.sort(key=lambda row: not _has_work(row))
-    return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks})
+    told = replies.told(found) if annotator else {}
+    return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks, **told})
 
 
 def _by_task(annotator, tasks) -> dict[int, list]:
@@ -133,6 +134,8 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     if turned or not request.htmx:
         # In the language of the record on the screen.
         context["guidelines"] = showing.guidelines(task, language)
+    if not request.htmx:
+        context["notes"] = notes.to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
 

@@ -57,7 +57,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         "blind": blind,
         "decides": True,
         **({} if blind else known),
-        **record(unit.item, kind),
+        **record(unit.item, kind, may_hurt=unit.disturbing),
         **sets(sides_of(annotator, unit), unit.item, kind),
         **kind.advise(unit, blind),
         **choosing.of_decision(unit, annotator, blind, posted),

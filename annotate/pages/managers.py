@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer
-from annotate.models import Annotator, Judgment, Pause, Task
+from annotate.models import Annotator, Flag, Judgment, Pause, Task
 from annotate.pages.access import check_right, may, with_task
 from annotate.pages.audited import audit_of
 from annotate.pages.errors import status_of
@@ -46,7 +46,7 @@ FEW = 5  # stuck queues of a task on the page of all tasks, at most
 
 def _page(request, page: str, task: Task | None = None, *, status: int = 200, **context):
     if task:
-        context |= {"task": task, "tabs": _tabs(task), "kind": task.kind}
+        context |= {"task": task, "tabs": tabs(task), "kind": task.kind}
     return render(request, f"annotate/manage/{page}.html", {"page": page, **context}, status=status)
 
 
@@ -66,13 +66,14 @@ def shows_figures(view):
     return shown
 
 
-def _tabs(task: Task) -> list[tuple[str, str]]:
+def tabs(task: Task) -> list[tuple[str, str]]:
     """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
     tested = "test" in task.kind.protections
     return [
         ("manage-task", "Progress"),
         ("manage-people", "People"),
         ("manage-comments", "Comments"),
+        ("manage-notes", "Notes"),
         *([("manage-tests", "Test and gold answers")] if tested else []),
         ("manage-agreement", "Agreement"),
         *([("manage-rule", "Pause rule")] if tested else []),
@@ -111,7 +112,8 @@ def manage(request):
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
     table = progress_report.tasks_table(rows, _task_page, _sort(request))
     new = [row for row in rows if row["newly_paused"]]
-    return _page(request, "tasks", table=table, waiting=waiting, new=new, counted_at=counted_at)
+    flags = Flag.objects.open().count()
+    return _page(request, "tasks", table=table, waiting=waiting, new=new, counted_at=counted_at, flags=flags)
 
 
 @require_GET

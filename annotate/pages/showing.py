@@ -60,9 +60,11 @@ class Field:
         return self.name.replace("_", " ")
 
 
-def record(item: Item, kind: Kind) -> dict[str, Any]:
-    """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs."""
-    veiled = {"veiled": kind.sensitive is not None, "veil": VEIL}
+def record(item: Item, kind: Kind, *, may_hurt: bool = False) -> dict[str, Any]:
+    """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs; behind a veil
+    where the kind's texts may hurt, or this one.
+    """
+    veiled = {"veiled": may_hurt or kind.sensitive is not None, "veil": VEIL}
     if not kind.layout:
         return {"paragraphs": item.text.splitlines(), **veiled}
     blocks = [(block.style, _fields(item, block)) for block in kind.layout]

@@ -3,7 +3,17 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
-from annotate.pages import account, adjudicators, annotators, consent, docs, managers, qualification
+from annotate.pages import (
+    account,
+    adjudicators,
+    annotators,
+    consent,
+    docs,
+    managers,
+    qualification,
+    questions,
+    replies,
+)
 
 urlpatterns = [
     path("", annotators.home, name="home"),
@@ -11,9 +21,12 @@ urlpatterns = [
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("invite/<str:token>/", account.accept_invite, name="invite"),
     path("account/", account.account, name="account"),
+    path("account/disturbing/", replies.take_disturbing, name="disturbing"),
     path("account/password/", account.change_password, name="password"),
     path("forgotten/", account.forgotten, name="forgotten"),
     path("forgotten/<uidb64>/<token>/", account.Reset.as_view(), name="reset"),
+    path("replies/<int:flag>/read/", replies.put_reply_away, name="reply-read"),
+    path("notes/<int:note>/read/", replies.put_note_away, name="note-read"),
     path("tasks/<slug:task>/", annotators.queue, name="queue"),
     path("tasks/<slug:task>/start/", annotators.start, name="start"),
     path("tasks/<slug:task>/judge/", annotators.judge, name="judge"),
@@ -42,9 +55,13 @@ urlpatterns = [
     path("tasks/<slug:task>/adjudication/<int:unit>/choose/", adjudicators.choose, name="adjudicate-choose"),
     path("tasks/<slug:task>/adjudication/<int:unit>/unsettle/", adjudicators.unsettle, name="unsettle"),
     path("manage/", managers.manage, name="manage"),
+    path("manage/questions/", questions.questions, name="manage-questions"),
+    path("manage/questions/<int:flag>/", questions.decide, name="manage-question"),
     path("manage/tasks/<slug:task>/", managers.task, name="manage-task"),
     path("manage/tasks/<slug:task>/people/", managers.people, name="manage-people"),
     path("manage/tasks/<slug:task>/comments/", managers.comments, name="manage-comments"),
+    path("manage/tasks/<slug:task>/notes/", questions.list_notes, name="manage-notes"),
+    path("manage/tasks/<slug:task>/notes/write/", questions.note, name="manage-note"),
     path("manage/tasks/<slug:task>/tests/", managers.tests, name="manage-tests"),
     path("manage/tasks/<slug:task>/agreement/", managers.agreement, name="manage-agreement"),
     path("manage/tasks/<slug:task>/rule/", managers.rule, name="manage-rule"),

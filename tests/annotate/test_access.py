@@ -19,10 +19,11 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial
 from annotate.quality import pauses
 from annotate.quality.qualification import next_question
-from annotate.work import accounts
+from annotate.work import accounts, flagging, notes
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.pausing import pause
+from annotate.work.permit import acting
 from annotate.work.queue import take, take_sheet
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
@@ -33,7 +34,7 @@ from tests.annotate.labelling import acts as labelling
 WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
 # The manager's pages of a task.
-OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule")
+OF_A_TASK = ("task", "people", "comments", "notes", "tests", "agreement", "rule")
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
 PAGES = {
@@ -43,6 +44,10 @@ PAGES = {
     "logout": ((302, 405, 405, 405, 405, 405), (302, 302, 302, 302, 302, 302)),
     "invite": ((200, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
+    "disturbing": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
+    # A reply to Ann, and a note to those who read German.
+    "reply-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
+    "note-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 404, 403)),
     "password": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "forgotten": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
     # The link of a mail leads on to its form.
@@ -72,10 +77,13 @@ PAGES = {
     "adjudicate-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 200, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
-        ["manage", *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
+        ["manage", "manage-questions", *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
-    "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    **dict.fromkeys(
+        ["manage-lift", "manage-question", "manage-note"],
+        ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    ),
     "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
     # The documentation holds no secret: it is for everybody who can reach the site.
@@ -113,12 +121,16 @@ OTHERS = {
     "clerk": ("manager", {}),
     "onlooker": (
         "manager",
-        {"manage-lift": (405, 403), "manage-pause": (405, 403), "manage-void": (403, 403)},
+        {
+            **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
+            "manage-void": (403, 403),
+        },
     ),
     "zoe": (
         "bea",
         {
             "qualification": (403, 405),
+            "note-read": (405, 404),
             **dict.fromkeys(("qualification-practice", "qualification-test"), (405, 403)),
             **dict.fromkeys(("api-practise", "api-test", "api-undo"), (405, 403)),
         },
@@ -156,7 +168,8 @@ ADMIN = {
 FORMS = (
     *("logout", "account", "password", "start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge"),
     *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
-    *("manage-lift", "manage-pause", "manage-void"),
+    *("manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
+    *("disturbing", "reply-read", "note-read"),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
 
@@ -184,6 +197,10 @@ class World:
         judge(bea, take(bea, task).pk, Answer("en", comment="a comment of Bea's"))
         AuthToken.objects.create(ann.user)
         lease = take(ann, task)
+        with acting(ann, task.name) as permit:
+            asked = flagging.flag(permit, lease.pk, "question", "A question of Ann's?").flag
+        flagging.reply(asked.pk, "A reply to Ann.", by=manager)
+        note = notes.write(task, "A note to those who read German.", by=manager, language="de")
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
         crowd = records_task_maker()(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
@@ -212,6 +229,10 @@ class World:
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in OF_A_TASK},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
+            "reply-read": [asked.pk],
+            "note-read": [note.pk],
+            "manage-question": [asked.pk],
+            "manage-note": [task.name],
             "adjudication": [task.name],
             "choose": ["acts"],
             "consent": ["hurting"],
@@ -243,6 +264,8 @@ class World:
             "judge": {"lease": lease.pk, "answer": "de"},
             "flag": {"lease": lease.pk, "flag": "disturbing"},
             "choose": {"lease": chosen.pk},
+            "manage-question": {"do": "dismiss"},
+            "manage-note": {"text": "Another note."},
             "consent": {"do": "agree"},
             "qualification-choose": {"question": sought.pk},
             "undo": {"judgment": judgment.pk},
@@ -251,7 +274,7 @@ class World:
             "adjudicate": {"label": "de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "api-judge": {"label": "de"},
-            "api-flag": {"kind": "question", "words": "Why?"},
+            "api-flag": {"kind": "broken"},
             "api-settle": {"label": "de", "reason": "I read the language"},
             "api-discard": {"reason": "nothing found"},
             "api-answer": {"label": "1"},
