@@ -72,9 +72,12 @@ def _rows(flags: Iterable[Flag]) -> list[dict]:
         said[judgment.unit_id].append(judgment)
     rows = []
     for flag in listed:
-        short = flag.unit.task.kind.short
-        answers = [(each.annotator, DONE[each.kind], short(each.label)) for each in said[flag.unit_id]]
-        veiled = flag.kind == Flag.DISTURBING or flag.unit.disturbing or bool(flag.unit.task.kind.sensitive)
+        item, kind = flag.unit.item, flag.unit.task.kind
+        answers = [
+            (each.annotator, DONE[each.kind], each.label and kind.name(each.label, item.language))
+            for each in said[flag.unit_id]
+        ]
+        veiled = flag.kind == Flag.DISTURBING or flag.unit.disturbing or bool(kind.sensitive)
         rows.append({"flag": flag, "called": CALLED[flag.kind], "answers": answers, "veiled": veiled})
     return rows
 

@@ -185,14 +185,11 @@ def make_example(flag_id: int, *, by: User) -> Guidelines:
 
 
 def _example(found: Flag) -> str:
-    """The example as Markdown, in which what people typed is text and no more."""
-    return "\n\n".join(
-        [
-            _quoted(found.unit.in_a_line),
-            f"*Question:* {_plain(found.words)}",
-            f"*Answer:* {_plain(found.reply)}",
-        ]
-    )
+    """The example as Markdown, in which what people typed is text and no more: the item quoted, the question in
+    italics, and the reply. It has no words of its own, since guidelines are in many languages.
+    """
+    asked = _plain(" ".join(found.words.split()))
+    return f"{_quoted(found.unit.in_a_line)}\n\n*{asked}*\n\n{_plain(found.reply)}"
 
 
 def _quoted(text: str) -> str:

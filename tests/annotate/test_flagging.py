@@ -345,9 +345,7 @@ def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_whi
     made = flagging.make_example(asked.pk, by=manager)
     assert flagging.make_example(asked.pk, by=manager) == made == current(asked.unit.task)
     assert (made.language, made.version) == ("en", "1.1")
-    assert made.text == (
-        "Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Question:* Is \\_this\\_ German?\n\n*Answer:* \\# Yes"
-    )
+    assert made.text == ("Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Is \\_this\\_ German?*\n\n\\# Yes")
 
 
 # --- what the database refuses
