@@ -2,15 +2,19 @@
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from annotate.core import stages
+from annotate.core.lots import GOLD_PLACE, checked
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
+from annotate.goldsets import lots
 from annotate.kinds import Answer
 from annotate.models import Flag, Judgment, Lease
 from annotate.quality.guidelines import current
 from annotate.work import flagging
 from annotate.work.adjudication import settle, to_adjudicate, unsettle
 from annotate.work.backlog import backlogs
+from annotate.work.deleting import delete_task
 from annotate.work.judging import judge, skip, undo
 from annotate.work.permit import acting, permit_of
 from annotate.work.progress import why_empty
@@ -237,6 +241,29 @@ def test_the_work_for_which_a_flagged_gold_answer_stood_is_given_to_the_person_a
     assert take(ann, task).work == lease.work
 
 
+def test_the_lots_of_gold_answers_can_be_verified_though_some_were_passed_over(make_records_task, person):
+    task = make_records_task(count=30, gold={"queue": ["1", "0"] * 5}, gold_share=0.34, redundancy=3, pause_below=0.0)
+    ann, bea, cem = person("ann", "en"), person("bea", "en"), person("cem", "en", takes_disturbing=True)
+    person("dan", "en", takes_disturbing=True)
+    flagged = None
+    while lease := take(ann, task):
+        if lease.unit.honeypot and flagged is None:
+            flag(ann, lease)
+            flagged = lease.unit
+        else:
+            judge(ann, lease.pk, Answer("1"))
+    for each in (bea, cem):
+        while lease := take(each, task):
+            judge(each, lease.pk, Answer("1"))
+    lines = [line for line in lots.lines(task) if line["lot"] == GOLD_PLACE]
+    assert [line["how"] for line in lines] == [{"disturbing": [flagged.item.key]}] * 3
+    drawn = [each for line in lines for each in checked(task.lots, line)]
+    assert len(drawn) > 60
+    assert [each for each in drawn if each.differs] == []
+    met = {line["of"][0]: flagged.item.key in str(line["drawn"]) for line in lines}
+    assert met == {ann.pseudonym: True, bea.pseudonym: False, cem.pseudonym: True}
+
+
 # --- what stays on the screen
 
 
@@ -346,6 +373,12 @@ def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_whi
     assert flagging.make_example(asked.pk, by=manager) == made == current(asked.unit.task)
     assert (made.language, made.version) == ("en", "1.1")
     assert made.text == ("Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Is \\_this\\_ German?*\n\n\\# Yes")
+
+
+def test_a_task_of_which_somebody_told_something_is_not_deleted(asked):
+    Lease.objects.update(closed_at=timezone.now(), outcome="released", place=None)
+    with pytest.raises(WrongStage, match="told something of its units \\(1 time\\)"):
+        delete_task(asked.unit.task)
 
 
 # --- what the database refuses
