@@ -95,7 +95,7 @@ def _rows(file):
 ACTION = Action(
     "add_annotators",
     "Make annotators from a CSV: username, name, languages (as in: de:5 en:4) and, if wanted, adjudicates (yes) and "
-    "email, to which a link is sent if the password is forgotten.",
+    "email, to which their link is sent, and one if the password is forgotten.",
     OPTIONS,
     run,
 )

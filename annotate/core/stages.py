@@ -59,6 +59,7 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (QUEUED, "withdrawn", DISCARDED, "a manager left it out: its text is broken, or names a person"),
     (ADJUDICATION, "withdrawn", DISCARDED, "likewise"),
     (LABELLED, "withdrawn", DISCARDED, "likewise"),
+    (DISCARDED, "withdrawn", DISCARDED, "likewise, so that no answer that is taken back brings it back"),
     (LABELLED, "reopened", QUEUED, "a manager voided answers on which it rests: others are asked"),
     (DISCARDED, "reopened", QUEUED, "likewise"),
     (ADJUDICATION, "reopened", QUEUED, "likewise"),

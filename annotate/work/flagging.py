@@ -20,6 +20,8 @@ from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, N
 from annotate.models import Annotator, Backlog, Flag, Guidelines, Lease, Unit
 from annotate.quality.guidelines import ENGLISH, current, new_version
 from annotate.work import judging
+from annotate.work.contesting import check_limit
+from annotate.work.drawing_on import draw_on
 from annotate.work.moving import move
 from annotate.work.permit import Permit
 from annotate.work.queue import close
@@ -151,14 +153,17 @@ def discard(flag_id: int, *, by: User) -> Flag:
     with transaction.atomic():
         unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first()
         # no_key: as in judging.py. The unit first, as whoever hands a disturbing one on has it.
-        unit = Unit.objects.select_for_update(no_key=True).filter(pk=unit_id).first()
+        units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
+        unit = units.filter(pk=unit_id).first()
         found = _locked(flag_id)
         if unit.honeypot:
             raise NotAllowed(
                 "This is a hidden gold answer, which is in no set. Take it out of the gold answers instead."
             )
-        if unit.stage not in (stages.DISCARDED, stages.COPIED):
+        if not unit.transitions.filter(event="withdrawn").exists():
             move(unit, "withdrawn", stages.DISCARDED, by=by)
+            check_limit(unit)
+            draw_on(unit)
         _settle(found, by, timezone.now())
     return found
 

@@ -96,14 +96,16 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
 
 def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
-    found = units.filter(~Exists(judged))
-    if not takes_disturbing:
-        found = found.filter(disturbing=False)
+    found = _not_left_to_others(units.filter(~Exists(judged)), takes_disturbing=takes_disturbing)
     if adjudicates:
         # An adjudicator could read there what others had answered.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
         found = found.filter(~Exists(reopened))
     return found
+
+
+def _not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
+    return units if takes_disturbing else units.filter(disturbing=False)
 
 
 def beyond(annotator: Annotator) -> Q:
@@ -250,17 +252,18 @@ def _held(annotator, task) -> QuerySet[Lease]:
 
 def _in_queues(permit: Permit, unit: int) -> QuerySet[Unit]:
     """The unit, as long as it waits in a queue of the annotator."""
-    return Unit.objects.filter(pk=unit).queued().filter(language__in=list(permit.queues)).select_related("item")
+    found = Unit.objects.filter(pk=unit, language__in=list(permit.queues)).queued().select_related("item")
+    return _not_left_to_others(found, takes_disturbing=permit.annotator.takes_disturbing)
 
 
 def _give_next(permit: Permit) -> Lease | None:
     """Lease what comes next; None if there is nothing, or others have locked all."""
+    own = permit.annotator
     for put_off in (True, False):
         for unit in _locked_head(*_of_heads(permit, _enough(permit), put_off=put_off)):
-            # What was found may have moved on before it was locked.
-            if unit.stage == stages.QUEUED and unit.language in permit.queues:
-                return give(unit, permit)
-            return None
+            # What was found may have moved on before it was locked, or been found disturbing.
+            is_theirs = unit.language in permit.queues and (own.takes_disturbing or not unit.disturbing)
+            return give(unit, permit) if unit.stage == stages.QUEUED and is_theirs else None
     return None
 
 
@@ -317,7 +320,8 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
         return leases
     # Enough for several people who begin a sheet at the same moment.
     heads = _head_ids(permit, 8 * size) if task.is_open else []
-    units = with_free_place(Unit.objects.filter(pk__in=heads)).order_by("position")
+    found = _not_left_to_others(Unit.objects.filter(pk__in=heads), takes_disturbing=annotator.takes_disturbing)
+    units = with_free_place(found).order_by("position")
     taken: list[Lease] = []
     for asked in dict.fromkeys(units.values_list("asked", flat=True)):
         locked = units.filter(asked=asked).select_related("item").select_for_update(of=("self",), skip_locked=True)

@@ -351,6 +351,19 @@ def test_a_manager_leaves_a_unit_out_and_nothing_that_people_do_brings_it_back(m
     assert [move.event for move in second.unit.transitions.all()].count("withdrawn") == 1
 
 
+def test_what_people_had_given_up_stays_left_out_when_one_of_them_takes_their_answer_back(make_task, person, manager):
+    task = make_task([DISPUTED], redundancy=2, on_conflict=stages.DISCARDED)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    lease = take(ann, task)
+    flag(ann, lease, "broken")
+    judge(ann, lease.pk, Answer("de"))
+    judge(bea, take(bea, task).pk, Answer("en"))
+    assert stage_of(lease.unit) == stages.DISCARDED
+    flagging.discard(Flag.objects.get().pk, by=manager)
+    undo(bea, task)
+    assert stage_of(lease.unit) == stages.DISCARDED
+
+
 def test_a_hidden_gold_answer_is_neither_left_out_nor_made_an_example(make_records_task, person, manager):
     task = make_records_task(count=6, gold={"queue": ["1", "0"] * 3}, gold_share=0.5)
     ann = person("ann", "en")
