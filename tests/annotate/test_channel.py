@@ -152,6 +152,7 @@ def test_a_note_stands_on_the_first_page_and_above_the_queue_of_whom_it_is_for_u
 
     assert seen(ann, "/") == seen(ann, "/tasks/task/") == ["To all.", "To those who read German."]
     assert seen(bea, "/") == seen(bea, "/tasks/task/") == ["To all."]
+    assert "Note to readers of German in Which language is it?" in as_(ann).get("/").text
     german, everybody = Note.objects.order_by("-pk")
     assert as_(bea).post(f"/notes/{german.pk}/read/").status_code == 404
     back = as_(ann).post(f"/notes/{german.pk}/read/", {"queue": "1"})
