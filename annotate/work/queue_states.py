@@ -192,13 +192,17 @@ def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()
     live = Judgment.objects.binding().of_work().filter(unit__task__in=tasks, unit__stage=stages.QUEUED)
-    for unit, person, kind, voided in live.order_by().values_list("unit_id", "annotator_id", "kind", "voided_at"):
+    disturbing = set()
+    columns = ("unit_id", "annotator_id", "kind", "voided_at", "unit__disturbing")
+    for unit, person, kind, voided, is_disturbing in live.order_by().values_list(*columns):
         judged[unit].add(person)
         answers[unit] += kind == Judgment.ANSWER and voided is None
-    leave = set(Annotator.objects.filter(takes_disturbing=False).order_by().values_list("pk", flat=True))
-    disturbing = Unit.objects.work().queued().filter(task__in=tasks, disturbing=True).order_by()
-    for unit in disturbing.values_list("pk", flat=True):
-        judged[unit] |= leave
+        if is_disturbing:
+            disturbing.add(unit)
+    if disturbing:
+        leave = set(Annotator.objects.filter(takes_disturbing=False).order_by().values_list("pk", flat=True))
+        for unit in disturbing:
+            judged[unit] |= leave
     return judged, answers
 
 
