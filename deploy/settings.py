@@ -338,6 +338,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # Both have a kind.
+    "ENUM_NAME_OVERRIDES": {
+        "KindEnum": "annotate.models.work.Judgment.KINDS",
+        "FlagKindEnum": "annotate.models.channel.Flag.KINDS",
+    },
 }
 
 LOGGING = {

@@ -114,7 +114,7 @@ class Key(NamedTuple):
     name: str
 
 
-VEIL = Key("KeyV", "V", "V")
+VEIL, FLAG = Key("KeyV", "V", "V"), Key("KeyF", "F", "F")
 SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 
 # The style of a text that is longer than a window.
@@ -272,6 +272,11 @@ class Kind:
         reads on by it must not skip.
         """
         return NOUGHT if any(block.style == DOCUMENT for block in self.layout) else SPACE
+
+    @property
+    def flag_needs_shift(self) -> bool:
+        """Whether the key that flags a unit is Shift and F, since F alone finds concepts or gives an answer."""
+        return self.thesaurus is not None or FLAG.code in {each.key for each in self.answers.values()}
 
     @property
     def answered_here(self) -> bool:

@@ -2,9 +2,10 @@
 
 A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are staff
 (work/accounts.py, which commands ask too). Managers may look at everything; the admin's own permissions decide what
-they may change, and a manager who may change tasks may also pause people, let them go on and void their answers. Whose
-account that may be is decided by `may_change` in work/accounts.py, which the table of people asks too. The
-documentation (docs.py), which holds no secret, and the log-in are open to everybody.
+they may change, and a manager who may change tasks may also pause people, let them go on, void their answers, reply to
+what they flag and write them notes. Whose account may be changed is decided by `may_change` in work/accounts.py, which
+the table of people asks too. What a person flagged, and the replies and notes to them, are shown to them alone
+(work/flagging.py, notes.py). The documentation (docs.py), which holds no secret, and the log-in are open to everybody.
 """
 
 from collections.abc import Callable

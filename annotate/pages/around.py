@@ -11,18 +11,19 @@ from annotate.pages.offering import downloaded, offered
 DESK = (
     ("manage", "Tasks"),
     ("manage-everybody", "People"),
+    ("manage-questions", "Questions"),
     ("manage-corpora", "Corpora"),
     ("manage-jobs", "Jobs"),
 )
 
 
-def manage_page(request, page: str, task: Task | None = None, *, status: int = 200, **context):
+def manage_page(request, name: str, task: Task | None = None, /, *, status: int = 200, **context):
     """A page by the name of its template; of a task, it has the task's tabs."""
     context |= {"task": task, "tabs": tabs(task), "kind": task.kind} if task else {"desk": DESK}
     context = offered(context, request.path, request.GET.dict())
-    if "csv" in request.GET and page != "counting":
+    if "csv" in request.GET and name != "counting":
         return downloaded(context, request.GET["csv"])
-    return render(request, f"annotate/manage/{page}.html", {"page": page, **context}, status=status)
+    return render(request, f"annotate/manage/{name}.html", {"page": name, **context}, status=status)
 
 
 def tabs(task: Task) -> list[tuple[str, str]]:
@@ -32,6 +33,7 @@ def tabs(task: Task) -> list[tuple[str, str]]:
         ("manage-task", "Progress"),
         ("manage-people", "People"),
         ("manage-comments", "Comments"),
+        ("manage-notes", "Notes"),
         *([("manage-tests", "Test and gold answers")] if tested else []),
         ("manage-agreement", "Agreement"),
         *([("manage-rule", "Pause rule")] if tested else []),

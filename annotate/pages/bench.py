@@ -28,6 +28,7 @@ DONE = {
     Judgment.ANSWER: gettext_lazy("answered"),
     Judgment.REPEAT: gettext_lazy("answered again"),
     Judgment.SKIP: gettext_lazy("skipped"),
+    Judgment.FLAG: gettext_lazy("found it disturbing"),
     Judgment.SETTLE: gettext_lazy("settled as"),
     Judgment.DISCARD: gettext_lazy("discarded"),
 }
@@ -70,7 +71,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         "blind": blind,
         "decides": True,
         **({} if blind else known),
-        **record(unit.item, kind),
+        **record(unit.item, kind, may_hurt=unit.disturbing),
         **sets(sides_of(annotator, unit), unit.item, kind),
         **kind.advise(unit, blind),
         **choosing.of_decision(unit, annotator, blind, posted),

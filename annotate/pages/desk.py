@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from annotate.models import Job, Task
+from annotate.models import Flag, Job, Task
 from annotate.pages.access import check_right
 from annotate.pages.around import manage_page
 from annotate.pages.keeping import figures, foretold
@@ -50,6 +50,7 @@ def manage(request):
         waiting=list(_stuck(open_tasks, states)),
         new=[row for row in rows if row["newly_paused"]],
         unadjudicated=[row for row in rows if row["is_open"] and row["adjudication"]] if not adjudicators() else [],
+        flags=Flag.objects.open().count(),
         failed=Job.objects.filter(state=Job.FAILED)[:FEW],
         now=live_counts(),
         open_tasks=open_tasks,

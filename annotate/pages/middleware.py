@@ -72,7 +72,9 @@ def refused(request, error: Refusal):
     address = request.resolver_match
     on_sheet = (address.url_name or "").startswith("sheet")
     # What was typed must not be lost with the page on which it was typed.
-    typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment"))))
+    typed = "\n".join(
+        filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment", "words", "reply", "text")))
+    )
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
     # A person who is stopped is not sent on to something that would be refused again.
     context["paused"] = isinstance(error, Paused | EnoughToday)
@@ -96,6 +98,8 @@ def _way_on(request, context) -> tuple[str, str]:
         return context["qualification"], _("To the test")
     if task and context["consent"]:
         return reverse("consent", args=[task]), _("Read the warning")
+    if name.startswith("manage-question") and may(request.user, "manage"):
+        return reverse("manage-questions"), "Back to the questions"
     if task and name.startswith("manage-") and may(request.user, "manage"):
         return reverse("manage-task", args=[task]), _("Back to the task")
     # Whoever has no queue would be refused there again.

@@ -24,6 +24,7 @@ from annotate.pages.paragraphs import paragraphs, parted
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.quality.sides import Sides, seen, sides_in, sides_of
+from annotate.work.flagging import KINDS
 from annotate.work.permit import Permit
 from corpora.models import Item
 
@@ -63,9 +64,11 @@ class Field:
     language: str
 
 
-def record(item: Item, kind: Kind) -> dict[str, Any]:
-    """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs."""
-    veiled = {"veiled": kind.sensitive is not None, "veil": VEIL}
+def record(item: Item, kind: Kind, *, may_hurt: bool = False) -> dict[str, Any]:
+    """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs; behind a veil
+    where the kind's texts may hurt, or this one.
+    """
+    veiled = {"veiled": may_hurt or kind.sensitive is not None, "veil": VEIL}
     if not kind.layout:
         return {"paragraphs": item.text.splitlines(), **veiled}
     blocks = [(block.style, _fields(item, kind, block)) for block in kind.layout]
@@ -133,6 +136,7 @@ def question(
     return {
         "lease": lease,
         "question": kind.template,
+        "flags": KINDS.items(),
         **record(lease.unit.item, kind),
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
         **asked,
@@ -190,11 +194,13 @@ def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind)
     """What each of an annotator's judgments was, in a word or two; nothing of none."""
     listed = list(judgments)
     labels = iter(seen(annotator, ((each.unit, each.label) for each in listed if each)))
-    return [_said(next(labels), each.unit.item.language, kind) if each else "" for each in listed]
+    return [_said(each, next(labels), kind) if each else "" for each in listed]
 
 
-def _said(label: str, language: str, kind: Kind) -> str:
-    return kind.name(label, language) if label else _("Skipped")
+def _said(judgment: Judgment, label: str, kind: Kind) -> str:
+    if judgment.kind == Judgment.FLAG:
+        return _("Passed on as disturbing")
+    return kind.name(label, judgment.unit.item.language) if label else _("Skipped")
 
 
 def reason(judgment: Judgment, kind: Kind) -> str:

@@ -255,6 +255,8 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     if own is None:
         raise NothingToUndo(_("There is no decision of yours here to take back."))
     check_willing(annotator, unit.task)
+    if unit.transitions.filter(event="withdrawn").exists():
+        raise WrongStage(_("A manager has left this one out since, so your decision cannot be taken back."))
     own.voided_at = timezone.now()
     own.save(update_fields=["voided_at"])
     move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=own)

@@ -1,4 +1,4 @@
-"""An annotator's answers: judge, skip, and take back."""
+"""An annotator's answers: judge, skip, hand on as disturbing, and take back."""
 
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -39,7 +39,7 @@ from annotate.work.moving import NO_ROW, move
 from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, may_be_given, open_again
-from annotate.work.routing import after_judgment, ask_again
+from annotate.work.routing import after_judgment, ask_again, is_settled
 from corpora.prepared import insert_one, prepared, update_one
 
 COMMENT = 2000  # characters
@@ -97,7 +97,7 @@ def judge_sheet(
 
 @dataclass(frozen=True)
 class Closed:
-    """What came of an answer or a skip.
+    """What came of an answer, a skip or a flag.
 
     is_new: the answer was not a retry. lease: the one that it was sent for; held: the annotator's other open leases in
     the task. paused: whether they are paused now.
@@ -110,8 +110,41 @@ class Closed:
     paused: bool
 
 
-def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Closed:
-    """Answer the unit of a lease, or skip it if answer is None, in the transaction in which the annotator acts."""
+# What becomes of a lease by the judgment that is made under it.
+OUTCOME = {Judgment.ANSWER: "answered", Judgment.SKIP: "skipped", Judgment.FLAG: "flagged"}
+# What whoever sends another answer is told of the first.
+TAKEN_BACK = {
+    Judgment.ANSWER: gettext_noop(
+        "You answered %(answer)s here and took that back since. Please answer what is open now."
+    ),
+    Judgment.SKIP: gettext_noop("You skipped here and took that back since. Please answer what is open now."),
+    Judgment.FLAG: gettext_noop("You flagged this and took that back since. Please answer what is open now."),
+}
+STANDS = {
+    Judgment.ANSWER: gettext_noop(
+        "You have already answered %(answer)s here, and that stands. To answer otherwise, go on and press Undo."
+    ),
+    Judgment.SKIP: gettext_noop(
+        "You have already skipped here, and that stands. To answer otherwise, go on and press Undo."
+    ),
+    Judgment.FLAG: gettext_noop(
+        "You have already flagged this, and that stands. To answer otherwise, go on and press Undo."
+    ),
+}
+
+
+def close(
+    permit: Permit,
+    lease_id: int,
+    answer: Answer | None,
+    active_seconds: float | None = None,
+    *,
+    is_disturbing: bool = False,
+) -> Closed:
+    """Answer the unit of a lease in the transaction in which the annotator acts; if answer is None, skip it, or hand it
+    on to people who take what others found disturbing.
+    """
+    kind = Judgment.ANSWER if answer else Judgment.FLAG if is_disturbing else Judgment.SKIP
     annotator, task = permit.annotator, permit.task
     # Everything that changes a unit or its leases happens under this lock; that of a gold answer under the lock of the
     # unit of work for which it stands. no_key: otherwise an extension that adds copies of the unit would wait for it,
@@ -132,13 +165,13 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     own = [each for each in own if each.unit_id == shown.pk]
     answer = answer and sides.stored(answer, shown, annotator)
     if first := _judgment_of(lease):
-        return Closed(_retried(first, answer, shown), False, lease, held, permit.is_paused)
+        return Closed(_retried(first, kind, answer, shown), False, lease, held, permit.is_paused)
     permit.check_not_stopped()
     # The lease may have run out and been given to the same person again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
     binding = (_judgment_of(each) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
-        return Closed(_retried(before, answer, shown), False, lease, held, permit.is_paused)
+        return Closed(_retried(before, kind, answer, shown), False, lease, held, permit.is_paused)
     _check_rights(permit, lease, unit)
     # A clock that was set back has nobody answer before they were asked.
     now = max(timezone.now(), lease.opened_at)
@@ -162,13 +195,13 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     if active_seconds is not None:
         # In this order a NaN becomes 0.
         active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
-    lease.closed_at, lease.outcome = now, "answered" if answer else "skipped"
+    lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
     judgment = Judgment(
         unit=shown,
         annotator=annotator,
         lease=lease,
-        kind=Judgment.ANSWER if answer else Judgment.SKIP,
+        kind=kind,
         label=answer.label if answer else "",
         reason=answer.reason if answer else "",
         comment=answer.comment.strip() if answer else "",
@@ -179,6 +212,8 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     insert_one(judgment)
     if answer:
         keep_concepts(judgment, answer)
+    if is_disturbing:
+        _found_disturbing(shown, unit)
     # What an answer to a gold answer would have done to the unit for which it stood is run through, and nothing of it
     # kept: so neither the statements nor the time of an answer tell a gold answer from work.
     said = [each for each in leases if each.unit_id == unit.pk]
@@ -189,6 +224,14 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     # This is done after every answer, to a gold answer or to work, so that nothing tells them apart.
     is_paused = pause_if_failing(permit) if task.gold_share else permit.is_paused
     return Closed(judgment, True, lease, held, is_paused)
+
+
+def _found_disturbing(shown: Unit, work: Unit) -> None:
+    """From now on only people who take such units are given it, a gold answer too. What comes of that for the unit of
+    work is run through for a gold answer as well.
+    """
+    shown.disturbing = work.disturbing = True
+    update_one(shown, "disturbing")
 
 
 @prepared
@@ -262,28 +305,19 @@ def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
     return sorted(said, key=lambda each: each.pk)
 
 
-def _retried(first: Judgment, answer: Answer | None, unit: Unit) -> Judgment:
+def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
     [label] = sides.seen(first.annotator, [(unit, first.label)])
-    answered = {"answer": unit.task.kind.name(label)}
+    answered = {"answer": unit.task.kind.name(label) if label else ""}
     if first.voided_by_id:
         raise AlreadyAnswered(_("Your answers in this task were set aside by the manager, who can tell you why."))
     if first.voided_at:
-        raise AlreadyAnswered(
-            _("You answered %(answer)s here and took that back since. Please answer what is open now.") % answered
-            if label
-            else _("You skipped here and took that back since. Please answer what is open now.")
-        )
-    if answer is None and first.kind == Judgment.SKIP:
+        raise AlreadyAnswered(_(TAKEN_BACK[first.kind]) % answered)
+    if answer is None and first.kind == kind:
         return first
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
-    raise AlreadyAnswered(
-        _("You have already answered %(answer)s here, and that stands. To answer otherwise, go on and press Undo.")
-        % answered
-        if label
-        else _("You have already skipped here, and that stands. To answer otherwise, go on and press Undo.")
-    )
+    raise AlreadyAnswered(_(STANDS[first.kind]) % answered)
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
@@ -304,7 +338,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
 
     This is possible for the task's `undo_minutes`, and while the annotator may work in the language of the unit. If
     others have judged it meanwhile, what they said stays, and it is decided anew with the new answer; what an
-    adjudicator said stands. The unit that they had open goes back to its queue.
+    adjudicator or a manager decided stands. The unit that they had open goes back to its queue.
     """
     with acting(annotator, task.name) as permit:
         return take_back(permit, judgment_id)
@@ -349,14 +383,22 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     lease = judgment.lease
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
-    # An adjudicator's decision stands. The same is asked, and the same statements are run, for a gold answer, of which
-    # nothing moves.
-    is_decided = unit.judgments.live().decisions().exists()
+    # What an adjudicator or a manager decided stands. The same is asked, and the same statements are run, for a gold
+    # answer, of which nothing moves.
+    is_decided = is_settled(unit)
+    if judgment.kind == Judgment.FLAG:
+        _found_so_no_more(unit)
     _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
     reopened = open_again(unit, permit, lease)
     close_others([reopened], annotator, task, "released")
     backlog.said(permit, judgment, -1)
     return reopened
+
+
+def _found_so_no_more(unit: Unit) -> None:
+    """A flag was taken back; others may have flagged it too."""
+    unit.disturbing = unit.judgments.live().filter(kind=Judgment.FLAG).exists()
+    update_one(unit, "disturbing")
 
 
 def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:

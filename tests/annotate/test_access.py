@@ -19,10 +19,11 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial
 from annotate.quality import pauses
 from annotate.quality.qualification import next_question
-from annotate.work import accounts
+from annotate.work import accounts, flagging, notes
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.pausing import pause
+from annotate.work.permit import acting
 from annotate.work.queue import take, take_sheet
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
@@ -33,8 +34,8 @@ from tests.annotate.labelling import acts as labelling
 WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
 # The manager's pages of all tasks, and of one.
-OF_ALL = ("manage", "manage-now", "manage-dates", "manage-everybody", "manage-hours")
-OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule")
+OF_ALL = ("manage", "manage-questions", "manage-now", "manage-dates", "manage-everybody", "manage-hours")
+OF_A_TASK = ("task", "people", "comments", "notes", "tests", "agreement", "rule")
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
 PAGES = {
@@ -45,6 +46,10 @@ PAGES = {
     "logout": ((302, 405, 405, 405, 405, 405), (302, 302, 302, 302, 302, 302)),
     "invite": ((200, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
+    "disturbing": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
+    # A reply to Ann, and a note to those who read German.
+    "reply-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
+    "note-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 404, 403)),
     "password": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "forgotten": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
     # The link of a mail leads on to its form.
@@ -53,6 +58,7 @@ PAGES = {
     "start": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
+    "flag": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "undo": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 409, 403)),
     "pause": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "sheet": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
@@ -77,7 +83,10 @@ PAGES = {
         [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
-    "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    **dict.fromkeys(
+        ["manage-lift", "manage-question", "manage-note"],
+        ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    ),
     "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
     # The documentation holds no secret: it is for everybody who can reach the site.
@@ -101,6 +110,7 @@ API = {
     "api-undo": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 409, 403)),
     "api-judge": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-skip": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
+    "api-flag": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-release": ((401, 405, 405, 405, 405, 405), (401, 403, 204, 404, 404, 403)),
     "api-qualification": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
     "api-practise": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 403, 403)),
@@ -114,12 +124,16 @@ OTHERS = {
     "clerk": ("manager", {}),
     "onlooker": (
         "manager",
-        {"manage-lift": (405, 403), "manage-pause": (405, 403), "manage-void": (403, 403)},
+        {
+            **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
+            "manage-void": (403, 403),
+        },
     ),
     "zoe": (
         "bea",
         {
             "qualification": (403, 405),
+            "note-read": (405, 404),
             **dict.fromkeys(("qualification-practice", "qualification-test"), (405, 403)),
             **dict.fromkeys(("api-practise", "api-test", "api-undo"), (405, 403)),
         },
@@ -155,9 +169,10 @@ ADMIN = {
 }
 # What a logged-in person can post by a form of ours.
 FORMS = (
-    *("logout", "account", "password", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
+    *("logout", "account", "password", "start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge"),
     *("choose", "consent", "adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
-    *("manage-lift", "manage-pause", "manage-void"),
+    *("manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
+    *("disturbing", "reply-read", "note-read"),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
 
@@ -185,6 +200,10 @@ class World:
         judge(bea, take(bea, task).pk, Answer("en", comment="a comment of Bea's"))
         AuthToken.objects.create(ann.user)
         lease = take(ann, task)
+        with acting(ann, task.name) as permit:
+            asked = flagging.flag(permit, lease.pk, "question", "A question of Ann's?").flag
+        flagging.reply(asked.pk, "A reply to Ann.", by=manager)
+        note = notes.write(task, "A note to those who read German.", by=manager, language="de")
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
         crowd = records_task_maker()(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
@@ -206,11 +225,17 @@ class World:
         self.arguments = {
             "invite": [accounts.invite(invited)],
             "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
-            **{name: [task.name] for name in ("queue", "start", "judge", "undo", "pause", "answers", "guidelines")},
+            **{
+                name: [task.name]
+                for name in ("queue", "start", "judge", "flag", "undo", "pause", "answers", "guidelines")
+            },
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in OF_A_TASK},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
-            **{name: [task.name] for name in ("adjudication", "adjudicate-together")},
+            "reply-read": [asked.pk],
+            "note-read": [note.pk],
+            "manage-question": [asked.pk],
+            **{name: [task.name] for name in ("adjudication", "adjudicate-together", "manage-note")},
             "choose": ["acts"],
             "consent": ["hurting"],
             "qualification-choose": ["tested-acts", "en"],
@@ -223,7 +248,7 @@ class World:
             },
             **{name: [task.name, self.waiting.pk] for name in ("api-dossier", "api-settle", "api-discard")},
             "api-unsettle": [task.name, settled.pk],
-            **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-release")},
+            **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-flag", "api-release")},
             "api-qualification": [crowd.name],
             **{name: [crowd.name, "de"] for name in ("api-practise", "api-test", "qualification")},
             **{f"qualification-{name}": [crowd.name, "de"] for name in ("practice", "test", "answer")},
@@ -240,7 +265,10 @@ class World:
             "invite": NEW_PASSWORD,
             "account": {"make": "1"},
             "judge": {"lease": lease.pk, "answer": "de"},
+            "flag": {"lease": lease.pk, "flag": "disturbing"},
             "choose": {"lease": chosen.pk},
+            "manage-question": {"do": "dismiss"},
+            "manage-note": {"text": "Another note."},
             "consent": {"do": "agree"},
             "qualification-choose": {"question": sought.pk},
             "undo": {"judgment": judgment.pk},
@@ -250,6 +278,7 @@ class World:
             "adjudicate-together": {"case": f"{self.waiting.pk} de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "api-judge": {"label": "de"},
+            "api-flag": {"kind": "broken"},
             "api-settle": {"label": "de", "reason": "I read the language"},
             "api-discard": {"reason": "nothing found"},
             "api-answer": {"label": "1"},
@@ -525,6 +554,7 @@ STANDING = {"language", "state", "version", "guidelines", "tries_left"}
 QUESTION = {"id", "number", "of", "fields", "sets"}
 ANSWERED = {"accepted", "right", "label", "explanation", "result"}
 RESULT = {"kind", "passed", "right", "asked", "needed", "missed"}
+FLAGGED = {"kind", "words", "at", "next"}
 NEXT = {"lease": LEASE, "why": None}
 
 
@@ -543,6 +573,9 @@ def test_the_api_tells_exactly_this(world):
     path = f"/api/v1/leases/{reopened['lease']['id']}/skip/"
     skipped = client.post(path, {"take_next": True}, content_type="application/json").json()
     assert (set(skipped), set(skipped["next"])) == (CLOSED, set(NEXT))
+    path = f"/api/v1/leases/{skipped['next']['lease']['id']}/flag/"
+    flagged = client.post(path, {"kind": "disturbing", "take_next": True}, content_type="application/json").json()
+    assert (set(flagged), set(flagged["next"])) == (FLAGGED, set(NEXT))
     refused = client.post("/api/v1/leases/0/skip/", content_type="application/json")
     assert set(refused.json()) == {"code", "detail"}
     (standing,) = world.send(client, "GET", "api-qualification").json()
@@ -568,6 +601,8 @@ def test_the_schema_names_nothing_else_to_annotators(world):
         "Answered": ANSWERED,
         "Concept": {"id", "label", "path"},
         "Closed": CLOSED,
+        "Flag": {"kind", "words", "active_seconds", "take_next"},
+        "Flagged": FLAGGED,
         "Lease": LEASE,
         "Missed": {"fields", "sets", "said", "label", "explanation"},
         "Next": {"lease", "why"},

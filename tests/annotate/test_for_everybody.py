@@ -61,6 +61,7 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
     "ann": {
         "reasons": ("queue", opened("#undefined summary")),
         "languages": ("queue", opened("#picker summary")),
+        "flags": ("queue", opened("#flag summary")),
         "guidelines beside the post": ("queue", opened("#guidelines summary")),
         "a marked sheet": ("sheet", opened(".marks .no")),
         "concepts": ("queue", asked_for("/tasks/acts/")),
@@ -75,7 +76,10 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
         "concepts": ("home", lambda page: click_through(page, "/tasks/acts/adjudication/", "table.rows a")),
         "no language of the task": ("queue", lambda page: None),
     },
-    "manager": {"agreement": ("manage-agreement", opened("text=Compute it"))},
+    "manager": {
+        "agreement": ("manage-agreement", opened("text=Compute it")),
+        "a question with its reply": ("manage-questions", asked_for("/manage/questions/?all=1")),
+    },
 }
 
 

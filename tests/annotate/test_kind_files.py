@@ -639,3 +639,8 @@ def test_all_keys_are_told():
         for key in {*KEYS, *KEYS_WITH_BASE, *VOCABULARY_KEYS, *SENSITIVE_KEYS, *STYLES, *FORMS}
         if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)
     ]
+
+
+def test_where_f_gives_an_answer_or_finds_concepts_a_unit_is_flagged_by_shift_and_f():
+    moods = [kind_of("mood", MOOD.replace('key = "a"', f'key = "{key}"')) for key in ("a", "f")]
+    assert [kind.flag_needs_shift for kind in (*moods, kind_of("acts", ACTS))] == [False, True, True]

@@ -1,6 +1,7 @@
 """People: annotators, their languages, their invitations."""
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
@@ -11,6 +12,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import ngettext
 
+from annotate.actions import mail
 from annotate.core.refusals import Refusal
 from annotate.models import Annotator, AnnotatorLanguage, Invite
 from annotate.pages.admin.base import LabelledInline, check_language, refused
@@ -144,21 +146,29 @@ class AnnotatorAdmin(admin.ModelAdmin):
         if not (self.has_add_permission(request) and self.has_change_permission(request)):
             raise PermissionDenied
         form = TableForm(request.POST or None, request.FILES or None)
-        made = None
+        made, mailed = None, []
         if form.is_valid():
             try:
-                made = self._links(request, accounts.add_annotators(form.cleaned_data["table"], request.user))
+                made, mailed = self._links(request, accounts.add_annotators(form.cleaned_data["table"], request.user))
             except Refusal as refusal:
                 form.add_error("table", str(refusal))
         context = {**self.admin_site.each_context(request), "title": "Add annotators from a table"}
-        context |= {"form": form, "made": made, "opts": self.opts, "days": accounts.INVITE_DAYS}
+        context |= {"form": form, "made": made, "mailed": mailed, "opts": self.opts, "days": accounts.INVITE_DAYS}
         return render(request, "admin/annotate/annotator/import.html", context)
 
     def _links(self, request, made):
-        return [
+        """Each annotator with their link, if they have a new one, and what became of its mail; and what to say of all
+        mails.
+        """
+        links = [
             (annotator, request.build_absolute_uri(reverse("invite", args=[token])) if token else None)
             for annotator, token in made
         ]
+        # Not from the request: what it says of the host is its sender's to choose.
+        sent = mail.invitations(
+            (annotator.user, f"{settings.SITE}{reverse('invite', args=[token])}") for annotator, token in made if token
+        )
+        return links, mail.told(sent)
 
     def response_action(self, request, queryset):
         """Says above the list what an action refuses."""
@@ -171,8 +181,8 @@ class AnnotatorAdmin(admin.ModelAdmin):
     @admin.action(description="Make invite links (earlier links stop working)", permissions=["change"])
     def send_invites(self, request, queryset):
         _check(request, queryset)
-        made = self._links(request, [(annotator, accounts.invite(annotator)) for annotator in queryset])
-        context = {**self.admin_site.each_context(request), "title": "Invite links", "made": made}
+        made, mailed = self._links(request, [(annotator, accounts.invite(annotator)) for annotator in queryset])
+        context = {**self.admin_site.each_context(request), "title": "Invite links", "made": made, "mailed": mailed}
         context |= {"opts": self.opts, "days": accounts.INVITE_DAYS}
         return render(request, "admin/annotate/annotator/import.html", context)
 

@@ -47,7 +47,7 @@
     if (act) {
       handled(event);
       act(row);
-    } else if (event.code === "KeyF" && !event.target.matches("textarea, input:not([type=checkbox]), select")) {
+    } else if (event.code === "KeyF" && !event.shiftKey && !event.target.matches("textarea, input:not([type=checkbox]), select")) {
       handled(event);
       field.closest("details").open = true;
       field.focus();

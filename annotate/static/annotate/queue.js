@@ -115,9 +115,10 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const undefinedSheet = find("#undefined");
     const picker = find("#picker");
+    const flags = find("#flag");
     if (event.code === "Escape") {
       if (undefinedSheet) delete undefinedSheet.dataset.wantsComment;
-      if (close(undefinedSheet) || close(picker) || close(find("#guidelines"))) event.preventDefault();
+      if (close(undefinedSheet) || close(picker) || close(flags) || close(find("#guidelines"))) event.preventDefault();
       if (typing(event.target)) event.target.blur();
       return;
     }
@@ -127,6 +128,10 @@
         event.preventDefault();
         const first = picker.querySelector(".list button.first");
         if (first) first.click();
+      } else if (flags && flags.contains(event.target)) {
+        if (event.shiftKey) return; // a line's end
+        event.preventDefault();
+        flags.querySelector("[value=question]").click();
       } else if (undefinedSheet && undefinedSheet.dataset.wantsComment && event.target.value.trim()) {
         event.preventDefault();
         undefinedSheet.querySelector("[value$=unlisted]").click();
@@ -136,9 +141,12 @@
     // A button reached by Tab keeps its own Space and Enter.
     const onControl = event.target.matches("button, summary, a");
     if (onControl && (event.code === "Space" || event.code === "Enter")) return;
-    // While the reasons are shown, digits mean them and no language.
+    // While the reasons or the flags are shown, digits mean them and no language.
     const reasons = undefinedSheet && undefinedSheet.open && (event.code === "KeyQ" || event.code.startsWith("Digit"));
-    const wanted = reasons
+    const flagged = flags && flags.open && event.code.startsWith("Digit");
+    const wanted = flagged
+      ? flags.querySelector(`[data-flag-key=${event.code}]`)
+      : reasons
       ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
       : (event.shiftKey && find(`[data-shift-key=${event.code}]`)) || find(`[data-key=${event.code}]`);
     // What has not been read is not answered; it may be skipped.
@@ -154,7 +162,7 @@
       const field = find("[name=comment]");
       if (field) field.focus();
     } else if (wanted.matches("summary")) {
-      for (const other of [undefinedSheet, picker]) if (other && !other.contains(wanted)) other.open = false;
+      for (const other of [undefinedSheet, picker, flags]) if (other && !other.contains(wanted)) other.open = false;
       open(wanted.parentElement);
     } else {
       wanted.click();
@@ -168,7 +176,7 @@
 
   // --- clicks: opening one sheet closes the other; a language that is not on the list must be named
   document.addEventListener("click", (event) => {
-    for (const details of document.querySelectorAll("#undefined, #picker")) {
+    for (const details of document.querySelectorAll("#undefined, #picker, #flag")) {
       if (!details.contains(event.target)) details.open = false;
     }
     // Whoever turns to something else than the comment no longer means "not on the list".
@@ -183,6 +191,28 @@
       comment.focus();
     }
   }, { capture: true });
+
+  // --- flags: what disturbs is gone from the screen at once, whatever becomes of the request; a question has words
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("#flag [name=flag]");
+    if (!button) return;
+    const words = find("#flag [name=words]");
+    if (button.value === "question" && !words.value.trim()) {
+      event.preventDefault();
+      event.stopPropagation();
+      words.focus();
+      return;
+    }
+    if (button.value === "disturbing") find("#post").hidden = true;
+    tick();
+    find("#answers [name=active_ms]").value = Math.round(active);
+  }, { capture: true });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.id !== "flagged") return;
+    close(find("#flag"));
+    find("#flag [name=words]").value = "";
+    find("#notice").replaceChildren();
+  });
 
   // --- the picker filters as one types, by English name, own name or code
   const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "");
@@ -221,7 +251,8 @@
   };
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "work") return;
-    for (const details of document.querySelectorAll("#undefined, #picker")) details.open = false;
+    for (const details of document.querySelectorAll("#undefined, #picker, #flag")) details.open = false;
+    if (find("#flag")) find("#flag [name=words]").value = "";
     if (find("#undefined")) delete find("#undefined").dataset.wantsComment;
     started();
     const post = veiled() || find("#post");
@@ -234,6 +265,7 @@
   document.addEventListener("htmx:configRequest", (event) => {
     const choices = find("#choices");
     if (choices) event.detail.headers["Assay-Shown"] = choices.dataset.shown;
+    if (find("#flag")) event.detail.headers["Assay-Flag"] = "1";
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     // The session is over: the whole page goes to the log-in, and comes back here.
