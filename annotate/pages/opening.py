@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -19,6 +19,7 @@ from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.files import KindError
+from annotate.kinds.labels import label_name
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.telling import tell
 from annotate.models import Task
@@ -26,6 +27,11 @@ from annotate.pages import deeds, inbox
 from annotate.pages.access import with_right
 from annotate.pages.around import manage_page
 from annotate.pages.preview import preview, usual_language
+from annotate.reports import forecast as report
+from annotate.work.forecast import forecast_before
+from annotate.work.new_task import TaskError, imagined_task
+from annotate.work.plan import stream_of
+from corpora.core.errors import CorpusError
 from corpora.listing import POSTS, RECORDS, corpora_there
 
 # What each design is for, in a sentence.
@@ -113,6 +119,39 @@ def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
     if corpus["holds"] == POSTS:
         return not kind.fields
     return corpus["holds"] == RECORDS and set(kind.fields) <= set(corpus["fields"])
+
+
+@require_GET
+@with_right("manage")
+def forecast(request, _):
+    """What the draw that a form describes gives, by language, and when it would be done: a part of the page, which asks
+    for it again where something is changed.
+    """
+    kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
+    if design != "uniform" or "audit" not in kind.protections:
+        return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
+    try:
+        # What it will be called changes nothing.
+        values = by_name()["open_task"].read({"name": "unnamed", **deeds.given_by("open_task", request.GET)})
+        size = values["size"] or 0
+        options = {name: values[name] for name in OPTIONS if values[name] is not None}
+        task = imagined_task(kind, values["labels"], options)
+        if not size:
+            return render(request, "annotate/manage/_foreseen.html", {"wants": "size"})
+        stream = stream_of(request.GET.get("corpus", ""), task)
+        told = forecast_before(task, stream, min(size, stream.posts), seed=values["seed"] or "")
+    except (ActionError, CorpusError, TaskError) as error:
+        refusal = deeds.in_words_of_page(str(error), by_name()["open_task"])
+        return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
+    unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]
+    context = {
+        "drawn": report.drawn_table(told),
+        "dates": report.forecast_table(told),
+        "words": report.words(told),
+        "unread": sum(round(row["people"]) for row in unread),
+        "unread_in": [label_name(row["language"]) for row in unread],
+    }
+    return render(request, "annotate/manage/_foreseen.html", context)
 
 
 @require_GET

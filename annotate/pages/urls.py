@@ -85,6 +85,7 @@ urlpatterns = [
     path("manage/corpora/<slug:name>/", setting_up.corpus, name="manage-corpus"),
     path("manage/corpora/<slug:name>/rejects/<int:number>/", setting_up.rejects, name="manage-rejects"),
     path("manage/new-task/", opening.new_task, name="manage-new-task"),
+    path("manage/new-task/forecast/", opening.forecast, name="manage-foreseen"),
     path("manage/kind/", opening.kind, name="manage-kind"),
     path("manage/inbox/", setting_up.inbox_page, name="manage-inbox"),
     path("manage/do/<slug:action>/", jobs.do, name="manage-do"),

@@ -6,7 +6,19 @@ from functools import partial
 from typing import Any
 
 from annotate.kinds.labels import label_name
-from annotate.reports.tables import NUMBER, SENTENCE, SHORT, Cell, Column, Table, are, language, many, numbers, table
+from annotate.reports.tables import (
+    NUMBER,
+    SENTENCE,
+    SHORT,
+    Cell,
+    Column,
+    Table,
+    are,
+    language,
+    many,
+    numbers,
+    table,
+)
 
 Told = Mapping[str, Any]
 BEYOND = "two years"  # core/forecast.py's horizon
@@ -29,6 +41,26 @@ def forecast_table(told: Told, asked: str = "") -> Table:
         *numbers({"answers": "answers missing", "readers": "readers"}),
     )
     return table("When it will be done", heads, told["queues"], slug="forecast", asked=asked)
+
+
+def drawn_table(told: Told) -> Table:
+    """Of a draw that nobody has made yet: what becomes of its posts, by language; the most reading first."""
+    heads = {
+        "posts": "posts",
+        "agreed": "agreed on",
+        "people": "to people",
+        "audits": "of these audits",
+        "checks": "checks",
+        "readers": "readers",
+    }
+    rows = [{name: round(of) if isinstance(of, float) else of for name, of in row.items()} for row in told["drawn"]]
+    total = {name: sum(row[name] for row in rows) for name in heads if name != "readers"}
+    of = Column(
+        "language", "language", SHORT, lambda row: language(row["language"]) if row["language"] else Cell("all")
+    )
+    return table(
+        "What such a draw gives", (of, *numbers(heads)), rows, total=[{"language": "", "readers": None, **total}]
+    )
 
 
 def terminal_table(told: Told) -> Table:

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.forecast import ADJUDICATION, Assumed, Finish, Forecast, Queue, Reader, Share, forecast, with_more
+from annotate.core.planning import Checks, Draw, Stream, reading
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.quality import honeypots
 from annotate.quality.checks import adjudicators
@@ -28,6 +29,8 @@ SAMPLE = 2_000  # units by which it is told where skipped ones go
 MOST = 3  # queues, the last to be done, for which further readers are imagined
 MORE = 2  # such readers
 USUAL = Assumed(SECONDS, HOURS_A_WEEK)
+NOTHING_SHOWN: Mapping[str, Share | None] = {"skips": Share(0.0, 0.0), "conflicts": None}
+NOBODYS = 0  # the key of a task that is not saved: keys begin at 1
 
 
 def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: datetime | None = None) -> dict[str, Any]:
@@ -44,23 +47,71 @@ def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: dat
     now = timezone.localtime(now)
     states = states or queue_states(task)
     able, supposed = _able(task)
-    queues, readers = _queues(task, states, able), _readers(task, able, now)
-    rates = _rates(task)
+    missing = {row["queue"]: row["missing"] for row in states["queues"] if row["waiting"]}
+    told = _told(task, _queues(task, states, able), missing, able, _rates(task), task.seed, now)
+    return told | {"supposed": supposed}
+
+
+def forecast_before(
+    task: Task, stream: Stream, size: int, *, seed: str = "", now: datetime | None = None
+) -> dict[str, Any]:
+    """The same of a uniform draw of so many posts that nobody has made yet, and "drawn": by language the posts that are
+    expected, agreed, people (posts that people read: what is disputed, and audits), audits, checks (by adjudicators)
+    and readers; the most reading first. task: imagined.
+    """
+    task.pk = NOBODYS
+    now, routes = timezone.localtime(now), Routes.load(task)
+    able, supposed = _able(task)
+    checks = Checks(task.check_share, task.check_least, task.audit_recheck, task.second_share)
+    draw = Draw(size, task.audit_share, task.audit_least, checks)
+    drawn, queues = [], defaultdict(lambda: [0.0, 0.0])
+    for label in {*stream.agreed, *stream.disputed}:
+        of, queue = reading(stream, draw, lambda each, label=label: each == label), routes.queue_in(label)
+        queues[queue][0] += of.all
+        queues[queue][1] += of.checks + of.seconds
+        drawn.append(
+            {
+                "language": label,
+                "posts": size * stream.share(label),
+                "agreed": size * stream.agreed.get(label, 0) / stream.posts,
+                "people": of.all,
+                "audits": of.audits,
+                "checks": of.checks + of.seconds,
+                "readers": len(able.get(queue, ())),
+            }
+        )
+    drawn.sort(key=lambda row: (-row["people"], row["language"]))
+    left = [Queue(name, answers, decided=decided) for name, (answers, decided) in sorted(queues.items())]
+    missing = {name: round(answers) for name, (answers, _) in queues.items() if answers >= 1}
+    told = _told(task, [*left, Queue(ADJUDICATION, 0.0)], missing, able, NOTHING_SHOWN, seed, now)
+    return told | {"supposed": supposed, "drawn": drawn}
+
+
+def _told(
+    task: Task,
+    queues: Sequence[Queue],
+    missing: Mapping[str, int],
+    able: Mapping[str, set[int]],
+    rates: Mapping[str, Share | None],
+    seed: str,
+    now: datetime,
+) -> dict[str, Any]:
+    """missing: answers of the queues that are told of; queues: all, that of the adjudicators last."""
+    readers = _readers(task, able, now)
 
     def asked(of: Sequence[Reader]) -> Forecast:
-        return forecast(queues, of, USUAL, **rates, weekday=now.weekday(), seed=task.seed)
+        return forecast(queues, of, USUAL, **rates, weekday=now.weekday(), seed=seed)
 
     found = asked(readers)
     rows = [
         {
-            "queue": row["queue"],
-            "answers": row["missing"],
-            "readers": len(able.get(row["queue"], ())),
-            "days": _days(found.queues[row["queue"]]),
+            "queue": queue,
+            "answers": answers,
+            "readers": len(able.get(queue, ())),
+            "days": _days(found.queues[queue]),
             "more": None,
         }
-        for row in states["queues"]
-        if row["waiting"]
+        for queue, answers in missing.items()
     ]
     rows.sort(key=lambda row: (-found.queues[row["queue"]].middle, -row["answers"], row["queue"]))
     for row in rows[:MOST]:
@@ -79,7 +130,6 @@ def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: dat
         },
         "assumed": None if measured else {"seconds": USUAL.seconds, "weekly": USUAL.weekly},
         "measured": measured,
-        "supposed": supposed,
     }
 
 
@@ -170,7 +220,7 @@ def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Re
     days, most = _days_of(task, list(queues), now), task.kind.sensitive.a_day if task.kind.sensitive else inf
     people = Annotator.objects.filter(pk__in=queues).order_by("pk").values_list("pk", "pseudonym", "user__date_joined")
     return [
-        _reader(name, tuple(queues[person]), days.get(person, {}), max(joined, task.created_at), now, most)
+        _reader(name, tuple(queues[person]), days.get(person, {}), max(joined, task.created_at or now), now, most)
         for person, name, joined in people
     ]
 

@@ -11,8 +11,14 @@ from django.urls import reverse
 
 from annotate.actions.action import ActionError
 from annotate.actions.named import by_name
+from annotate.core import stages
+from annotate.kinds import KINDS
 from annotate.models import Job
 from annotate.pages import deeds, inbox
+from annotate.work.forecast import forecast_before
+from annotate.work.new_task import imagined_task
+from annotate.work.opening import open_tasks
+from annotate.work.plan import stream_of
 from corpora.manifest import manifest_of
 from tests.together import HANGS, until
 
@@ -267,3 +273,45 @@ def test_the_page_of_each_kind_can_be_looked_at(desk):
         response = desk.get(reverse("manage-kind"), {"kind": kind})
         assert (response.status_code, "<style>" in told(response)) == (200, False)
     assert desk.get(reverse("manage-kind"), {"kind": "none"}).status_code in (400, 404)
+
+
+# --- what a new task would give
+
+
+def foreseen(desk, demo_corpus, **said):
+    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform", "size": "500", "seed": "1"} | said
+    return told(desk.get(reverse("manage-foreseen"), form))
+
+
+def test_while_a_task_is_set_up_it_is_told_what_its_draw_gives_and_who_is_there(desk, demo_corpus, person):
+    person("ann", "de en fr")
+    page = foreseen(desk, demo_corpus)
+    assert "Nobody reads" in page
+    assert "is expected to be done about" in page
+    fewer = foreseen(desk, demo_corpus, audit_share="0", audit_least="0")
+    assert page != fewer
+
+
+def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus):
+    kind = KINDS["language"]
+    task = imagined_task(kind, (), {})
+    told_before = forecast_before(task, stream_of(demo_corpus.name, task), 1000)
+    opened = open_tasks({"t": "1"}, demo_corpus, kind, design="uniform", size=1000)[0].task
+    work = opened.units.exclude(stage=stages.AGREED).count()
+    assert sum(row["people"] for row in told_before["drawn"]) == pytest.approx(work, rel=0.1)
+    assert sum(row["posts"] for row in told_before["drawn"]) == pytest.approx(1000)
+    agreed = opened.units.exclude(agreed_label="").count()
+    assert sum(row["agreed"] for row in told_before["drawn"]) == pytest.approx(agreed, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"size": ""}, "Say a size"),
+        ({"size": "many"}, "“Size”: 'many' is not a whole number"),
+        ({"labels": "de xx"}, "xx"),
+        ({"kind": "verify", "design": "recall"}, "depends on the draw itself"),
+    ],
+)
+def test_what_cannot_be_foretold_says_why(desk, demo_corpus, said, why):
+    assert why in foreseen(desk, demo_corpus, **said)
