@@ -30,6 +30,7 @@ from django.test import Client, TransactionTestCase, override_settings
 
 from corpora import vocabularies
 from corpora.core.languages import LANGUAGES
+from tests.browsers import BROWSER_ARGUMENTS, BROWSERS
 from tests.together import HANGS
 
 REQUIRE_ALL = os.environ.get("ASSAY_REQUIRE_ALL") == "1"
@@ -68,18 +69,6 @@ window.skippedMs = 0;
 const now = performance.now.bind(performance);
 performance.now = () => now() + window.skippedMs;
 """
-# The first has no windows, and makes a page in a third of the time that the others take.
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-BROWSER_ARGUMENTS = [
-    "--headless=new",
-    "--disable-gpu",
-    # The browser is to talk to the live server alone.
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 def pytest_addoption(parser):
