@@ -230,7 +230,12 @@ def _said(option: Option, texts: list[str]) -> Any:
 
 def in_words_of_page(error: str, action: Action) -> str:
     """A sentence of an action, with its options as the form names them."""
-    for option in sorted(action.options, key=lambda each: -len(each.spelled)):
+    return as_on_page(error, action.options)
+
+
+def as_on_page(error: str, options: Iterable[Option]) -> str:
+    """A sentence that names options as a shell does, with them as a form names them."""
+    for option in sorted(options, key=lambda each: -len(each.spelled)):
         if option.spelled.startswith("--"):
             error = error.replace(option.spelled, f"“{label_of(option)}”")
     return error

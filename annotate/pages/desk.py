@@ -1,5 +1,7 @@
 """What all of the manager's pages have around them: the desk's own pages, or those of a task."""
 
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models import Model
 from django.shortcuts import render
 
 from annotate.models import Task
@@ -8,6 +10,8 @@ from annotate.models import Task
 DESK = (
     ("manage", "Tasks"),
     ("manage-corpora", "Corpora"),
+    ("manage-accounts", "Accounts"),
+    ("manage-routes", "Routes"),
     ("manage-jobs", "Jobs"),
 )
 
@@ -18,6 +22,11 @@ def page(request, page: str, task: Task | None = None, *, status: int = 200, **c
     return render(request, f"annotate/manage/{page}.html", {"page": page, **around, **context}, status=status)
 
 
+def note(request, thing: Model, words: str, act: int = CHANGE) -> None:
+    """Keep in the log of changed settings who did this to it. act: Django's ADDITION, CHANGE or DELETION."""
+    LogEntry.objects.log_actions(request.user.pk, [thing], act, words, single_object=True)
+
+
 def _tabs(task: Task) -> list[tuple[str, str]]:
     """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
     tested = "test" in task.kind.protections
@@ -25,6 +34,7 @@ def _tabs(task: Task) -> list[tuple[str, str]]:
         ("manage-task", "Progress"),
         ("manage-people", "People"),
         ("manage-comments", "Comments"),
+        ("manage-guidelines", "Guidelines"),
         *([("manage-tests", "Test and gold answers")] if tested else []),
         ("manage-agreement", "Agreement"),
         *([("manage-rule", "Pause rule")] if tested else []),

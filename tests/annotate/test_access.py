@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.contrib.auth.tokens import default_token_generator
+from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
@@ -16,10 +17,11 @@ from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Annotator, Judgment, Lease, Task, Trial
+from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
+from annotate.pages import inbox
 from annotate.quality import pauses
 from annotate.quality.qualification import next_question
-from annotate.work import accounts
+from annotate.work import accounts, jobs
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.pausing import pause
@@ -33,7 +35,15 @@ from tests.annotate.labelling import acts as labelling
 WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
 # The manager's pages of a task.
-OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule")
+OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule", "guidelines", "settings")
+# Those of the desk, which managers look at.
+OF_THE_DESK = ("corpora", "corpus", "rejects", "jobs", "job", "job-packed", "job-file", "accounts", "account", "routes")
+# Where a manager acts by a form of its own page, and where by a button elsewhere.
+FORMS_OF_MANAGERS = ("new-corpus", "inbox", "do", "extend", "new-accounts", "new-manager", "new-route", "route")
+BUTTONS_OF_MANAGERS = (
+    *("job-cancel", "job-again", "job-remove", "guidelines-add", "settings-change", "switch"),
+    *("account-change", "account-do", "route-remove"),
+)
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
 PAGES = {
@@ -71,12 +81,25 @@ PAGES = {
     "adjudicate-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 200, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
-        ["manage", *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
+        ["manage", *(f"manage-{page}" for page in (*OF_A_TASK, "person", *OF_THE_DESK))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
     "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
+    **dict.fromkeys(
+        [f"manage-{page}" for page in FORMS_OF_MANAGERS],
+        ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
+    ),
+    # Links and passwords are told in the answer, and only there.
+    **dict.fromkeys(
+        ["manage-new-accounts", "manage-new-manager"], ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 200))
+    ),
+    **dict.fromkeys(
+        [f"manage-{page}" for page in BUTTONS_OF_MANAGERS],
+        ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    ),
+    "manage-guidelines-preview": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 200)),
     # The documentation holds no secret: it is for everybody who can reach the site.
     **dict.fromkeys(["docs", "docs-page", "docs-file"], ((200,) * 6, (405,) * 6)),
     "favicon.ico": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
@@ -108,10 +131,15 @@ API = {
 # the onlooker staff without any, Zoe a reader from whom all languages were taken; Pat, a reader, and Kit, an
 # adjudicator, are paused in every task.
 OTHERS = {
-    "clerk": ("manager", {}),
+    # Only a superuser makes managers.
+    "clerk": ("manager", {"manage-new-manager": (403, 403)}),
     "onlooker": (
         "manager",
-        {"manage-lift": (405, 403), "manage-pause": (405, 403), "manage-void": (403, 403)},
+        {
+            **dict.fromkeys(("manage-lift", "manage-pause", "manage-guidelines-preview"), (405, 403)),
+            **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),
+            **dict.fromkeys((f"manage-{page}" for page in ("void", *FORMS_OF_MANAGERS)), (403, 403)),
+        },
     ),
     "zoe": (
         "bea",
@@ -143,7 +171,6 @@ ADMIN = {
     "admin:index": (302, 302, 302, 302, 302, 200),
     "admin:annotate_task_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_annotator_changelist": (302, 302, 302, 302, 302, 200),
-    "admin:annotate_annotator_import": (302, 302, 302, 302, 302, 200),
     "admin:annotate_unit_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_judgment_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_judgment_add": (302, 302, 302, 302, 302, 403),
@@ -154,7 +181,8 @@ ADMIN = {
 FORMS = (
     *("logout", "account", "password", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
     *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
-    *("manage-lift", "manage-pause", "manage-void"),
+    *("manage-lift", "manage-pause", "manage-void", "manage-guidelines-preview"),
+    *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
 
@@ -200,6 +228,7 @@ class World:
             "manager": manager,
         }
         self.make_others(person)
+        done, waits = self.make_jobs(manager)
         self.arguments = {
             "invite": [accounts.invite(invited)],
             "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
@@ -207,6 +236,18 @@ class World:
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in OF_A_TASK},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
+            **{
+                f"manage-{page}": [task.name]
+                for page in ("guidelines-add", "guidelines-preview", "settings-change", "switch", "extend")
+            },
+            **{f"manage-{page}": [ann.pk] for page in ("account", "account-change", "account-do")},
+            **{f"manage-{page}": ["hi"] for page in ("route", "route-remove")},
+            "manage-corpus": ["july"],
+            "manage-rejects": ["july", 1],
+            "manage-do": ["close"],
+            **{f"manage-job{act}": [done.pk] for act in ("", "-packed", "-again", "-remove")},
+            "manage-job-cancel": [waits.pk],
+            "manage-job-file": [done.pk, "card.md"],
             "adjudication": [task.name],
             "choose": ["acts"],
             "consent": ["hurting"],
@@ -244,6 +285,24 @@ class World:
             | {f"answer-{each.pk}": "not-de" for each in on_sheet},
             "adjudicate": {"label": "de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
+            "manage-do": {"task": task.name},
+            "manage-extend": {"size": "20"},
+            "manage-guidelines-add": {"language": "en", "text": "Read better.", "change": "minor"},
+            "manage-guidelines-preview": {"language": "en", "text": "Read better."},
+            "manage-settings-change": {"title": "Another"},
+            "manage-switch": {"open": "no"},
+            "manage-new-accounts": {"username": "nia", "languages": "de:5"},
+            "manage-new-manager": {"name": "mia"},
+            "manage-account-change": {"name": "Anna", "languages": "de:5"},
+            "manage-account-do": {"do": "withdraw"},
+            "manage-new-route": {"language": "pt", "queue": "es"},
+            "manage-route": {"queue": "ur"},
+            "manage-new-corpus": {
+                "file": "posts.csv",
+                "corpus": "august",
+                "licence": "CC0-1.0",
+                "text_may_leave": "yes",
+            },
             "api-judge": {"label": "de"},
             "api-settle": {"label": "de", "reason": "I read the language"},
             "api-discard": {"reason": "nothing found"},
@@ -264,6 +323,19 @@ class World:
             for paused in (pat, kit):
                 pause(paused, task, by=clerk, reason="asleep")
         self.who |= {"clerk": clerk, "onlooker": onlooker, "zoe": zoe.user, "pat": pat.user, "kit": kit.user}
+
+    @staticmethod
+    def make_jobs(manager):
+        """A corpus of a file of which one row was rejected; a job that made a file, and one that waits."""
+        path = inbox.folder() / "posts.csv"
+        path.write_text("id,text\n1,Guten Morgen\n2,\n")
+        call_command("import_corpus", "july", path, licence="CC0-1.0", max_rejects="1", verbosity=0)
+        done, waits = (jobs.begin("close", {"task": "task"}, corpus="", by=manager) for _ in range(2))
+        (jobs.folder(done) / "out").mkdir(parents=True)
+        (jobs.folder(done) / "out" / "card.md").write_text("# A card")
+        now = timezone.now()
+        Job.objects.filter(pk=done.pk).update(state=Job.DONE, began_at=now, ended_at=now)
+        return done, waits
 
     @staticmethod
     def of_concepts(ann):
@@ -295,7 +367,10 @@ class World:
 
     def send(self, client, method, name):
         if method == "GET":
-            return client.get(self.address(name))
+            got = client.get(self.address(name))
+            if got.streaming:
+                got.file_to_stream.close()  # got.close() would end the test's connection to the database
+            return got
         json = {"content_type": "application/json"} if name.startswith("api-") else {}
         return client.post(self.address(name), self.fields.get(name, {}), **json)
 
