@@ -16,6 +16,7 @@ from annotate.pages.access import may, with_right
 from annotate.pages.desk import note, page
 from annotate.pages.errors import status_of
 from annotate.reports import routes as told
+from annotate.reports.tables import Table, many
 from annotate.work import language_routes as work
 from annotate.work.languages import learn_languages
 from annotate.work.progress import queues_by_use
@@ -27,21 +28,21 @@ def routes(request, _):
     learn_languages()
     routed, sort = may(request.user, "route"), request.GET.get("sort", "")
     address = lambda language: reverse("manage-route", args=[language]) if routed else ""  # noqa: E731 - handed on
-    waiting = [(task, queues_by_use(task)) for task in Task.objects.filter(is_open=True)]
     return page(
         request,
         "routes",
         table=told.routes_table(LanguageRoute.objects.all(), address, sort),
-        waiting=[(task, [(words, told.queues_table(rows)) for words, rows in _by_use(use)]) for task, use in waiting],
+        waiting=[(task, _queues(task)) for task in Task.objects.filter(is_open=True)],
         routes=routed,
     )
 
 
-def _by_use(queues: Mapping[str, list]) -> list[tuple[str, list]]:
-    """The queues in which something waits, and those that a page folds, with the words over them."""
-    idle = len(queues["idle"])
-    words = f"{idle:,} queue{'' if idle == 1 else 's'} with nothing waiting"
-    return [(name, rows) for name, rows in (("", queues["busy"]), (words, queues["idle"])) if rows]
+def _queues(task: Task) -> list[tuple[str, Table]]:
+    """The queues in which something waits, and those that the page folds, with the words over them."""
+    use = queues_by_use(task)
+    folded = f"{many(len(use['idle']), 'queue')} with nothing waiting"
+    parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
+    return [(words, told.queues_table(caption, rows)) for words, caption, rows in parts if rows]
 
 
 @require_http_methods(["GET", "POST"])

@@ -23,8 +23,8 @@ def _language(code: str, url: str) -> Cell:
     return Cell(code, code, url=url, note=name)
 
 
-def queues_table(rows: Iterable[Any]) -> Table:
-    """The queues of one task, as work/progress.py has them."""
+def queues_table(caption: str, rows: Iterable[Any]) -> Table:
+    """Queues of one task, as work/progress.py has them."""
     columns = (
         Column("queue", "queue", SHORT, lambda row: Cell(row.queue, row.queue, mark="stuck" if row.lacking else "")),
         Column("labels", "labels", SENTENCE, lambda row: " ".join(row.labels)),
@@ -32,7 +32,7 @@ def queues_table(rows: Iterable[Any]) -> Table:
         numbered("leased", "open now", lambda row: row.leased),
         Column("readers", "readers at this task’s level", SENTENCE, _readers),
     )
-    return table("Queues", columns, rows)
+    return table(caption, columns, rows)
 
 
 def _readers(row: Any) -> Cell:

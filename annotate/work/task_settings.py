@@ -90,4 +90,4 @@ def _labels(task: Task, codes: list[str]) -> list[str]:
             raise InvalidAnswer(unknown_code(code))
         if not task.kind.known(code):
             raise InvalidAnswer(f"The language {code} was added by the file of another task.")
-    return sorted(set(codes))
+    return task.labels if set(codes) == set(task.labels) else sorted(set(codes))

@@ -36,13 +36,19 @@ def asked_for(address: str) -> Callable:
     return act
 
 
+# What a browser saves instead of showing it.
+DOWNLOADS = ("manage-rejects", "manage-job-packed", "manage-job-file")
 # Who opens which pages of the access matrix; and states beside them: name -> the page, and the act that leads there.
 GETS = {
     "nobody": ["login", "invite", "forgotten", "reset", "docs", "docs-page"],
     "guest": ["home", "password"],
     "ann": ["home", "account", "queue", "sheet", "answers", "consent", "guidelines", "qualification"],
     "ada": ["home", "adjudication", "adjudicate"],
-    "manager": [name for name, (got, _) in PAGES.items() if name.startswith("manage") and got[-1] == 200],
+    "manager": [
+        name
+        for name, (got, _) in PAGES.items()
+        if name.startswith("manage") and got[-1] == 200 and name not in DOWNLOADS
+    ],
 }
 STATES: dict[str, dict[str, tuple[str, Callable]]] = {
     "nobody": {"a wrong password": ("login", lambda page: submit(page, username="ann", password="wrong"))},
@@ -69,7 +75,18 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
         "concepts": ("home", lambda page: click_through(page, "/tasks/acts/adjudication/", "table.rows a")),
         "no language of the task": ("queue", lambda page: None),
     },
-    "manager": {"agreement": ("manage-agreement", opened("text=Compute it"))},
+    "manager": {
+        "agreement": ("manage-agreement", opened("text=Compute it")),
+        "codes of languages": ("manage-new-accounts", opened(".codes summary")),
+        "links to send": ("manage-new-accounts", lambda page: submit(page, username="eve", languages="de:5")),
+        "a person who is refused": ("manage-new-accounts", lambda page: submit(page, username="zoe", languages="xx:5")),
+        "nobody found": ("manage-accounts", asked_for("/manage/accounts/?q=nobody")),
+        "a manager made": ("manage-new-manager", lambda page: submit(page, name="mia")),
+        "a manager to be made of an account": ("manage-new-manager", lambda page: submit(page, name="bea")),
+        "guidelines that are refused": ("manage-guidelines", lambda page: submit(page, text=" ")),
+        "a setting that is refused": ("manage-settings", lambda page: submit(page, rounds="0")),
+        "a route that is refused": ("manage-new-route", lambda page: submit(page, language="xx", queue="de")),
+    },
 }
 
 
