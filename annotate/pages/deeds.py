@@ -153,6 +153,13 @@ def deed_named(name: str) -> tuple[Deed, Action]:
     return DEEDS[name], by_name()[name]
 
 
+def title_of(job: Job) -> str:
+    """The heading of the page from which a job was begun."""
+    if job.given.get("extend"):
+        return "Extend"
+    return DEEDS[job.action].title if job.action in DEEDS else job.action
+
+
 def label_of(option: Option) -> str:
     return option.name.replace("_", " ").capitalize()
 

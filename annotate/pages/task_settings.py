@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotate.actions import working
 from annotate.actions.action import ActionError
+from annotate.actions.audit import TOLD
 from annotate.actions.named import by_name
 from annotate.core.option import Option, codes, whole_number, written
 from annotate.core.refusals import Refusal
@@ -135,7 +136,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     listed = [("export_gold", "Export the gold set", "as files that datasets.load_dataset reads")]
     if task.kind.answered_here and not DESIGNS[task.draw.design].not_extended:
         listed.append(("extend", "Extend", "draw more of the same corpus, by the same seed"))
-    if task.kind.protections:
+    if TOLD.keys() & task.kind.protections:
         listed.append(("audit", "Audit", "what audit, decoys and checks found; contest agreement, or audit more"))
     if not task.kind.waits:
         listed.append(("reroute", "Reroute", "send on units of queues that have too few readers"))

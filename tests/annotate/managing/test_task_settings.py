@@ -134,6 +134,12 @@ def test_what_can_be_done_with_the_task_is_led_to(desk, make_task):
     assert "/manage/tasks/task/extend/" in page
 
 
+def test_what_a_task_cannot_have_done_is_not_led_to(desk, make_records_task):
+    page = desk.get(page_of(make_records_task())).text
+    for action in ("audit", "reroute"):
+        assert f"/manage/do/{action}/" not in page
+
+
 def test_a_task_is_extended_by_a_job(desk, make_task):
     task = make_task([DISPUTED])
     path = "/manage/tasks/task/extend/"
@@ -146,6 +152,7 @@ def test_a_task_is_extended_by_a_job(desk, make_task):
         {"name": "task", "size": "20", "extend": True},
         "manager",
     )
+    assert "Extend: task" in words(desk.get(sent.url))
     assert "assay open_task task --size 20 --extend" in words(desk.get(sent.url))
     desk.post(path, {"size": "20", "dry_run": "yes"})
     assert Job.objects.first().given["dry_run"] is True
