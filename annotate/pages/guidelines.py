@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.guidelines import fault
-from annotate.core.refusals import Refusal
+from annotate.core.refusals import InvalidAnswer, Refusal, WrongStage
 from annotate.kinds.labels import label_name
 from annotate.models import Guidelines, Task
 from annotate.pages.access import may, with_task
@@ -43,7 +43,7 @@ def preview(request, _, task):
     shown = {"refusal": f"The guidelines {wrong}."} if wrong else {"preview": rendered(text)}
     if request.htmx:
         return render(request, "annotate/manage/_preview.html", {"language": language, **shown})
-    return _page(request, task, language, request.POST, previewed=True, **shown)
+    return _page(request, task, language, request.POST, previewed=True, after=request.POST.get("after", ""), **shown)
 
 
 @require_POST
@@ -54,12 +54,15 @@ def add(request, _, task):
     language, change, after = (posted.get(name, "") for name in ("language", "change", "after"))
     try:
         if change not in (MINOR, MAJOR):
-            return _page(request, task, language, posted, refusal="Say what kind of change it is.", status=400)
+            raise InvalidAnswer("Say what kind of change it is.")
         text = posted.get("text", "").replace("\r\n", "\n")
-        began = int(after) if after.isdecimal() else None
+        began = int(after) if after.isdecimal() and len(after) < 19 else None
         made = new_version(task, language, text, major=change == MAJOR, after=began)
-    except Refusal as refusal:
+    except WrongStage as refusal:
+        # Told of the version that was added meanwhile, its writer may add theirs after it.
         return _page(request, task, language, posted, refusal=str(refusal), status=status_of(refusal))
+    except Refusal as refusal:
+        return _page(request, task, language, posted, after=after, refusal=str(refusal), status=status_of(refusal))
     note(request, made, f"Added as a {change} version.", ADDITION)
     again = _who_must_again(task, made) if change == MAJOR else ""
     messages.success(
@@ -84,7 +87,7 @@ def _page(request, task: Task, language: str, said: Mapping[str, str], *, status
     if language not in offered:
         language = ENGLISH if ENGLISH in newest or not newest else min(newest)
     held = current(task, language)
-    # After a refusal the text is what was typed, and it is added after what holds now.
+    # After a refusal the text is what was typed.
     text = said.get("text", held.text if held else "")
     begins = held is not None and text == held.text
     around: dict[str, Any] = {
@@ -92,6 +95,7 @@ def _page(request, task: Task, language: str, said: Mapping[str, str], *, status
         "languages": [(code, label_name(code) or code, code in newest) for code in offered],
         "name": label_name(language) or language,
         "held": held,
+        "after": held.pk if held else "",
         "own": held is not None and held.language == language,
         "versions": versions(task, language),
         "text": text,
