@@ -261,18 +261,25 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
         )
 
 
-def not_allowed(kind: Kind, design: Design, values: Values) -> list[str]:
-    """The options, as they are spelled, that were given although neither the kind nor the design has them."""
-    allowed = {
+def not_had(kind: Kind, design: Design) -> set[str]:
+    """The names of the options that neither the kind nor the design has."""
+    has = {
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},
         "labels": kind.is_routed and not design.asks_each,
         "size": not design.sets_sizes,
         "gold": "gold answers" in kind.protections,
+        "gold_column": "gold answers" in kind.protections,
         "reuse": design.asks_each,
         "suggest_from": kind.thesaurus is not None,
     }
-    return [option.spelled for option in OPTIONS if is_given(option, values) and not allowed.get(option.name, True)]
+    return {name for name, is_had in has.items() if not is_had}
+
+
+def not_allowed(kind: Kind, design: Design, values: Values) -> list[str]:
+    """The options, as they are spelled, that were given although neither the kind nor the design has them."""
+    lacking = not_had(kind, design)
+    return [option.spelled for option in OPTIONS if is_given(option, values) and option.name in lacking]
 
 
 def is_given(option: Option, values: Values) -> bool:

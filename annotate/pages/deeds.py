@@ -4,12 +4,14 @@ A form has the same options as the command, in its words. What the files are, an
 knows and a shell does not.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.http import QueryDict
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from annotate.actions.action import Action, ActionError
 from annotate.actions.named import by_name
@@ -47,7 +49,7 @@ DEEDS: Mapping[str, Deed] = {
     "import_threads": Deed(
         "New corpus of message-reply pairs", "Import", ("corpus", "files", "licence", "text_may_leave")
     ),
-    "import_vocabulary": Deed("New vocabulary", "Import", ("name", "files", "schemes", "dry_run")),
+    "import_vocabulary": Deed("New vocabulary", "Import", ("name", "files", "schemes")),
     "prelabel": Deed("Prelabel", "Prelabel", ("corpus",), about="corpus"),
     "import_predictions": Deed(
         "Import predictions", "Import", ("corpus", "file", "name", "version", "column"), about="corpus"
@@ -78,7 +80,7 @@ DEEDS: Mapping[str, Deed] = {
     "close": Deed("Close the task", "Close", ("task",), about="task"),
     "reopen": Deed("Open the task again", "Open again", ("task",), about="task"),
     "reroute": Deed("Reroute", "Reroute", ("task",), about="task"),
-    "audit": Deed("Audit", "Go on", ("task", "contest", "add", "languages", "dry_run"), about="task"),
+    "audit": Deed("Audit", "Go on", ("task", "contest", "add", "languages"), about="task"),
     "adjudicate": Deed("Decisions from a file", "Take them in", ("task", "file", "as"), ("list", "out"), about="task"),
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
     "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",), about="task"),
@@ -106,6 +108,9 @@ TYPED = {
     ("import_judgments", "task"),
     ("evaluate", "corpus"),
 }
+TRY = "dry_run"  # a button of its own
+# Where files of one sort alone can be meant.
+ENDINGS = {"guidelines": ".md", "languages": ".toml"}
 SETS = ("export_gold", "import_gold", "export_pairs")
 
 
@@ -134,7 +139,7 @@ def _twice(names: Iterable[str]) -> Choices:
 @dataclass(frozen=True)
 class Field:
     """An option as a form has it. kind: line, number, lines, choice, choices or yes; value: what is chosen or typed;
-    choices: value, words and whether it is chosen.
+    choices: value, words and whether it is chosen; otherwise: what holds if nothing is said.
     """
 
     name: str
@@ -145,6 +150,7 @@ class Field:
     choices: Sequence[tuple[str, str, bool]]
     required: bool
     is_file: bool
+    otherwise: str
 
 
 def deed_named(name: str) -> tuple[Deed, Action]:
@@ -160,19 +166,30 @@ def title_of(job: Job) -> str:
     return DEEDS[job.action].title if job.action in DEEDS else job.action
 
 
+def address(name: str, **given: str) -> str:
+    """Of the page where an action is begun, with what is given already."""
+    page = reverse("manage-new-task") if name == "open_task" else reverse("manage-do", args=[name])
+    return f"{page}?{urlencode(given)}" if given else page
+
+
 def label_of(option: Option) -> str:
     return option.name.replace("_", " ").capitalize()
 
 
-def form(name: str, given: Mapping[str, Any]) -> tuple[list[Field], dict[str, list[Field]]]:
-    """The fields that are always in sight, and the others by their heading. given: option -> what is said of it."""
+def form(
+    name: str, given: Mapping[str, Any], without: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+) -> tuple[list[Field], dict[str, list[Field]]]:
+    """The fields that are always in sight, and the others by their heading. given: option -> what is said of it.
+    without: options that do not belong to what is asked for, or are decided already. defaults: what holds if nothing is
+    said, where it is known better than by the options themselves.
+    """
     deed, action = deed_named(name)
-    options = {option.name: option for option in action.options}
-    first = [_field(name, options[each], given) for each in deed.first]
+    options = {option.name: option for option in action.options if option.name not in (*without, TRY)}
+    first = [_field(name, options[each], given, defaults) for each in deed.first if each in options]
     rest: dict[str, list[Field]] = {}
     for each in options.values():
         if each.name not in (*deed.first, *deed.hidden):
-            rest.setdefault(each.group or "Further options", []).append(_field(name, each, given))
+            rest.setdefault(each.group or "Further options", []).append(_field(name, each, given, defaults))
     return first, rest
 
 
@@ -183,7 +200,8 @@ def choices_of(action: str, option: Option) -> Choices | None:
     if found := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
         return found()
     if option.read is Path:
-        return in_inbox()
+        endings = ENDINGS.get(option.name, "")
+        return [each for each in in_inbox() if each[0].endswith(endings)]
     if option.choices:
         return [(choice, choice) for choice in option.choices]
     if option.read is flag and option.opposite:
@@ -191,7 +209,7 @@ def choices_of(action: str, option: Option) -> Choices | None:
     return None
 
 
-def _field(action: str, option: Option, given: Mapping[str, Any]) -> Field:
+def _field(action: str, option: Option, given: Mapping[str, Any], defaults: Mapping[str, Any] | None) -> Field:
     said, offered = given.get(option.name), choices_of(action, option)
     texts = (
         [str(each) for each in said] if isinstance(said, list) else [] if said in (None, "", ()) else [written(said)]
@@ -206,8 +224,17 @@ def _field(action: str, option: Option, given: Mapping[str, Any]) -> Field:
         kind = "lines"
     elif option.read is whole_number:
         kind = "number"
-    is_file = option.read is Path and (action, option.name) not in CHOICES
-    return Field(option.name, label_of(option), option.told(), kind, value, choices, option.required, is_file)
+    return Field(
+        name=option.name,
+        label=label_of(option),
+        help=option.told() if defaults is None else option.help,
+        kind=kind,
+        value=value,
+        choices=choices,
+        required=option.required,
+        is_file=option.read is Path and (action, option.name) not in CHOICES,
+        otherwise="" if defaults is None else written(defaults.get(option.name, option.default) or ""),
+    )
 
 
 def given_by(name: str, posted: QueryDict) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tempfile import NamedTemporaryFile
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
+from django.http import QueryDict
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.work.accounts import is_manager
@@ -88,11 +89,21 @@ class ToInbox(FileUploadHandler):
 
 def check_size(request) -> None:
     """InvalidAnswer where a file of the request was larger than may be."""
+    _ = request.FILES  # reads the request, if nobody has
     if name := getattr(request, "too_large", ""):
         raise InvalidAnswer(
             f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, which is as much as may be uploaded. Lay it "
             f"into the folder {folder()} of the server, and choose it here; or have ASSAY_UPLOAD_MOST raised."
         )
+
+
+def with_uploads(request) -> QueryDict:
+    """What a form says, with the files that came with it, upload-NAME, among the choices for NAME."""
+    posted = request.POST.copy()
+    for name in request.FILES:
+        for arrived in request.FILES.getlist(name):
+            posted.appendlist(name.removeprefix("upload-"), str(keep(arrived)))
+    return posted
 
 
 def keep(arrived: UploadedFile) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import FileResponse, QueryDict
+from django.http import FileResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -96,9 +96,8 @@ def _leads_to(job: Job) -> list[tuple[str, str]]:
     if job.corpus:
         found.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
     if job.action in deeds.SETS:
-        chosen = QueryDict(mutable=True)
-        chosen["gold"] = str(work.folder(job) / "out")
-        found.append((f"{reverse('manage-do', args=['evaluate'])}?{chosen.urlencode()}", "Measure a classifier on it"))
+        there = str(work.folder(job) / "out")
+        found.append((deeds.address("evaluate", gold=there), "Measure a classifier on it"))
     return found
 
 
@@ -158,15 +157,12 @@ def packed(request, _, number):
 @require_http_methods(["GET", "POST"])
 @with_right("decide")
 def do(request, _, action):
-    """The form of an action, and its beginning. A file may be uploaded with it, and is then one to be chosen."""
+    """The form of an action, and its beginning."""
     _, found = deeds.deed_named(action)
     if request.method == "GET":
         return _form(request, action, {name: request.GET.getlist(name) for name in request.GET})
     inbox.check_size(request)
-    posted = request.POST.copy()
-    for name in request.FILES:
-        for arrived in request.FILES.getlist(name):
-            posted.appendlist(name.removeprefix("upload-"), str(inbox.keep(arrived)))
+    posted = inbox.with_uploads(request)
     given: dict[str, Any] = {}
     try:
         given = deeds.given_by(action, posted)
@@ -189,7 +185,7 @@ def _form(request, action: str, given, *, status: int = 200, **context):
         action=found,
         first=first,
         rest=rest,
-        can_try=any(option.name == "dry_run" for option in found.options),
+        can_try=any(option.name == deeds.TRY for option in found.options),
         now=timezone.now(),
         **context,
     )

@@ -28,8 +28,10 @@ SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "W
 READ = 4  # languages that the invented person reads, where languages are what is answered
 
 
-def preview(kind: Kind, language: str) -> str:
-    """HTML that needs nothing else. language: that of the record, or the one asked about."""
+def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
+    """HTML that needs nothing else; not alone: that the server sends, with its style beside it. language: that of the
+    record, or the one asked about.
+    """
     permit = _permit(kind, language)
     unit = Unit(task=permit.task, item=_item(kind, language), asked=language if kind.labels_are_languages else "")
     text = in_language(language, kind.guidelines)
@@ -38,7 +40,7 @@ def preview(kind: Kind, language: str) -> str:
         "noun": kind.noun,
         "progress": Progress(0, 0, 1),
         "guidelines": showing.markdown(text or ""),
-        "style": mark_safe(STYLES.read_text(encoding="utf-8")),  # noqa: S308 - the house's own
+        "style": mark_safe(STYLES.read_text(encoding="utf-8")) if alone else "",  # noqa: S308 - the house's own
         **_question(Lease(unit=unit), permit),
     }
     return render_to_string("annotate/preview.html", context)
@@ -54,6 +56,11 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
         asked = kind.ask(lease.unit, permit)
         return {"lease": lease, "question": kind.template, **showing.record(item, kind), **two, **asked}
     return showing.question(lease, permit)
+
+
+def usual_language(kind: Kind) -> str:
+    """A language that the kind adds, or English."""
+    return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
 
 
 def languages_of(kind: Kind) -> Sequence[str]:

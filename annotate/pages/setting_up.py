@@ -93,9 +93,7 @@ def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     if not row["fault"]:
         found += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
         found += [("delete", "Delete", False)] if not row["draws"] else []
-    return [
-        (f"{reverse('manage-do', args=[name])}?corpus={row['corpus']}", words, first) for name, words, first in found
-    ]
+    return [(deeds.address(name, corpus=row["corpus"]), words, first) for name, words, first in found]
 
 
 @require_GET

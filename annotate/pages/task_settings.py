@@ -119,12 +119,18 @@ def _page(request, task: Task, said: Mapping[str, str], *, status: int = 200, **
 
 def _field(option: Option, value: str) -> Field:
     """The option as a field of the form, with its bounds in its help."""
-    if option.choices:
-        choices = [(each, each, each == value) for each in option.choices]
-        return Field(option.name, label_of(option), option.help, "choice", value, choices, True, False)
-    kind = "number" if option.read is whole_number else "line"
-    told = f"{option.help} ({option.bounds})"
-    return Field(option.name, label_of(option), told, kind, value, (), True, False)
+    choices = [(each, each, each == value) for each in option.choices]
+    return Field(
+        name=option.name,
+        label=label_of(option),
+        help=option.help if choices else f"{option.help} ({option.bounds})",
+        kind="choice" if choices else "number" if option.read is whole_number else "line",
+        value=value,
+        choices=choices,
+        required=True,
+        is_file=False,
+        otherwise="",
+    )
 
 
 def _told(value: Any) -> str:
@@ -146,6 +152,4 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
 
 
 def _address(name: str, task: Task) -> str:
-    if name == "extend":
-        return reverse("manage-extend", args=[task.name])
-    return f"{reverse('manage-do', args=[name])}?task={task.name}"
+    return reverse("manage-extend", args=[task.name]) if name == "extend" else deeds.address(name, task=task.name)

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -37,9 +38,31 @@ WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 # The manager's pages of a task.
 OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule", "guidelines", "settings")
 # Those of the desk, which managers look at.
-OF_THE_DESK = ("corpora", "corpus", "rejects", "jobs", "job", "job-packed", "job-file", "accounts", "account", "routes")
+OF_THE_DESK = (
+    "corpora",
+    "corpus",
+    "rejects",
+    "jobs",
+    "job",
+    "job-packed",
+    "job-file",
+    "accounts",
+    "account",
+    "routes",
+    "kind",
+)
 # Where a manager acts by a form of its own page, and where by a button elsewhere.
-FORMS_OF_MANAGERS = ("new-corpus", "inbox", "do", "extend", "new-accounts", "new-manager", "new-route", "route")
+FORMS_OF_MANAGERS = (
+    "new-corpus",
+    "new-task",
+    "inbox",
+    "do",
+    "extend",
+    "new-accounts",
+    "new-manager",
+    "new-route",
+    "route",
+)
 BUTTONS_OF_MANAGERS = (
     *("job-cancel", "job-again", "job-remove", "guidelines-add", "settings-change", "switch"),
     *("account-change", "account-do", "route-remove"),
@@ -190,6 +213,7 @@ FORMS = (
 NEW_PASSWORD = {"new_password1": "quite a long one", "new_password2": "quite a long one"}
 
 
+QUERIES = {"manage-kind": "?kind=qa_match"}  # what an address needs behind it
 OF_ADJUDICATORS = {"unsettle", "api-dossier", "api-settle", "api-discard", "api-unsettle"}
 
 
@@ -286,6 +310,7 @@ class World:
             "adjudicate": {"label": "de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "manage-do": {"task": task.name},
+            "manage-new-task": {"corpus": "july", "kind": "language", "name": "another", "size": "1", "seed": "1"},
             "manage-extend": {"size": "20"},
             "manage-guidelines-add": {"language": "en", "text": "Read better.", "change": "minor"},
             "manage-guidelines-preview": {"language": "en", "text": "Read better."},
@@ -357,7 +382,9 @@ class World:
         Lease.objects.filter(closed_at__isnull=True).update(expires_at=now + timedelta(minutes=10))
 
     def address(self, name):
-        return "/favicon.ico" if name == "favicon.ico" else reverse(name, args=self.arguments.get(name))
+        if name == "favicon.ico":
+            return "/favicon.ico"
+        return reverse(name, args=self.arguments.get(name)) + QUERIES.get(name, "")
 
     def client(self, who, **options):
         client = Client(**options)
@@ -455,7 +482,7 @@ def test_nobody_is_sent_to_the_login_and_back(world):
         "docs-file",
         "favicon.ico",
     }:
-        assert world.client("nobody").get(world.address(name)).url == f"/login/?next={world.address(name)}", name
+        assert world.client("nobody").get(world.address(name)).url == f"/login/?next={quote(world.address(name))}", name
 
 
 def test_a_token_opens_what_a_session_opens(world):

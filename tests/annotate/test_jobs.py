@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from contextlib import suppress
 
 import pytest
@@ -22,7 +21,7 @@ from corpora.manifest import manifest_of
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED
 from tests.annotate.test_http_load import database_url
-from tests.together import HANGS
+from tests.together import HANGS, until
 
 POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
 
@@ -43,14 +42,6 @@ def worker():
     return subprocess.Popen(
         working.ourselves("work", "--until-done"), env=working.environment(), stdin=subprocess.DEVNULL
     )
-
-
-def wait_for(fact):
-    end = time.monotonic() + HANGS
-    while not (found := fact()):
-        assert time.monotonic() < end, "what a test waits for did not come about"
-        time.sleep(0.02)
-    return found
 
 
 def state(job):
@@ -77,7 +68,7 @@ def running(installed, tmp_path):
     """A job in the midst of its work, its worker, and the process that does it; what is left of them is ended."""
     job = importing(files=[str(long_file(tmp_path))])
     ours = worker()
-    wait_for(lambda: progress_of(job) > 0)
+    until(lambda: progress_of(job) > 0)
     theirs = int((jobs.folder(job) / "pid").read_text())
     yield job, ours, theirs
     for process in (ours.pid, theirs):

@@ -10,7 +10,7 @@ from annotate.actions.commands import ActionCommand
 from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.telling import tell
-from annotate.pages.preview import languages_of, preview
+from annotate.pages.preview import languages_of, preview, usual_language
 from corpora.folders import write_whole
 
 MARK = '<meta name="generator" content="check_kind">'  # of the page's template: what may be written over
@@ -34,15 +34,10 @@ def run(values, progress) -> Outcome:
     try:
         if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
             raise ActionError(f"{path} is not a page that check_kind wrote; move it, or name another with --out.")
-        write_whole(path, preview(kind, language or _usual(kind)))
+        write_whole(path, preview(kind, language or usual_language(kind)))
     except OSError as error:
         raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
     return Outcome([tell(kind), f"The page is in {path}."], data=data | {"page": path})
-
-
-def _usual(kind) -> str:
-    """A language that the kind adds, or English."""
-    return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
 
 
 class Command(ActionCommand):

@@ -1,0 +1,129 @@
+"""A new task in the browser: what is asked of which corpus, how it is drawn, and what work that gives; and how the page
+of a kind of question looks.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotate.actions import working
+from annotate.actions.action import ActionError
+from annotate.actions.named import by_name
+from annotate.actions.open_task import ASKED_HERE, kind_named, not_had
+from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.kinds import KINDS, Kind
+from annotate.kinds.designs import DESIGNS
+from annotate.kinds.files import KindError
+from annotate.kinds.options import OPTIONS
+from annotate.kinds.telling import tell
+from annotate.models import Task
+from annotate.pages import deeds, inbox
+from annotate.pages.access import with_right
+from annotate.pages.desk import page
+from annotate.pages.preview import preview, usual_language
+from corpora.listing import POSTS, RECORDS, corpora_there
+
+# What each design is for, in a sentence.
+FOR: Mapping[str, str] = {
+    "uniform": "A uniform sample: each post has the same chance. It measures accuracy, recall and precision together.",
+    "recall": "What authors of a language write: for the recall in rare languages.",
+    "precision": "What a predictor takes for a language: for its precision in rare languages.",
+    "triggers": "What a predictor says of posts that nobody has read in a uniform task: makes its figures narrower.",
+    "records": "A sample of records in each language, or all of them.",
+    "balanced": "Train, dev and test sets with as many documents of each class in each language.",
+    "systems": "What two systems or more suggest for the same messages, each two side by side.",
+    "filtered": "Pairs that a filter kept, and others that it dropped, mixed: how good the filter is.",
+}
+
+
+@require_http_methods(["GET", "POST"])
+@with_right("decide")
+def new_task(request, _):
+    """First the corpus and the question, by links; then the options that these have."""
+    said = request.POST if request.method == "POST" else request.GET
+    corpus = next((row for row in corpora_there() if row["corpus"] == said.get("corpus")), None)
+    if not corpus or not said.get("kind"):
+        return page(
+            request, "new_task_of", corpora=corpora_there(), corpus=corpus, ways=_ways(corpus) if corpus else []
+        )
+    kind, design = _kind(said["kind"]), said.get("design", "")
+    if design not in kind.designs:
+        design = kind.designs[0]
+    lacking = not_had(kind, DESIGNS[design]) | {"extend", "kind", "design", "corpus"}
+    context = {"corpus": corpus["corpus"], "kind": kind, "slug": said["kind"], "design": design, "why": FOR[design]}
+    if request.method == "GET":
+        return _form(request, _first_guess(corpus["corpus"], kind, design), lacking, **context)
+    given: dict[str, Any] = {}
+    try:
+        inbox.check_size(request)
+        given = deeds.given_by("open_task", inbox.with_uploads(request))
+        return redirect("manage-job", working.ask("open_task", given, by=request.user).pk)
+    except ActionError as error:
+        refusal = deeds.in_words_of_page(str(error), by_name()["open_task"])
+        return _form(request, given or request.POST.dict(), lacking, refusal=refusal, status=400, **context)
+
+
+def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context):
+    size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].sizeless else "")}
+    defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
+    first, rest = deeds.form("open_task", given, lacking, defaults | {"title": kind.title})
+    return page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
+
+
+def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
+    """A name that no task has, and a seed that nobody has chosen to suit them: today's date."""
+    stem = f"{corpus}-{kind.slug}" if design == kind.designs[0] else f"{corpus}-{design}"
+    taken = set(Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
+    names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 2))]
+    return {"name": next(name for name in names if name not in taken), "seed": f"{timezone.localdate():%Y-%m-%d}"}
+
+
+def _kind(given: str) -> Kind:
+    """One of the kinds that people are asked by, or the file of one in the inbox."""
+    try:
+        return kind_named(given if given in ASKED_HERE else str(inbox.named(Path(given).name)), None)
+    except (ActionError, KindError) as error:
+        raise InvalidAnswer(str(error)) from error
+
+
+def _ways(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What can be asked of the rows of a corpus: each kind with its designs, and what each is for; of files in the
+    inbox too.
+    """
+    own = [(str(path), path.name) for path in inbox.files() if path.suffix == ".toml"]
+    found = []
+    for given, name in [*((slug, slug) for slug in ASKED_HERE), *own]:
+        try:
+            kind = KINDS[given] if given in KINDS else _kind(given)
+        except InvalidAnswer as fault:
+            found.append({"name": name, "fault": str(fault), "designs": []})
+            continue
+        if _fits(kind, corpus):
+            designs = [(design, FOR[design]) for design in kind.designs]
+            found.append({"name": name, "given": given, "kind": kind, "designs": designs})
+    return found
+
+
+def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
+    if corpus["holds"] == POSTS:
+        return not kind.fields
+    return corpus["holds"] == RECORDS and set(kind.fields) <= set(corpus["fields"])
+
+
+@require_GET
+@with_right("manage")
+def kind(request, _):
+    """What people will see of a kind: its page with an invented record. ?kind= and, if wanted, ?language="""
+    given = request.GET.get("kind", "")
+    if not given:
+        raise NotFound("Name a kind of question, as in ?kind=qa_match.")
+    found = _kind(given)
+    if "in-words" in request.GET:
+        return HttpResponse(tell(found), content_type="text/plain; charset=utf-8")
+    language = request.GET.get("language") or usual_language(found)
+    return HttpResponse(preview(found, language, alone=False))

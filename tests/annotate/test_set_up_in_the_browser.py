@@ -1,0 +1,112 @@
+"""From a file to a gold set that loads, in the browser alone; and what goes wrong on the way."""
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
+from django.urls import reverse
+
+from annotate.actions import working
+from annotate.core import stages
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.test_http_load import database_url
+
+POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
+TRUTH = django_settings.BASE_DIR / "fixtures" / "demo_truth.tsv"
+LANGUAGES = "de en fr nl es it pt"
+
+
+@pytest.fixture
+def at_work(transactional_db, data_dir, monkeypatch):
+    """Somebody does the jobs, as beside `assay serve`."""
+    monkeypatch.setenv("DATABASE_URL", database_url())
+    (data_dir / "jobs").mkdir()
+    with subprocess.Popen(working.watch("alone"), env=working.environment(), stdin=subprocess.DEVNULL) as watching:
+        yield
+        watching.terminate()
+
+
+def renamed(path, rows):
+    """The first posts of the fixture, with columns of other names, a row twice and one without a text."""
+    posts = [json.loads(line) for line in POSTS.read_text(encoding="utf-8").splitlines()[:rows]]
+    lines = [{"tweet_id": post["id"], "body": post["text"], "user": post["author"]} for post in posts]
+    lines += [lines[0], {"tweet_id": "1", "body": ""}]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return path
+
+
+def done(page):
+    """Wait on the page of a job for its end."""
+    page.locator(".state b").wait_for()
+    assert page.locator(".state.good").count() == 1, page.inner_text(".job")
+
+
+def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, person, tmp_path, data_dir):
+    reader = person("ann", " ".join(f"{code}:5" for code in LANGUAGES.split()))
+    page = new_page(user=manager)
+    page.goto("/manage/")
+    page.click("text=Corpora")
+    page.click("text=New corpus")
+    page.set_input_files("[name=upload-file]", renamed(tmp_path / "july.jsonl", 400))
+    page.click("main button.primary")
+    assert page.locator("[name=column-id]").input_value() == "tweet_id"
+    assert page.locator("[name=column-text]").input_value() == "body"
+    page.fill("[name=corpus]", "july")
+    page.fill("[name=licence]", "CC-BY-4.0")
+    page.click("main button.primary")
+    done(page)
+    assert "400 posts from 1 new file; 1 duplicate dropped, 1 row rejected." in page.inner_text(".job")
+    page.click("text=To the corpus july")
+    with page.expect_download() as rejects:
+        page.click("text=Download the rejects")
+    assert "text" in json.loads(Path(rejects.value.path()).read_text())["reason"]
+
+    page.click("main >> text=Prelabel")
+    page.click("main button.primary")
+    done(page)
+    page.click("text=To the corpus july")
+    page.click("main >> text=New task")
+    page.click("main >> text=Uniform")
+    page.fill("[name=size]", "150")
+    page.fill("[name=labels]", LANGUAGES)
+    page.fill("[name=seed]", "2014")
+    page.click("button:has-text('Only say')")
+    done(page)
+    assert "This was a dry run: nothing was kept of it." in page.inner_text(".job")
+    assert not Task.objects.exists()
+    page.click("button:has-text('Do it')")
+    done(page)
+    task = Task.objects.get()
+    assert (task.name, task.draw.size, task.draw.seed) == ("july-language", 150, "2014")
+
+    truth = dict(line.split("\t") for line in TRUTH.read_text(encoding="utf-8").splitlines())
+    while lease := take(reader, task):
+        said = truth[lease.unit.item.key]
+        judge(reader, lease.pk, Answer(said) if said in task.labels else Answer("und", "gibberish"))
+    assert not task.units.filter(stage=stages.QUEUED).exists()
+
+    page.goto(reverse("manage-do", args=["export_gold"]) + "?task=july-language")
+    page.click("main button.primary")
+    done(page)
+    with page.expect_download() as gold:
+        page.click("text=Download all")
+    with zipfile.ZipFile(Path(gold.value.path())) as packed:
+        names = packed.namelist()
+        manifest = json.loads(packed.read("manifest.json"))
+    assert {"README.md", "manifest.json"} <= set(names)
+    assert manifest["counts"]["posts"] == 150
+
+    page.click("text=Measure a classifier on it")
+    page.select_option("[name=predictor]", "fasttext")
+    page.locator("summary", has_text="The gold sets").click()
+    page.check("[name=unfinished]")
+    page.click("main button.primary")
+    done(page)
+    assert "fasttext" in page.inner_text(".job")
+    assert page.locator(".job svg").count()

@@ -1,0 +1,269 @@
+"""What managers give to be set up: files that arrive whole or not at all, and forms that are refused in a sentence."""
+
+import gzip
+import socket
+from html import unescape
+from urllib.parse import urlsplit
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from annotate.actions.action import ActionError
+from annotate.actions.named import by_name
+from annotate.models import Job
+from annotate.pages import deeds, inbox
+from corpora.manifest import manifest_of
+from tests.together import HANGS, until
+
+NEW, INBOX = "/manage/corpora/new/", "/manage/inbox/"
+ROWS = b'{"id": "1", "text": "one"}\n{"id": "2", "text": "two"}\n'
+KIND = 'title = "Is it good?"\nform = "choice"\n[[layout]]\nstyle = "typed"\nfields = ["words"]\n'
+
+
+@pytest.fixture
+def desk(client, manager, data_dir):
+    client.force_login(manager)
+    return client
+
+
+def arrived(name="posts.jsonl", content=ROWS):
+    return SimpleUploadedFile(name, content)
+
+
+def lying():
+    """All files of the inbox, those under way too."""
+    return sorted(path.name for path in inbox.folder().iterdir())
+
+
+def told(response):
+    return " ".join(unescape(response.content.decode()).split())
+
+
+def importing(desk, **said):
+    form = {"file": "posts.jsonl", "corpus": "july", "licence": "CC0-1.0", "holds": "posts", "column-id": "id"}
+    return desk.post(NEW, form | {"column-text": "text"} | said)
+
+
+def lay(name="posts.jsonl", content=ROWS):
+    path = inbox.folder() / name
+    path.write_bytes(content)
+    return path
+
+
+# --- files
+
+
+def test_an_uploaded_file_lies_in_the_inbox_and_leads_to_its_columns(desk):
+    response = desk.post(NEW, {"upload-file": arrived()})
+    assert response.url == f"{NEW}?file=posts.jsonl"
+    assert ((inbox.folder() / "posts.jsonl").read_bytes(), lying()) == (ROWS, ["posts.jsonl"])
+    assert (inbox.folder() / "posts.jsonl").stat().st_mode & 0o077 == 0
+    assert "one" in told(desk.get(response.url))
+
+
+def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number(desk):
+    for content in (ROWS, ROWS, b"other", b"other"):
+        desk.post(INBOX, {"file": arrived(content=content)})
+    assert lying() == ["posts (2).jsonl", "posts.jsonl"]
+
+
+def test_a_file_that_is_too_large_is_refused_and_nothing_of_it_stays(desk, settings):
+    settings.UPLOAD_MOST = 1 << 20
+    response = desk.post(INBOX, {"file": arrived(content=b"x" * ((1 << 20) + 1))})
+    assert response.status_code == 400
+    assert "posts.jsonl is larger than 1 MB, which is as much as may be uploaded. Lay it into the folder" in told(
+        response
+    )
+    assert lying() == []
+    assert desk.post(INBOX, {"file": arrived(content=b"x" * (1 << 20))}).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("posts.jsonl", b"", "is empty; choose another file"),
+        (".hidden", b"x", "rename it"),
+        ("x" * 130, b"x", "rename it"),
+    ],
+)
+def test_a_file_without_content_or_a_usable_name_is_refused(desk, name, content, why):
+    response = desk.post(INBOX, {"file": arrived(name, content)})
+    assert (response.status_code, why in told(response), lying()) == (400, True, [])
+
+
+def test_nobody_but_a_manager_can_leave_a_file(client, person, data_dir):
+    assert client.post("/login/", {"file": arrived()}).status_code == 200
+    client.force_login(person("ann").user)
+    assert client.post(INBOX, {"file": arrived()}).status_code == 403
+    assert client.post(NEW, {"upload-file": arrived()}).status_code == 403
+    assert lying() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_a_tab_that_was_closed_during_the_upload_nothing_stays(live_server, client, manager, data_dir):
+    client.force_login(manager)
+    client.get(INBOX)
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
+    token = client.cookies["csrftoken"].value
+    head = (
+        f"POST {INBOX} HTTP/1.1\r\nHost: localhost\r\nCookie: {cookies}\r\nX-CSRFToken: {token}\r\n"
+        "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 10000000\r\n\r\n"
+        '--b\r\nContent-Disposition: form-data; name="file"; filename="posts.jsonl"\r\n\r\n'
+    )
+    with socket.create_connection(("localhost", urlsplit(live_server.url).port), HANGS) as tab:
+        tab.sendall(head.encode() + b"x" * 2_000_000)
+        until(lambda: any(path.stat().st_size for path in inbox.folder().iterdir()))
+    until(lambda: lying() == [])
+
+
+def test_a_file_of_the_inbox_can_be_deleted_and_what_is_not_there_is_said(desk):
+    lay()
+    assert desk.post(INBOX, {"delete": "posts.jsonl"}).status_code == 302
+    assert lying() == []
+    response = desk.post(INBOX, {"delete": "../secret_key"})
+    assert (response.status_code, "There is no file" in told(response)) == (404, True)
+    assert desk.get(NEW, {"file": "../secret_key"}).status_code == 404
+
+
+# --- a new corpus
+
+
+def test_the_columns_are_guessed_by_what_they_are_called_elsewhere(desk):
+    lay("t.tsv", b"tweet_id\tBody\tcreated_at\n7\thello\t2014-01-01\n")
+    page = told(desk.get(NEW, {"file": "t.tsv"}))
+    assert [f'<option value="{column}" selected>' in page for column in ("tweet_id", "Body", "created_at")] == [
+        True
+    ] * 3
+
+
+def test_what_a_form_says_is_what_the_job_is_given(desk):
+    path = lay("t.csv", b"key,words\n7,hello\n")
+    importing(desk, file="t.csv", **{"column-id": "key", "column-text": "words"}, text_may_leave="no")
+    [job] = Job.objects.all()
+    assert job.given == {
+        "corpus": "july",
+        "files": [str(path)],
+        "licence": "CC0-1.0",
+        "text_may_leave": False,
+        "column": ["id=key", "text=words"],
+    }
+    assert by_name()["import_corpus"].perform(job.given).data["accepted"] == 1
+
+
+def test_records_need_fields_and_are_imported_with_them(desk):
+    lay("r.csv", b"id,query,title,lang\n1,a,b,en\n")
+    form = {"file": "r.csv", "holds": "records", "column-text": "", "column-language": "lang"}
+    response = importing(desk, **form)
+    assert (response.status_code, "name their columns, in order" in told(response)) == (400, True)
+    importing(desk, **form, fields="query title")
+    by_name()["import_corpus"].perform(Job.objects.get().given)
+    assert manifest_of("july").fields == ("query", "title")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("t.xlsx", b"PK", "is a spreadsheet; save it as CSV"),
+        ("t", ROWS, "does not tell its format"),
+        ("t.csv", b'"', "t.csv"),
+        ("t.parquet", b"PAR1", "t.parquet"),
+        ("t.jsonl.gz", gzip.compress(ROWS * 1000)[:60], "t.jsonl.gz"),
+        ("t.jsonl", "ü".encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_before_anything_is_begun(desk, name, content, why):
+    lay(name, content)
+    response = desk.get(NEW, {"file": name})
+    assert (response.status_code, why in told(response)) == (400, True)
+    # Where it lies is of no use to anybody, and where the data are is nobody's business.
+    assert str(inbox.folder()) not in told(response)
+
+
+def test_a_file_broken_in_the_middle_is_taken_not_at_all_and_the_job_says_where(desk):
+    whole = gzip.compress(b"".join(b'{"id": "%d", "text": "a text"}\n' % n for n in range(200_000)))
+    lay("t.jsonl.gz", whole[: len(whole) // 2])
+    importing(desk, file="t.jsonl.gz")
+    with pytest.raises(ActionError, match=r"t\.jsonl\.gz"):
+        by_name()["import_corpus"].perform(Job.objects.get().given)
+    assert desk.get("/manage/corpora/july/").status_code == 404
+
+
+def test_a_name_that_no_corpus_can_have_is_refused_by_the_job_in_a_sentence(desk):
+    lay()
+    importing(desk, corpus="a b")
+    with pytest.raises(ActionError, match=r"'a b' cannot be a corpus's name"):
+        by_name()["import_corpus"].perform(Job.objects.get().given)
+
+
+# --- forms of actions
+
+
+@pytest.mark.parametrize("name", list(deeds.DEEDS))
+def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, name):
+    response = desk.get(reverse("manage-do", args=[name]))
+    assert response.status_code == 200
+    page = told(response)
+    deed, action = deeds.deed_named(name)
+    for option in action.options:
+        # Of what may be chosen, an empty list shows nothing but the name.
+        shown = f'name="{option.name}"' in page or f"help-{option.name}" in page
+        assert shown is (option.name not in (*deed.hidden, deeds.TRY) or option.name == deeds.TRY), option.name
+    assert [
+        each for each in (*deed.first, *deed.hidden) if each not in {option.name for option in action.options}
+    ] == []
+
+
+def test_an_impossible_option_is_refused_in_the_words_of_the_form_and_what_was_said_stays(desk, demo_corpus):
+    response = desk.post(reverse("manage-do", args=["prelabel"]), {"corpus": demo_corpus.name, "k": "none"})
+    assert response.status_code == 400
+    assert "“K”: 'none' is not a whole number" in told(response)
+    assert 'value="none"' in told(response)
+    assert not Job.objects.exists()
+
+
+def test_what_is_not_among_the_choices_cannot_be_chosen(desk):
+    response = desk.post(reverse("manage-do", args=["import_predictions"]), {"corpus": "x", "file": "/etc/passwd"})
+    assert (response.status_code, "cannot be chosen here" in told(response)) == (400, True)
+    assert not Job.objects.exists()
+
+
+def test_what_cannot_be_taken_back_is_asked_first(desk, demo_corpus):
+    address = reverse("manage-do", args=["delete"])
+    response = desk.post(address, {"corpus": demo_corpus.name})
+    assert response.status_code == 200
+    assert "It cannot be taken back." in told(response)
+    assert not Job.objects.exists()
+    assert desk.post(address, {"corpus": demo_corpus.name, "sure": "yes"}).status_code == 302
+    assert Job.objects.get().given == {"corpus": demo_corpus.name}
+
+
+def test_a_kind_with_an_error_in_its_file_says_so_where_it_would_be_chosen(desk, demo_corpus):
+    lay("mine.toml", KIND.encode())
+    page = told(desk.get(reverse("manage-new-task"), {"corpus": demo_corpus.name}))
+    assert "mine.toml" in page
+    assert 'class="notice"' in page
+
+
+def test_two_managers_who_open_a_task_of_one_name_are_told_so(desk, demo_corpus):
+    form = {
+        "corpus": demo_corpus.name,
+        "kind": "language",
+        "design": "uniform",
+        "name": "one",
+        "size": "5",
+        "seed": "1",
+    }
+    for _ in range(2):
+        assert desk.post(reverse("manage-new-task"), form).status_code == 302
+    first, second = Job.objects.order_by("pk")
+    by_name()["open_task"].perform(first.given)
+    with pytest.raises(ActionError, match=r"There is already a task 'one'"):
+        by_name()["open_task"].perform(second.given)
+
+
+def test_the_page_of_each_kind_can_be_looked_at(desk):
+    for kind in ("language", "verify", "qa_match", "concepts", "better_replies"):
+        response = desk.get(reverse("manage-kind"), {"kind": kind})
+        assert (response.status_code, "<style>" in told(response)) == (200, False)
+    assert desk.get(reverse("manage-kind"), {"kind": "none"}).status_code in (400, 404)
