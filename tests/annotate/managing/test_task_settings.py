@@ -5,6 +5,7 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.utils.text import capfirst
 
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds.options import OPTIONS
@@ -53,11 +54,11 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
     task = make_records_task(gold={"test": ["1", "0"] * 2}, test_items=2)
     page = words(desk.get(page_of(task)))
     for name in task.kind.options:
-        assert OPTIONS[name].help in page, name
+        assert capfirst(OPTIONS[name].help) in page, name
     assert (
-        "Pause below pause people whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)" in page
+        "Pause below Pause people whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)" in page
     )
-    assert "Redundancy how many people are asked for each unit 3" in page
+    assert "Redundancy How many people are asked for each unit 3" in page
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_staff_without_the_permission_look_and_change_nothing(client, make_task)
     staff.user_permissions.add(Permission.objects.get(codename="view_task"))
     client.force_login(staff)
     page = client.get(page_of(task))
-    assert "Rounds how many languages' readers are tried before adjudication (1 to 99) 2" in words(page)
+    assert "Rounds How many languages' readers are tried before adjudication (1 to 99) 2" in words(page)
     assert "<form" not in page.text.split("<main")[1]
     assert client.post(page_of(task, "change/"), {"title": "Mine"}).status_code == 403
     assert client.post(page_of(task, "switch/"), {"open": "no"}).status_code == 403
