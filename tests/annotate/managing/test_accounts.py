@@ -303,3 +303,19 @@ def test_without_a_script_the_link_is_there_and_no_button(new_page, manager):
     page.click("text=Invite all of them")
     assert "/invite/" in page.input_value("#link-1")
     assert page.locator("[data-copies]:visible").count() == 0
+
+
+def test_two_people_are_invited_and_come_in_by_their_links(new_page, manager):
+    page = new_page(user=manager)
+    page.goto(NEW)
+    page.fill("#table", HEADER + "ann,Ann Lee,de:5\nbea,Bea Ray,fr:5")
+    page.click("text=Invite all of them")
+    for number, name in ((1, "Ann Lee"), (2, "Bea Ray")):
+        theirs = new_page()
+        theirs.goto(page.input_value(f"#link-{number}"))
+        theirs.fill("[name=new_password1]", "quite a long one")
+        theirs.fill("[name=new_password2]", "quite a long one")
+        theirs.click("main button")
+        assert name in theirs.inner_text("header")
+    page.goto(ACCOUNTS)
+    assert page.inner_text("#accounts").count("has a password") == 2
