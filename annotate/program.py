@@ -73,6 +73,7 @@ COMMANDS = {
 if IN_CHECKOUT:
     COMMANDS["For developers"] = {
         "write_docs": "Write what is generated in the documentation anew.",
+        "write_catalogs": "Write the catalogs of translations anew, and compile them.",
     }
 HELP = {"help", "-h", "--help"}
 NAMES = {name for commands in COMMANDS.values() for name in commands}

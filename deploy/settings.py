@@ -135,6 +135,7 @@ MIDDLEWARE = [
     "annotate.pages.middleware.InTurnMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "annotate.pages.tongues.TongueMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -264,6 +265,20 @@ if MAIL:
 EMAIL_TIMEOUT = 30  # seconds
 DEFAULT_FROM_EMAIL = os.environ.get("ASSAY_MAIL_FROM") or f"assay@{urlsplit(SITE).hostname}"
 
+# The languages of annotators' pages, whose sentences are in annotate/locale/.
+LANGUAGE_CODE = "en"
+LANGUAGES = [
+    ("en", "English"),
+    ("de", "German"),
+    ("fr", "French"),
+    ("es", "Spanish"),
+    ("ar", "Arabic"),
+    ("he", "Hebrew"),
+]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600  # seconds
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+
 TIME_ZONE = os.environ.get("ASSAY_TIME_ZONE", "UTC")
 try:
     zoneinfo.ZoneInfo(TIME_ZONE)
@@ -280,7 +295,7 @@ STATIC_URL = "static/"
 # Static files are served from the packages themselves, so that no collectstatic step can be forgotten.
 WHITENOISE_USE_FINDERS = True
 
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0
 if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -323,6 +338,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # Both have a kind.
+    "ENUM_NAME_OVERRIDES": {
+        "KindEnum": "annotate.models.work.Judgment.KINDS",
+        "FlagKindEnum": "annotate.models.channel.Flag.KINDS",
+    },
 }
 
 LOGGING = {

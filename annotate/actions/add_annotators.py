@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.urls import reverse
 
+from annotate.actions import mail
 from annotate.actions.action import Action, ActionError, Outcome
 from annotate.actions.options import FILE, LANGUAGES, address
 from annotate.core.option import Option, flag
@@ -40,9 +41,11 @@ def run(values, progress) -> Outcome:
         tokens |= {annotator.user.username: invite(annotator) for annotator in waiting}
     site = values["site"] or settings.SITE
     links = {name: f"{site}{reverse('invite', args=[token])}" for name, token in tokens.items()}
+    mailed = mail.invitations((each.user, links[each.user.username]) for each, _ in made if each.user.username in links)
     updated = [annotator.user.username for annotator in known]
     said = [f"{many(new, 'annotator')} made, {len(updated):,} updated.", *(_of_links(values["site"]) if links else [])]
-    data = {"links": links, "updated": updated}
+    said += mail.told(mailed)
+    data = {"links": links, "updated": updated, "mailed": mailed}
     return Outcome(
         [*(f"{name}\t{link}" for name, link in links.items()), " ".join(said)], _known(known, waiting, links), data
     )
@@ -92,7 +95,7 @@ def _rows(file):
 ACTION = Action(
     "add_annotators",
     "Make annotators from a CSV: username, name, languages (as in: de:5 en:4) and, if wanted, adjudicates (yes) and "
-    "email, to which a link is sent if the password is forgotten.",
+    "email, to which their link is sent, and one if the password is forgotten.",
     OPTIONS,
     run,
 )

@@ -13,12 +13,13 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.quality import honeypots
 from annotate.quality.classes import standing
-from annotate.reports import audits_and_decoys, expected_work
+from annotate.reports import audits_and_decoys, expected_work, forecast
 from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
 from annotate.work.expected import expected
+from annotate.work.forecast import forecast_of
 from annotate.work.opening import Opened
 from annotate.work.progress import queue_table
 from corpora.declared import declared_counts
@@ -36,7 +37,9 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
     outcome = tell(opened, size, extended)
     work = expected(task)
     if dry_run:
-        said = [*_foretold(task, work), *outcome.said, NOT_KEPT]
+        when = forecast_of(task)
+        said = [*_foretold(task, work, when), *outcome.said, NOT_KEPT]
+        work = {**work, "forecast": when}
     else:
         said = [*outcome.said, *expected_work.of_checks(work["checks"])]
     data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
@@ -73,9 +76,12 @@ def _counted(opened: Opened) -> dict[str, Any]:
     return {"draws": draws, "stages": dict(opened.stages), **{name: dict(of) for name, of in by_language.items()}}
 
 
-def _foretold(task: Task, work: dict[str, Any]) -> list[str]:
+def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[str]:
+    if not work["queues"]:
+        return expected_work.words(work)
     table = expected_work.work_table(work, tested=bool(task.test_items))
-    return [*([as_lines(table), ""] if work["queues"] else []), *expected_work.words(work)]
+    dates = as_lines(forecast.terminal_table(when))
+    return [as_lines(table), "", *expected_work.words(work), "", dates, "", *forecast.words(when)]
 
 
 def lacking(task: Task) -> list[str]:

@@ -153,7 +153,8 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
-    """of: person and language; frame: the gold answers of the language; drawn: what the person was given, in order, in
+    """of: person and language; how: the gold answers that somebody found disturbing, if any, which others may never be
+    given; frame: the gold answers of the language; drawn: what the person was given, in order, in
     entries of four: how many units the lot had given them, how many gold answers among these, one gold answer in how
     many units, and the id of the gold answer, or how many units of work were given one after the other. An entry that
     is an id alone is a gold answer that came by no lot, since others held the one that was due.
@@ -163,7 +164,7 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
     """
     person, language = line["of"]
     order = gold_order(lots, person, line["frame"])
-    met: set[str] = set()
+    met: set[str] = set(line["how"].get("disturbing", ()))
     given = known = 0
     for entry in line["drawn"]:
         if isinstance(entry, str):

@@ -345,7 +345,7 @@ COLUMNS: Mapping[str, Column] = {
     "judgments": Column(
         pa.list_(JUDGMENT),
         _judgments,
-        "Every answer and skip, those that were taken back or voided among them.",
+        "Every answer, skip and flag, those that were taken back or voided among them.",
     ),
     "transitions": Column(
         pa.list_(TRANSITION),

@@ -18,6 +18,7 @@ REASONS = {
     "no_majority": "the answers give no label",
     "skipped": "too many people could not tell",
     "adjudicator": "an adjudicator could not tell either",
+    "manager": "a manager left it out, since its text is broken or names a person",
     GOLD_ANSWER: "says the same as a gold answer of the task",
     EXAMPLE: "is an example of the guidelines",
     UNFINISHED: "waits for people",
@@ -27,7 +28,12 @@ REASONS = {
     NOT_NEEDED: "is one more of its class than the sets need",
 }
 # The move by which a unit was discarded -> why.
-DISCARDED_BY = {"conflicted": "no_majority", "exhausted": "skipped", "discarded": "adjudicator"}
+DISCARDED_BY = {
+    "conflicted": "no_majority",
+    "exhausted": "skipped",
+    "discarded": "adjudicator",
+    "withdrawn": "manager",
+}
 # The fewest letters and digits by which a record is recognised in guidelines, which may well say "cheap flights"
 # without quoting a record.
 LEAST_LETTERS = 20

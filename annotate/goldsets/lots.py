@@ -70,13 +70,17 @@ def _gold_places(task: Task) -> Iterator[Line]:
     pools: dict[str, list[str]] = {}
     for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
         pools.setdefault(language, []).append(key)
+    flagged = Judgment.objects.filter(unit__task=task, unit__honeypot=True, kind=Judgment.FLAG).order_by("unit")
+    passed_over = list(flagged.values_list("unit__item__key", flat=True).distinct())
     by_person = ("annotator__pseudonym", "queue")
     leases = Lease.objects.filter(unit__task=task).order_by(*by_person, "pk")
     rows = leases.values_list(*by_person, "turn", "unit__honeypot", "unit__item__key")
     for (person, language), given in groupby(rows.iterator(chunk_size=2000), key=lambda row: row[:2]):
         entries = _entries((turn, key if honeypot else "") for *_, turn, honeypot, key in given)
         if entries and language in pools:
-            yield _line(GOLD_PLACE, [person, language], {}, pools[language], entries)
+            own = [key for key in passed_over if key in pools[language]]
+            how = {"disturbing": own} if own else {}
+            yield _line(GOLD_PLACE, [person, language], how, pools[language], entries)
 
 
 def _entries(given) -> list[Any]:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotate.core import stages
 from annotate.kinds.forms import labels
 from annotate.kinds.kind import ASK, REFUSE, Answer, Thesaurus
@@ -58,7 +60,8 @@ def chosen(label: str, task) -> list[Concept]:
     keys, version = labels.facets(label), version_of(task)
     found = concepts_of(version, keys)
     if unknown := [key for key in keys if key not in found]:
-        raise ValueError(f"{unknown[0]!r} is not a concept of {version}; look it up, or leave it out.")
+        said = {"concept": repr(unknown[0]), "vocabulary": version}
+        raise ValueError(_("%(concept)s is not a concept of %(vocabulary)s; look it up, or leave it out.") % said)
     return [found[key] for key in keys]
 
 
@@ -71,16 +74,24 @@ def check_label(label: str, task) -> None:
 
 def check(answer: Answer, unit) -> None:
     if not answer.label:
-        raise ValueError("No concept was chosen. Choose one or more, or skip.")
+        raise ValueError(_("No concept was chosen. Choose one or more, or skip."))
     check_label(answer.label, unit.task)
     if answer.reason:
-        raise ValueError("An answer here has no reason. Write what you want to say in the comment.")
+        raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
     policy = unit.task.kind.thesaurus.beside_broader
     if policy == REFUSE or (policy == ASK and not answer.is_sure):
         for narrower, broader in nested(chosen(answer.label, unit.task)):
             named = [unit.task.kind.name(each.key, unit.item.language) for each in (broader, narrower)]
-            do = f"take {named[0]} away" if policy == REFUSE else f"take {named[0]} away, or say that you mean both"
-            raise ValueError(f"{named[0]} is broader than {named[1]}, and both are chosen; {do}.")
+            said = {"broader": named[0], "narrower": named[1]}
+            raise ValueError(
+                _("%(broader)s is broader than %(narrower)s, and both are chosen; take %(broader)s away.") % said
+                if policy == REFUSE
+                else _(
+                    "%(broader)s is broader than %(narrower)s, and both are chosen; take %(broader)s away, or say that "
+                    "you mean both."
+                )
+                % said
+            )
 
 
 def agreed(item, task) -> str | None:

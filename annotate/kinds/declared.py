@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotate.core import stages
 from annotate.kinds.kind import ENGLISH, Answer, Kind, Named
 from annotate.kinds.languages import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD, OF_TEST
+from annotate.kinds.tongues import spoken, tongue
 from corpora.core.languages import UND
 
 # As XGLUE's authors had it: three people, of whom two must agree, each tested, and watched by gold answers. One in
@@ -30,8 +33,8 @@ SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "publi
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer as it is shown: its code, its name and meaning, their language if it is not English, and the physical
-    key, or empty.
+    """An answer as it is shown: its code, its name and meaning, their language if it is not that of the pages, and the
+    physical key, or empty.
     """
 
     label: str
@@ -53,7 +56,7 @@ class Choice:
 def choices(task, answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
     """The answers in the task's order, best first: the first has the key 1, so that keys lie as the buttons do.
 
-    language: the record's, in which answers may have their own names.
+    language: the record's, in which answers may have their own names where they have none in the pages'.
     """
     return in_order(task.labels, answers, language)
 
@@ -72,7 +75,8 @@ def in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) 
 
 
 def _choice(code: str, answer: Named, number: int, language: str) -> Choice:
-    own = language if language in answer.names and language != ENGLISH else ""
+    said_in = spoken(answer.names, [language])
+    own = said_in if said_in != tongue() else ""
     return Choice(code, answer.name(language), answer.means(language), answer.key or _key(number), own)
 
 
@@ -150,10 +154,10 @@ def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named
 
     def check(answer: Answer, unit) -> None:
         if not answer.label:
-            raise ValueError("No answer was chosen. Choose one, or skip.")
+            raise ValueError(_("No answer was chosen. Choose one, or skip."))
         check_label(answer.label, unit.task)
         if answer.reason:
-            raise ValueError("An answer here has no reason. Write what you want to say in the comment.")
+            raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
 
     def called(code: str) -> str:
         return answers[code].name() if code in answers else code

@@ -19,6 +19,7 @@ from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, VEIL, Block, Kind, 
 from annotate.kinds.options import ASKED, OF_CROWDS
 from annotate.kinds.published import FORMATS
 from annotate.kinds.tables import KindError, Table, nearest, read_tables
+from annotate.kinds.tongues import ENGLISH
 from corpora.core.added_languages import add_names
 from corpora.core.languages import LANGUAGES, UND, Language, in_its_case
 from corpora.core.records import FIELD_NAME, RESERVED
@@ -37,6 +38,7 @@ KEYS = (
     "kept",
     "split",
     "layout",
+    "fields",
     "answers",
     "answers_from",
     "filtered",
@@ -65,10 +67,12 @@ SENSITIVE_KEYS: Mapping[str, str] = {
 }
 # What a key says, for the documentation.
 ABOUT: Mapping[str, str] = {
-    "title": "the question, in one sentence",
+    "title": "the question, in one sentence, in English or by language",
     "form": "what an answer is: `choice`; `grades`, best first, of which a median is one; `labels`, several of a "
     "vocabulary; or `pair`, which of two systems is preferred, or neither",
     "layout": "tables `[[layout]]` of fields that stand together, from top to bottom",
+    "fields": "a table `[fields]` of what fields are called on the page, in English or by language; others are called "
+    "as they are",
     "answers": "tables `[[answers]]` of what may be answered",
     "answers_from": '`"draw"`: what may be answered is named with the draw, by `--classes`; `[[answers]]` follow them',
     "filtered": "the answer of what a filter is meant to drop, for a kind that audits one: what it kept and "
@@ -167,7 +171,7 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     known = {*LANGUAGES, *added}
     parts.check_guidelines(top.table("guidelines"), known)
     sensitive = _sensitive(top, known)
-    kind = _based(slug, top, added) if based else _declared(slug, top, known, frozenset() if stored else TAKEN)
+    kind = _based(slug, top, known, added) if based else _declared(slug, top, known, frozenset() if stored else TAKEN)
     if sensitive and (key := next((code for code, each in kind.answers.items() if each.key == VEIL.code), "")):
         raise top.fault(
             "sensitive", f"the answer {key} has the key {VEIL.cap}, which shows a veiled text; choose another."
@@ -183,13 +187,21 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     )
 
 
-def _based(slug: str, top: Table, added: Mapping[str, Language]) -> Kind:
+def _titles(top: Table, known: Collection[str], advice: str = "") -> dict[str, str]:
+    """Language -> the question; empty if there is none."""
+    if isinstance(top.raw.get("title"), dict):
+        return parts.by_language(top, "title", MOST_TITLE, known)
+    title = top.text("title", advice, MOST_TITLE)
+    return {ENGLISH: title} if title else {}
+
+
+def _based(slug: str, top: Table, known: Collection[str], added: Mapping[str, Language]) -> Kind:
     base = top.text("base")
     if base not in MODULES:
         raise top.fault("base", f"{base!r} is not a kind to build upon; {nearest(base, MODULES)}.")
     kind = replace(MODULES[base], slug=slug, languages=added)
-    if title := top.text("title", most=MOST_TITLE):
-        kind = replace(kind, title=title, titled_by_languages=False)
+    if titles := _titles(top, known):
+        kind = replace(kind, title=titles[ENGLISH], titles=titles, titled_by_languages=False)
     return replace(kind, labels=_labels(top, kind))
 
 
@@ -215,7 +227,7 @@ def _labels(top: Table, kind: Kind) -> list[str]:
 
 def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[str]) -> Kind:
     """known: codes of languages; taken: names that no field can have."""
-    title = top.text("title", 'write what people are asked, such as title = "Is the ad relevant?"', MOST_TITLE)
+    titles = _titles(top, known, 'write what people are asked, such as title = "Is the ad relevant?"')
     form = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {_and(FORMS)}')
     if form not in FORMS:
         raise top.fault("form", f"{form!r} is not a form of answers; {nearest(form, FORMS)}.")
@@ -237,10 +249,12 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
     kept = _kept(top, fields, taken)
     return declared.kind(
         slug=slug,
-        title=title,
+        title=titles[ENGLISH],
+        titles=titles,
         form=FORMS[form],
         answers=answers,
         layout=layout,
+        field_names=_field_names(top.table("fields"), fields, known),
         together=_field(top, "together", top.text("together"), fields) if "together" in top.raw else "",
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
         kept=kept,
@@ -341,6 +355,14 @@ def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
             seen.add(name)
         blocks.append(Block(style, tuple(fields)))
     return tuple(blocks)
+
+
+def _field_names(table: Table, fields: tuple[str, ...], known: Collection[str]) -> dict[str, dict[str, str]]:
+    """Field -> language -> what it is called."""
+    for name in table.raw:
+        if name not in fields:
+            raise table.fault(name, f"{name!r} is not a field of the layout; {nearest(name, fields)}.")
+    return {name: parts.by_language(table, name, parts.MOST_NAME, known) for name in table.raw}
 
 
 def _kept(top: Table, fields: Collection[str], taken: Collection[str]) -> tuple[str, ...]:

@@ -10,15 +10,17 @@ from hashlib import sha256
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext
+
 from annotate.kinds.designs import DESIGNS
+from annotate.kinds.labels import question_about
+from annotate.kinds.tongues import ENGLISH, spoken, tongue
 from corpora.core.languages import LANGUAGES, LISTED, Language
 from corpora.models import Item, Vocabulary
 from corpora.vocabularies import names_in
 
 # These belong to models/, which stands above: kinds are handed them and read their attributes.
 Task = Unit = Any
-
-ENGLISH = "en"
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,11 @@ class Named:
     key: str = ""
 
     def name(self, language: str = ENGLISH) -> str:
-        return self.names.get(language) or self.names[ENGLISH]
+        """In the language of the pages; else in this one, that of the record; else in English."""
+        return self.names[spoken(self.names, [language])]
 
     def means(self, language: str = ENGLISH) -> str:
-        return self.meanings.get(language) or self.meanings.get(ENGLISH, "")
+        return self.meanings.get(spoken(self.meanings, [language]), "")
 
     @property
     def meaning(self) -> str:
@@ -86,8 +89,10 @@ class Sensitive:
     a_day: int
 
     def warning(self, languages: Iterable[str]) -> tuple[str, str]:
-        """(language, words): in the first of these languages in which there are any, else in English."""
-        found = next((code for code in languages if code in self.warnings), ENGLISH)
+        """(language, words): in that of the pages, else in the first of these in which there are any, else in
+        English.
+        """
+        found = spoken(self.warnings, languages)
         return found, self.warnings[found]
 
 
@@ -109,7 +114,7 @@ class Key(NamedTuple):
     name: str
 
 
-VEIL = Key("KeyV", "V", "V")
+VEIL, FLAG = Key("KeyV", "V", "V"), Key("KeyF", "F", "F")
 SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 
 # The style of a text that is longer than a window.
@@ -132,7 +137,7 @@ class Kind:
     """A kind of question. Values first, then what it does; each says where the engine asks for it."""
 
     slug: str
-    # The question in one sentence, and whether the title of a task is that sentence, or a separate name.
+    # The question in one sentence, in English, and whether the title of a task is that sentence, or a separate name.
     title: str
     titled_by_task: bool
     # What an answer is: a module of forms/.
@@ -141,6 +146,9 @@ class Kind:
     noun: str
     # The fields of its records as they stand on the page; none if it asks about a text.
     layout: tuple[Block, ...] = ()
+    # The question by language, and the names of fields by language, where its file gives them.
+    titles: Mapping[str, str] = field(default_factory=dict)
+    field_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Code -> name, meaning and key of the answers, in their order, best first; none if the answers are languages, or
     # if people do not answer here.
     answers: Mapping[str, Named] = field(default_factory=dict)
@@ -266,6 +274,11 @@ class Kind:
         return NOUGHT if any(block.style == DOCUMENT for block in self.layout) else SPACE
 
     @property
+    def flag_needs_shift(self) -> bool:
+        """Whether the key that flags a unit is Shift and F, since F alone finds concepts or gives an answer."""
+        return self.thesaurus is not None or FLAG.code in {each.key for each in self.answers.values()}
+
+    @property
     def answered_here(self) -> bool:
         """Whether people answer it here; if not, answers given elsewhere are imported."""
         return bool(self.template)
@@ -292,19 +305,38 @@ class Kind:
         return replace(found, short=found.name)  # ids of concepts say nothing to anybody
 
     def question(self, task: Task) -> str:
-        """What is asked of every unit of a task."""
-        return task.title if self.titled_by_task else self.title
+        """What is asked of every unit of a task, in the language of the pages."""
+        return self.titled(task) if self.titled_by_task else self._title()
+
+    def titled(self, task: Task) -> str:
+        """What a task is called: as its manager has typed it, or the kind's own question in the language of the
+        pages.
+        """
+        if task.title == self.title:
+            return self._title()
+        if self.titled_by_languages and task.title == question_about(task.labels):
+            return question_about(task.labels, is_translated=True)
+        return task.title
+
+    def _title(self) -> str:
+        return self.titles.get(tongue()) or gettext(self.title)
+
+    def field_name(self, name: str) -> str:
+        """What a field is called on the page."""
+        names = self.field_names.get(name, {ENGLISH: name.replace("_", " ")})
+        return names[spoken(names)]
 
     def name(self, label: str, language: str = ENGLISH) -> str:
         """What a label is called wherever it is shown: Good, Yes, Perfect; German, Not German, Undefined.
 
-        language: that of the text on the screen, in which answers may have their own names.
+        language: that of the text on the screen, in which answers may have their own names, where they have none in
+        the language of the pages.
         """
         return self.form.name(label, lambda code: self.called_in(language, code))
 
     def called_in(self, language: str, code: str) -> str:
-        """The name of a code beside a record in a language: its name in that language if it has one, else in
-        English.
+        """The name of a code beside a record in a language: its name in that of the pages if it has one, else in that
+        of the record, else in English.
         """
         if self.thesaurus and self.thesaurus.version:
             found = names_in(self.thesaurus.version, language).get(code)

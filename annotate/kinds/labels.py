@@ -1,8 +1,17 @@
 """What a label says: `de` is German, `not-de` is anything but German, `und` is no single language."""
 
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from corpora.core.languages import LANGUAGES, UND, finer
 
 _NOT = "not-"
+IN_ONE, IN_ONE_OF = (
+    gettext_noop("Is this post in %(language)s?"),
+    gettext_noop("Is this post in %(languages)s or %(last)s?"),
+)
 
 
 def negative(language: str) -> str:
@@ -24,8 +33,19 @@ def answer_about(asked: str, label: str) -> str | None:
     return None if is_negative(label) or asked in finer(label) else negative(asked)
 
 
+def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
+    """Whether a post is in one of these languages, in English as a task is named by it, or as pages show that."""
+    say = _ if is_translated else str
+    *others, last = (say(LANGUAGES[code].name) if code in LANGUAGES else code for code in codes)
+    if others:
+        return say(IN_ONE_OF) % {"languages": ", ".join(others), "last": last}
+    return say(IN_ONE) % {"language": last}
+
+
 def label_name(label: str) -> str:
-    """In English: German, Not German, Undefined; an unknown code stays as it is."""
+    """In the language of the pages: German, Not German, Undefined; an unknown code stays as it is."""
     if is_negative(label):
-        return f"Not {label_name(label.removeprefix(_NOT))}"
-    return "Undefined" if label == UND else LANGUAGES[label].name if label in LANGUAGES else label
+        return _("Not %(language)s") % {"language": label_name(label.removeprefix(_NOT))}
+    if label == UND:
+        return _("Undefined")
+    return _(LANGUAGES[label].name) if label in LANGUAGES else label

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from annotate.kinds import languages
 from annotate.kinds.kind import Answer
 from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
@@ -37,12 +39,12 @@ def offered(unit):
 
 def check(answer: Answer, unit) -> None:
     if not answer.label:
-        raise ValueError("No language was chosen. Choose one, or Undefined.")
+        raise ValueError(_("No language was chosen. Choose one, or Undefined."))
     if answer.label != UND and answer.label not in unit.task.labels:
-        raise ValueError(f"{answer.label!r} is not on this task's list of languages.")
+        raise ValueError(_("%(answer)s is not on this task's list of languages.") % {"answer": repr(answer.label)})
     languages.check_reason(answer, UNDEFINED_REASONS)
     if answer.reason == UNLISTED and not answer.comment.strip():
-        raise ValueError("The language is not on the list. Write in the comment which one it is.")
+        raise ValueError(_("The language is not on the list. Write in the comment which one it is."))
 
 
 def ask(unit, permit):

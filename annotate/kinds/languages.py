@@ -6,10 +6,13 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote_plus
 
+from django.utils.translation import gettext as _
+
 from annotate.core import stages
 from annotate.kinds.forms import choice
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.labels import label_name, negative
+from annotate.kinds.tongues import tongue
 from corpora.core.errors import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
@@ -71,12 +74,13 @@ def own_choices(permit) -> list[Choice]:
 
 
 def by_name(codes: Iterable[str]) -> Sequence[Choice]:
-    return _by_name(tuple(codes))
+    return _by_name(tuple(codes), tongue())
 
 
 @lru_cache
-def _by_name(codes: tuple[str, ...]) -> Sequence[Choice]:
-    return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name))
+def _by_name(codes: tuple[str, ...], tongue: str) -> Sequence[Choice]:
+    """tongue: the language of the pages, in which they are sorted."""
+    return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name.casefold()))
 
 
 def about(asked: str) -> dict[str, Any]:
@@ -92,9 +96,10 @@ def undefined(reasons: dict[str, str]) -> dict[str, Any]:
 
 def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
     if answer.reason and answer.label != UND:
-        raise ValueError("Only Undefined can have a reason.")
+        raise ValueError(_("Only Undefined can have a reason."))
     if answer.reason and answer.reason not in reasons:
-        raise ValueError(f"{answer.reason!r} is not one of the reasons: {', '.join(reasons)}.")
+        said = {"reason": repr(answer.reason), "reasons": ", ".join(reasons)}
+        raise ValueError(_("%(reason)s is not one of the reasons: %(reasons)s.") % said)
 
 
 # --- routes: languages may share a queue

@@ -9,6 +9,8 @@ from itertools import combinations
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext as _
+
 from annotate.core import stages
 from annotate.kinds import declared
 from annotate.kinds.forms import pair
@@ -81,10 +83,10 @@ def labels_of(systems: Sequence[str]) -> list[str]:
 
 def check(answer: Answer, unit) -> None:
     if not answer.label:
-        raise ValueError("No answer was chosen. Choose one, or skip.")
+        raise ValueError(_("No answer was chosen. Choose one, or skip."))
     pair.check(answer.label, unit.task.labels)
     if answer.reason:
-        raise ValueError("An answer here has no reason. Write what you want to say in the comment.")
+        raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
 
 
 def list_row(unit, answers: Sequence[str]) -> list[str]:

@@ -5,6 +5,8 @@ The labels of a unit that is asked about German are de, not-de and und.
 
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from annotate.kinds import languages
 from annotate.kinds.kind import Answer
 from annotate.kinds.labels import negative
@@ -24,9 +26,11 @@ def offered(unit):
 
 def check(answer: Answer, unit) -> None:
     if not answer.label:
-        raise ValueError("No answer was chosen. Say yes or no, or Undefined.")
+        raise ValueError(_("No answer was chosen. Say yes or no, or Undefined."))
     if answer.label not in offered(unit):
-        raise ValueError(f"{answer.label!r} is not an answer here; it is {', '.join(offered(unit)[:-1])} or {UND}.")
+        *others, last = offered(unit)
+        said = {"answer": repr(answer.label), "answers": ", ".join(others), "last": last}
+        raise ValueError(_("%(answer)s is not an answer here; it is %(answers)s or %(last)s.") % said)
     languages.check_reason(answer, REASONS)
 
 

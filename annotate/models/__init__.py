@@ -1,5 +1,6 @@
 """The rows of the database: people, tasks, work and what protects its numbers."""
 
+from annotate.models.channel import Flag, Note, NoteRead
 from annotate.models.concepts import ChosenConcept, Suggestion
 from annotate.models.jobs import Job
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite
@@ -15,6 +16,7 @@ __all__ = [
     "ChosenConcept",
     "Comparison",
     "Consent",
+    "Flag",
     "GoldAnswer",
     "Guidelines",
     "Invite",
@@ -23,6 +25,8 @@ __all__ = [
     "LanguageRoute",
     "Lease",
     "Lot",
+    "Note",
+    "NoteRead",
     "Pause",
     "Qualification",
     "Reserve",

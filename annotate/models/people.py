@@ -21,6 +21,9 @@ class Annotator(models.Model):
     adjudicates = models.BooleanField(
         default=False, help_text="may open the adjudication list, where votes and others' judgments are shown"
     )
+    takes_disturbing = models.BooleanField(
+        default=False, help_text="asked to be given what others found disturbing; nobody else is given it"
+    )
 
     class Meta:
         ordering = ["user__username"]

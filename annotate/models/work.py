@@ -83,6 +83,9 @@ class Unit(models.Model):
     honeypot = models.BooleanField(
         default=False, help_text="a gold answer that is asked of everybody and never gets a label"
     )
+    disturbing = models.BooleanField(
+        default=False, help_text="somebody found it so: it is given only to people who take such, gold answers too"
+    )
 
     objects = Units.as_manager()
 
@@ -161,7 +164,7 @@ class Lease(models.Model):
     becomes of the one becomes of the other, and nobody can tell them apart by letting go of them.
     """
 
-    OUTCOMES = ["answered", "skipped", "released", "expired", "undone", "voided"]
+    OUTCOMES = ["answered", "skipped", "flagged", "released", "expired", "undone", "voided"]
     RETURNED = ("released", "expired")
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="leases", db_index=False)
@@ -299,16 +302,20 @@ BINDING = Q(voided_at=None) | Q(voided_by__isnull=False)
 class Judgment(models.Model):
     """What one person said of one unit: an answer or a skip, or as an adjudicator a settlement or a discard.
 
+    A flag says that the person found it disturbing and handed it on: no answer, and counted as no skip.
+
     A repeat is an imported further answer by one person: it is kept, and counted only on request.
     """
 
-    ANSWER, SKIP, SETTLE, DISCARD, REPEAT = "answer", "skip", "settle", "discard", "repeat"
+    ANSWER, SKIP, FLAG = "answer", "skip", "flag"
+    SETTLE, DISCARD, REPEAT = "settle", "discard", "repeat"
+    KINDS = (ANSWER, SKIP, FLAG, SETTLE, DISCARD, REPEAT)
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="judgments")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments")
     # An adjudicator needs no lease.
     lease = models.OneToOneField(Lease, on_delete=models.PROTECT, null=True, blank=True)
-    kind = models.CharField(max_length=8, choices=[(k, k) for k in (ANSWER, SKIP, SETTLE, DISCARD, REPEAT)])
+    kind = models.CharField(max_length=8, choices=[(k, k) for k in KINDS])
     label = models.TextField(blank=True, help_text="the canonical text of the answer")
     reason = models.CharField(max_length=200, blank=True)
     comment = models.TextField(blank=True)
@@ -346,11 +353,11 @@ class Judgment(models.Model):
             ),
             models.CheckConstraint(
                 condition=(Q(kind__in=["answer", "settle", "repeat"]) & ~Q(label=""))
-                | (Q(kind__in=["skip", "discard"]) & Q(label="")),
+                | (Q(kind__in=["skip", "flag", "discard"]) & Q(label="")),
                 name="answer_or_skip",
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["answer", "skip"], lease__isnull=False)
+                condition=Q(kind__in=["answer", "skip", "flag"], lease__isnull=False)
                 | Q(kind__in=["settle", "discard", "repeat"], lease__isnull=True),
                 name="annotators_judge_by_lease",
             ),

@@ -2,10 +2,11 @@
 
 A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are staff
 (work/accounts.py, which commands ask too). Managers may look at everything; the admin's own permissions decide what
-they may change here as well: a manager who may change tasks may also pause people, let them go on and void their
-answers. Whose account that may be is decided by `may_change` in work/accounts.py, which the table of people asks too;
-managers are made by superusers alone. The documentation (docs.py), which holds no secret, and the log-in are open to
-everybody.
+they may change here as well: a manager who may change tasks may also pause people, let them go on, void their answers,
+reply to what they flag and write them notes. Whose account may be changed is decided by `may_change` in
+work/accounts.py, which the table of people asks too; managers are made by superusers alone. What a person flagged, and
+the replies and notes to them, are shown to them alone (work/flagging.py, notes.py). The documentation (docs.py), which
+holds no secret, and the log-in are open to everybody.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from typing import Any, NoReturn
 
 from django.db.models import QuerySet
 from django.http import Http404
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
@@ -64,10 +67,12 @@ RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
 LOOK_ONLY = "Your account may look at this, but not change it: it lacks the permission to"
 REFUSALS = {
     "annotate": NO_ANNOTATOR,
-    "read": "This is for annotators and managers only.",
-    "adjudicate": "This is for adjudicators only.",
-    "manage": "This is for managers only.",
-    "decide": f"{LOOK_ONLY} change tasks.",
+    "read": gettext_noop("This is for annotators and managers only."),
+    "adjudicate": gettext_noop("This is for adjudicators only."),
+    "manage": gettext_noop("This is for managers only."),
+    "decide": gettext_noop(
+        "Your account may look at this, but not change it: it lacks the permission to change tasks."
+    ),
     "invite": f"{LOOK_ONLY} add and change annotators.",
     "guide": f"{LOOK_ONLY} add guidelines.",
     "route": f"{LOOK_ONLY} add, change and delete language routes.",
@@ -83,7 +88,7 @@ def check_right(user, right: str) -> Annotator | None:
     """The person's Annotator row, which a manager need not have. NotAllowed if the person does not have the right."""
     annotator = annotator_of(user)
     if not RIGHTS[right](user, annotator):
-        raise NotAllowed(REFUSALS[right])
+        raise NotAllowed(_(REFUSALS[right]))
     return annotator
 
 

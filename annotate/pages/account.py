@@ -19,6 +19,8 @@ from django.db.models import Q
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils import timezone
+from django.utils.translation import get_language, gettext_lazy, override
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 from knox.models import AuthToken
@@ -41,7 +43,9 @@ class ForgottenForm(PasswordResetForm):
     """Sends a link to whoever has the account and a mail address; of others it says and does the same."""
 
     email = forms.CharField(
-        label="User name or mail address", max_length=254, widget=forms.TextInput({"autocomplete": "username"})
+        label=gettext_lazy("User name or mail address"),
+        max_length=254,
+        widget=forms.TextInput({"autocomplete": "username"}),
     )
 
     def get_users(self, email):
@@ -54,8 +58,10 @@ class ForgottenForm(PasswordResetForm):
         ]
 
     def send_mail(self, *arguments, **options):
-        # Beside the answer: otherwise the time that it takes would tell who has an account.
-        Thread(target=super().send_mail, args=arguments, kwargs=options).start()
+        # Beside the answer: otherwise the time that it takes would tell who has an account. A thread of its own knows
+        # nothing of the language in which the link was asked for.
+        send = override(get_language())(super().send_mail)
+        Thread(target=send, args=arguments, kwargs=options).start()
 
 
 @login_not_required
@@ -135,7 +141,7 @@ def change_password(request):
         with transaction.atomic():
             form.save()
         update_session_auth_hash(request, form.user)
-        messages.success(request, "Your password is changed. Elsewhere you are logged out, and API tokens are gone.")
+        messages.success(request, _("Your password is changed. Elsewhere you are logged out, and API tokens are gone."))
         return redirect("account")
     return render(request, "annotate/password.html", {"form": form})
 

@@ -7,6 +7,7 @@ the admin.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
@@ -17,13 +18,15 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotate.actions import mail
 from annotate.actions.action import ActionError
 from annotate.actions.add_manager import ACTION as ADD_MANAGER
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.models import Annotator
 from annotate.pages import inbox
 from annotate.pages.access import may, with_right
-from annotate.pages.desk import note, page
+from annotate.pages.around import manage_page as page
+from annotate.pages.around import note
 from annotate.pages.errors import status_of
 from annotate.reports import accounts as told
 from annotate.reports.tables import many
@@ -84,7 +87,7 @@ def new_accounts(request, _):
         return _new(request, request.POST, faults=[str(refusal)], status=status_of(refusal))
     for annotator, _link in made:
         note(request, annotator, "Added or updated.", ADDITION)
-    return page(request, "invited", made=_links(request, made), days=work.INVITE_DAYS)
+    return _shown(request, made)
 
 
 def _rows(request) -> list[Row]:
@@ -124,12 +127,17 @@ def _codes() -> list[tuple[str, str]]:
     return sorted(named, key=lambda pair: pair[1])
 
 
-def _links(request, made) -> list[tuple[Annotator, str | None]]:
-    """Each person with the link of their token. Here links leave: they are shown, and from here they can be sent."""
-    return [
+def _shown(request, made):
+    """The page of the links, each with its person; they go by mail as well, where that can be sent."""
+    links = [
         (annotator, request.build_absolute_uri(reverse("invite", args=[token])) if token else None)
         for annotator, token in made
     ]
+    # Not from the request: what it says of the host is its sender's to choose.
+    sent = mail.invitations(
+        (annotator.user, f"{settings.SITE}{reverse('invite', args=[token])}") for annotator, token in made if token
+    )
+    return page(request, "invited", made=links, mailed=mail.told(sent), days=work.INVITE_DAYS)
 
 
 # --- one of them
@@ -191,9 +199,8 @@ def act_on_account(request, _, annotator):
 
 def _link(request, annotator):
     """A new link, which is shown in the answer, and only there."""
-    made = _links(request, [(annotator, work.invite(annotator))])
     note(request, annotator, "Made an invite link.")
-    return page(request, "invited", made=made, days=work.INVITE_DAYS)
+    return _shown(request, [(annotator, work.invite(annotator))])
 
 
 def _withdraw(request, annotator):

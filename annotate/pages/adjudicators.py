@@ -1,52 +1,70 @@
 """The adjudicators' pages: the list of what waits, and one unit with what is known of it."""
 
-from urllib.parse import urlencode
-
 from django.core.paginator import Paginator
-from django.db.models import Count
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds.languages import Choice
-from annotate.models import Transition
+from annotate.models import Judgment
 from annotate.pages import bench, choosing
 from annotate.pages.access import with_task
-from annotate.pages.errors import status_of
+from annotate.pages.errors import CONFLICT, status_of
 from annotate.pages.forms import whole_number
 from annotate.work import adjudication as adjudicating
-from annotate.work.languages import is_language
-
-
-def _language_code(text: str | None) -> str:
-    """A language code from an address; empty for anything else."""
-    return text if text and is_language(text) else ""
+from annotate.work import together
 
 
 @require_GET
 @with_task("adjudicate")
 def adjudication(request, annotator, task):
-    language = _language_code(request.GET.get("language"))
-    everything = adjudicating.to_adjudicate(task, annotator)
-    told = everything.filter(blind=False).order_by().values("pk")
-    visited = Transition.objects.filter(unit__in=told, to_stage="QUEUED").order_by()
-    languages = visited.values_list("language").annotate(Count("unit", distinct=True)).order_by("language")
-    units = adjudicating.to_adjudicate(task, annotator, language)
-    page = Paginator(units, 50).get_page(request.GET.get("page"))
+    return _list(request, annotator, task)
+
+
+@require_POST
+@with_task("adjudicate")
+def settle_together(request, annotator, task):
+    """Settle what is marked in the list with what all who answered it said, each case by itself."""
+    marked = (sent.partition(" ") for sent in request.POST.getlist("case"))
+    chosen = {unit: label for key, _, label in marked if (unit := whole_number(key)) is not None}
+    try:
+        found = together.settle_together(annotator, task, chosen, request.POST.get("reason", ""))
+    except InvalidAnswer as error:
+        return _list(request, annotator, task, refusal=error)
+    if found.refused:
+        return _list(request, annotator, task, found=found)
+    cut = bench.Cut.asked(request.GET)
+    return redirect(reverse("adjudication", args=[task.name]) + cut.query(settled=len(found.settled)))
+
+
+def _list(request, annotator, task, *, refusal=None, found=None):
+    """The list of what waits. refusal, found: what came of the cases that were to be settled together."""
+    cut = bench.Cut.asked(request.GET)
+    page = Paginator(cut.units(task, annotator), 50).get_page(request.GET.get("page"))
+    rows = bench.waiting_rows(page, annotator)
+    settled = len(found.settled) if found else whole_number(request.GET.get("settled"))
     context = {
         "task": task,
-        "language": language,
-        "languages": [(Choice(code), count) for code, count in languages],
-        "waiting": everything.count(),
-        "blind": everything.filter(blind=True).count(),
-        "for_another": bench.for_another(adjudicating.for_others(task, annotator), task),
+        "cut": cut,
+        "query": cut.query(),
+        **bench.filters(task, annotator, cut),
+        "for_another": bench.for_another(adjudicating.for_others(task, annotator)),
         "heads": task.kind.list_heads,
         "page": page,
-        "rows": bench.waiting_rows(page, annotator),
+        "rows": rows,
+        "some_agree": any(row.agreed for row in rows),
+        "own_reasons": adjudicating.own_reasons(annotator, task),
+        "posted": request.POST,
+        "marked": request.POST.getlist("case"),
+        "refusal": refusal,
+        "settled": bench.settled(settled) if settled else "",
+        "refused": found.refused if found else [],
         "decided": bench.decided_rows(adjudicating.decisions(annotator, task)[:50], annotator, task),
         **_just_decided(request, annotator, task),
     }
-    return render(request, "annotate/adjudication.html", context)
+    status = status_of(refusal) if refusal else CONFLICT if found else 200
+    return render(request, "annotate/adjudication.html", context, status=status)
 
 
 @require_http_methods(["GET", "POST"])
@@ -56,37 +74,40 @@ def adjudicate(request, annotator, task, unit):
 
     POST settles or discards it and goes on to the next of the list.
     """
-    language = _language_code(request.GET.get("language"))
     found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
-    refusal = None
-    if request.method == "POST":
-        discard = "discard" in request.POST
-        sent = [] if discard else request.POST.getlist("answer") or [request.POST.get("label", "")]
-        reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
-        try:
-            how = {"ways": choosing.read_ways(request.POST), "is_sure": "is_sure" in request.POST}
-            said = adjudicating.read_decision(task.kind, sent, reason, comment, **how)
-            if discard:
-                judgment = adjudicating.discard(annotator, unit, said.reason, said.comment)
-            else:
-                judgment = adjudicating.settle(annotator, unit, said)
-        except InvalidAnswer as error:
-            refusal = error
-        else:
-            return redirect(bench.next_to_adjudicate(annotator, task, language, judgment))
-    return _bench(request, annotator, found, refusal)
+    if request.method == "GET":
+        return _bench(request, annotator, found)
+    cut = bench.Cut.asked(request.GET)
+    before = bench.place(found, annotator, cut)
+    try:
+        judgment = _decide(request, annotator, found)
+    except InvalidAnswer as error:
+        return _bench(request, annotator, found, error)
+    return redirect(bench.next_to_adjudicate(task, cut, before, judgment))
+
+
+def _decide(request, annotator, unit) -> Judgment:
+    discard = "discard" in request.POST
+    sent = [] if discard else request.POST.getlist("answer") or [request.POST.get("label", "")]
+    reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
+    how = {"ways": choosing.read_ways(request.POST), "is_sure": "is_sure" in request.POST}
+    said = adjudicating.read_decision(unit.task.kind, sent, reason, comment, **how)
+    if discard:
+        return adjudicating.discard(annotator, unit.pk, said.reason, said.comment)
+    return adjudicating.settle(annotator, unit.pk, said)
 
 
 def _bench(request, annotator, unit, refusal=None):
     task, posted = unit.task, request.POST if request.method == "POST" else None
-    language = _language_code(request.GET.get("language"))
+    cut = bench.Cut.asked(request.GET)
     context = {
         "task": task,
-        "query": f"?{urlencode({'language': language})}" if language else "",
-        "place": bench.place(unit, annotator, language),
+        "query": cut.query(),
+        "place": bench.place(unit, annotator, cut),
         "unit": unit,
         "refusal": refusal,
         "posted": request.POST,
+        "own_reasons": adjudicating.own_reasons(annotator, task),
         **bench.dossier(unit, annotator, posted),
         **_just_decided(request, annotator, task),
     }
@@ -99,7 +120,7 @@ def choose(request, annotator, task, unit):
     """Where several labels are chosen from many: a step on the way to a decision, of which nothing is stored."""
     found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
     if task.vocabulary_id is None:
-        raise NotFound("In this task a label is one of a few, and is not looked for.")
+        raise NotFound(_("In this task a label is one of a few, and is not looked for."))
     if request.htmx:
         panel = choosing.of_decision(found, annotator, adjudicating.is_blind(found), request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)

@@ -7,19 +7,21 @@ from collections import Counter
 
 from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Guidelines, Task
-from annotate.pages import choosing, showing
+from annotate.pages import choosing, replies, showing
 from annotate.pages.access import annotator_of, may, with_permit, with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
 from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
-from annotate.work import judging, progress
+from annotate.work import flagging, judging, notes, progress
 from annotate.work import queue as handing_out
 from annotate.work.permit import Permit, acting_as, permit_of, permits
 from annotate.work.progress import Progress
@@ -61,7 +63,8 @@ def home(request):
         ]
         tasks.sort(key=lambda row: used.get(row["task"].pk, 0), reverse=True)
         tasks.sort(key=lambda row: not _has_work(row))
-    return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks})
+    told = replies.told(found) if annotator else {}
+    return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks, **told})
 
 
 def _by_task(annotator, tasks) -> dict[int, list]:
@@ -125,11 +128,14 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
             context |= showing.sheet(leases, permit)
         else:
             context |= showing.question(leases[0], permit, posted, request.headers.get("Assay-Shown"))
+            context["flag_kept"] = "Assay-Flag" in request.headers
     language = shown.item.language if shown else ""
     turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
     if turned or not request.htmx:
         # In the language of the record on the screen.
         context["guidelines"] = showing.guidelines(task, language)
+    if not request.htmx:
+        context["notes"] = notes.to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
 
@@ -183,7 +189,7 @@ def judge(request, task):
     """Fields: lease; answer, or only reason if a reason's button was pressed, or skip; comment; active_ms."""
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
-        raise InvalidAnswer("The form did not say what it answers. Reload the page.")
+        raise InvalidAnswer(_("The form did not say what it answers. Reload the page."))
     # A browser counts a line's end as one character and sends two.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     try:
@@ -209,13 +215,34 @@ def _answer(request, permit, comment: str):
 
 
 @require_POST
+def flag(request, task):
+    """Fields: lease; flag, one of flagging.KINDS; words; active_ms; and what the form of the unit has besides."""
+    lease_id = whole_number(request.POST.get("lease"))
+    if lease_id is None:
+        raise InvalidAnswer(_("The form did not say what it is about. Reload the page."))
+    kind, words = request.POST.get("flag", ""), request.POST.get("words", "")
+    with acting_as(request.user, task) as permit:
+        closed = flagging.flag(permit, lease_id, kind, words, active_seconds(request)).closed
+        lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held) if closed else None
+    if closed:
+        return _next(request, permit.now(closed.paused, closed.is_new), lease, closed=closed, before=closed.lease)
+    flagged = _("The manager has it now. Go on as you like: answer, or skip.")
+    if request.htmx:
+        return HttpResponse(flagged)
+    # What was typed and chosen stays on the screen.
+    shown = handing_out.leased(permit.annotator, permit.task, lease_id)
+    kept = {"comment": request.POST.get("comment", ""), "flagged": flagged, "posted": request.POST}
+    return _work(request, permit, _one(shown), **kept)
+
+
+@require_POST
 @with_permit
 def choose(request, permit):
     """Where several labels are chosen from many: a step on the way to an answer, of which nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
-        raise NotFound("You have not been given such a unit.")
+        raise NotFound(_("You have not been given such a unit."))
     if request.htmx:
         panel = choosing.of_unit(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
@@ -226,7 +253,7 @@ def choose(request, permit):
 def undo(request, task):
     judgment = whole_number(request.POST.get("judgment"))
     if judgment is None and "judgment" in request.POST:
-        raise InvalidAnswer("The form did not say which answer to take back. Reload the page.")
+        raise InvalidAnswer(_("The form did not say which answer to take back. Reload the page."))
     with acting_as(request.user, task) as permit:
         lease = judging.take_back(permit, judgment)
     if not request.htmx:
@@ -247,7 +274,7 @@ def pause(request, annotator, task):
 
 def _check_sheets(task) -> None:
     if not task.kind.sheet:
-        raise NotFound("This task has no sheets; its units come one by one.")
+        raise NotFound(_("This task has no sheets; its units come one by one."))
 
 
 @require_GET
@@ -281,7 +308,7 @@ def judge_sheet(request, annotator, task):
     _check_sheets(task)
     given = [whole_number(text) for text in request.POST.getlist("lease")]
     if not given or None in given:
-        raise InvalidAnswer("The form did not say which posts it answers. Reload the page.")
+        raise InvalidAnswer(_("The form did not say which posts it answers. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in given}
     refused = judging.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = showing.sheet_outcome(len(answers), refused)
@@ -295,7 +322,7 @@ def judge_sheet(request, annotator, task):
 def _mark(task, said: str | None):
     """What a row of a sheet says; None: skip."""
     if not said:
-        raise InvalidAnswer("A post of this sheet came without an answer, so nothing was saved. Reload the page.")
+        raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
     return None if said == "skip" else judging.read_answer(task.kind, [said])
 
 

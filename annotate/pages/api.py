@@ -22,6 +22,8 @@ from annotate.pages.serializers import (
     AnsweredSerializer,
     AnswerSerializer,
     ClosedSerializer,
+    FlaggedSerializer,
+    FlagSerializer,
     NextSerializer,
     ProgressSerializer,
     ResultSerializer,
@@ -33,7 +35,7 @@ from annotate.pages.serializers import (
     TrialSerializer,
 )
 from annotate.quality import qualification
-from annotate.work import judging, progress, queue
+from annotate.work import flagging, judging, progress, queue
 from annotate.work.permit import acting, permit_of, permits
 
 
@@ -118,6 +120,28 @@ def _close(request, lease, serializer, answer):
         # Units that others had locked could not be handed out at once; here they are waited for.
         closed.judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
     return Response(ClosedSerializer(closed.judgment).data)
+
+
+@extend_schema(
+    request=FlagSerializer,
+    responses={200: FlaggedSerializer, **REFUSED},
+    summary="Tell the manager of a unit",
+    description="What is disturbing goes on to another person, counted as no skip; any other unit stays with you.",
+)
+@api_view(["POST"])
+def flag(request, lease):
+    annotator = check_right(request.user, "annotate")
+    sent = FlagSerializer(data=request.data)
+    sent.is_valid(raise_exception=True)
+    said, following = sent.validated_data, None
+    with acting(annotator, judging.task_of(annotator, lease).name) as permit:
+        done = flagging.flag(permit, lease, said["kind"], said["words"], said["active_seconds"])
+        takes_next = done.closed is not None and said["take_next"]
+        if takes_next:
+            following = queue.hand_out(permit.now(done.closed.paused, done.closed.is_new), done.closed.held)
+    if takes_next:
+        done.flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))
+    return Response(FlaggedSerializer(done.flag).data)
 
 
 @extend_schema(request=None, responses={204: None, **REFUSED}, summary="Give a unit back unjudged")
@@ -234,5 +258,6 @@ urlpatterns = [
     path("qualification/answers/<int:question>/", answer_question, name="api-answer"),
     path("leases/<int:lease>/judge/", judge, name="api-judge"),
     path("leases/<int:lease>/skip/", skip, name="api-skip"),
+    path("leases/<int:lease>/flag/", flag, name="api-flag"),
     path("leases/<int:lease>/release/", release, name="api-release"),
 ]

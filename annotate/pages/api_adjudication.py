@@ -40,6 +40,13 @@ class WantedSerializer(serializers.Serializer):
     language = serializers.CharField(
         required=False, default="", help_text="only units that were in its queue; those checked blind are in none"
     )
+    case = serializers.ChoiceField(
+        adjudication.CASES,
+        required=False,
+        default="",
+        help_text="only units that are checked blind, or of all others those that nobody answered, that all answered "
+        "alike, or of which the answers differ",
+    )
     page = serializers.IntegerField(required=False, default=1, min_value=1, help_text=f"of {PER_PAGE} units each")
 
     def validate_language(self, code: str) -> str:
@@ -96,7 +103,7 @@ class WaitingListSerializer(serializers.Serializer):
     waiting = serializers.IntegerField(help_text="units that you may decide, in all languages")
     for_others = serializers.IntegerField(help_text="units that another adjudicator must decide: you have judged them")
     pages = serializers.IntegerField()
-    units = WaitingSerializer(many=True, help_text="of this page, in the order of the draw")
+    units = WaitingSerializer(many=True, help_text="of this page: first those checked blind, then what waits longest")
 
 
 class SaidSerializer(serializers.ModelSerializer):
@@ -186,9 +193,10 @@ class DossierSerializer(DisputedSerializer):
 def waiting(request, annotator, task):
     wanted = WantedSerializer(data=request.query_params)
     wanted.is_valid(raise_exception=True)
-    pages = Paginator(adjudication.to_adjudicate(task, annotator, wanted.validated_data["language"]), PER_PAGE)
+    cut = wanted.validated_data
+    pages = Paginator(adjudication.to_adjudicate(task, annotator, cut["language"], cut["case"]), PER_PAGE)
     try:
-        page = pages.page(wanted.validated_data["page"])
+        page = pages.page(cut["page"])
     except EmptyPage as error:
         raise NotFound(f"There is no such page: the list has {pages.num_pages:,}.") from error
     heads = task.kind.list_heads

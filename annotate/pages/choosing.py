@@ -13,6 +13,7 @@ from typing import Any
 
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from annotate.kinds.kind import ALLOW, ASK, SUGGESTED, WAYS
 from annotate.models import Annotator, Judgment, Task, Unit
@@ -174,6 +175,6 @@ def _searched(listing: Listing, typed: str, reads: Sequence[str]) -> dict[str, A
     try:
         rows = listing.found(typed, reads)
     except VocabularyError as error:
-        return {"note": str(error)}
-    note = "" if rows else "No concept is called so. Type the beginning of another word of it, or browse."
+        return {"note": _(str(error))}
+    note = "" if rows else _("No concept is called so. Type the beginning of another word of it, or browse.")
     return {"rows": rows, "note": note}

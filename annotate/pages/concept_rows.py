@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from annotate.kinds.kind import BROWSED, SEARCHED
 from corpora.models import Concept, Scheme, Vocabulary
@@ -102,7 +103,7 @@ class Listing:
         scheme = self.vocabulary.schemes.filter(key=key).first() if what == "scheme" else None
         parts = [self._place(each) for each in (scheme.parts.all() if scheme else self._top_schemes())]
         tops = tops_of(scheme) if scheme else () if parts else self.vocabulary.concepts.filter(broader=None)
-        crumbs = [Place("", "All")] if scheme else []
+        crumbs = [Place("", _("All"))] if scheme else []
         if scheme and scheme.domain:
             crumbs.append(self._place(scheme.domain))
         here = label_of_scheme(scheme, self.language) if scheme else ""
@@ -122,7 +123,7 @@ class Listing:
     def _at_concept(self, concept: Concept) -> dict[str, Any]:
         around = {"broader": list(concept.broader.order_by("key")), "related": list(concept.related.order_by("key"))}
         schemes = concept.schemes.order_by(F("domain").asc(nulls_last=True), "key").select_related("domain")
-        crumbs = [Place("", "All")]
+        crumbs = [Place("", _("All"))]
         if scheme := schemes.first():
             crumbs += [self._place(each) for each in (scheme.domain, scheme) if each]
         listed = {name: self.rows(found, BROWSED) for name, found in around.items()}
@@ -140,5 +141,8 @@ class Listing:
         """The concepts of a place, by name; a place with thousands shows some, and says so."""
         some = list(concepts[: MOST + 1])
         rows = self.rows(some[:MOST], BROWSED)
-        note = f"There are more than {MOST} here. Search for what is missing." if len(some) > MOST else ""
-        return {"rows": sorted(rows, key=lambda row: (row.name.casefold(), row.key)), "note": note}
+        more = _("There are more than %(number)s here. Search for what is missing.") % {"number": MOST}
+        return {
+            "rows": sorted(rows, key=lambda row: (row.name.casefold(), row.key)),
+            "note": more if len(some) > MOST else "",
+        }

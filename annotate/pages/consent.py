@@ -1,6 +1,7 @@
 """The page on which a person is warned of what they would read, agrees to it, declines it, or takes that back."""
 
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from annotate.core.refusals import InvalidAnswer
@@ -20,7 +21,7 @@ def consent(request, annotator, task):
     if request.method == "POST":
         act = DOES.get(request.POST.get("do", ""))
         if act is None:
-            raise InvalidAnswer("The form did not say whether you agree. Reload the page.")
+            raise InvalidAnswer(_("The form did not say whether you agree. Reload the page."))
         act(annotator, task.name)
         # Who only adjudicates reads nothing in the queue.
         to_queue = act is consenting.agree and permit.reads

@@ -1,41 +1,129 @@
-"""What all of the manager's pages have around them: the desk's own pages, or those of a task."""
+"""The manager's desk: what waits for a decision in all tasks, when they will be done, who is at work; and the people of
+all tasks, with their hours as a file. The pages of one task are in managers.py.
+"""
 
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.db.models import Model
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+from django.core.cache import cache
+from django.http import Http404
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
 
-from annotate.models import Task
+from annotate.models import Flag, Job, Task
+from annotate.pages.access import check_right
+from annotate.pages.around import manage_page
+from annotate.pages.keeping import figures, foretold
+from annotate.pages.managers import shows_figures, sort_of
+from annotate.pages.offering import csv_reply
+from annotate.quality.checks import adjudicators
+from annotate.reports import forecast as forecast_report
+from annotate.reports import progress as progress_report
+from annotate.reports.everybody import everybody_table, timesheet_csv
+from annotate.work import everybody as of_all
+from annotate.work import statistics
+from annotate.work.queue_states import queue_states_of
 
-# Addresses of the pages of the desk, and their names.
-DESK = (
-    ("manage", "Tasks"),
-    ("manage-corpora", "Corpora"),
-    ("manage-accounts", "Accounts"),
-    ("manage-routes", "Routes"),
-    ("manage-jobs", "Jobs"),
-)
-
-
-def page(request, page: str, task: Task | None = None, *, status: int = 200, **context):
-    """A page by the name of its template; of a task, it has the task's tabs."""
-    around = {"task": task, "tabs": _tabs(task), "kind": task.kind} if task else {"desk": DESK}
-    return render(request, f"annotate/manage/{page}.html", {"page": page, **around, **context}, status=status)
-
-
-def note(request, thing: Model, words: str, act: int = CHANGE) -> None:
-    """Keep in the log of changed settings who did this to it. act: Django's ADDITION, CHANGE or DELETION."""
-    LogEntry.objects.log_actions(request.user.pk, [thing], act, words, single_object=True)
+FEW = 5  # stuck queues of a task, and jobs that failed, on the page of all tasks, at most
+FORETOLD = 12  # open tasks, the newest, of which it is told when they are done
+# Seconds for which the live counts are those of whoever asked first.
+LIVELY = 5
 
 
-def _tabs(task: Task) -> list[tuple[str, str]]:
-    """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
-    tested = "test" in task.kind.protections
-    return [
-        ("manage-task", "Progress"),
-        ("manage-people", "People"),
-        ("manage-comments", "Comments"),
-        ("manage-guidelines", "Guidelines"),
-        *([("manage-tests", "Test and gold answers")] if tested else []),
-        ("manage-agreement", "Agreement"),
-        *([("manage-rule", "Pause rule")] if tested else []),
-    ]
+@require_GET
+@shows_figures
+def manage(request):
+    check_right(request.user, "manage")
+    open_tasks = Task.objects.filter(is_open=True)
+    (rows, states), counted_at = figures("tasks", None, lambda: (statistics.overview(), queue_states_of(open_tasks)))
+    # One that was opened since the figures were counted has none yet.
+    open_tasks, sort = [task for task in open_tasks if task.pk in states], sort_of(request)
+    counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
+    rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
+    return manage_page(
+        request,
+        "tasks",
+        table=progress_report.tasks_table(rows, _task_page, sort),
+        waiting=list(_stuck(open_tasks, states)),
+        new=[row for row in rows if row["newly_paused"]],
+        unadjudicated=[row for row in rows if row["is_open"] and row["adjudication"]] if not adjudicators() else [],
+        flags=Flag.objects.open().count(),
+        failed=Job.objects.filter(state=Job.FAILED)[:FEW],
+        now=live_counts(),
+        open_tasks=open_tasks,
+        counted_at=counted_at,
+    )
+
+
+def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:
+    """Tasks with queues that stand still: the first FEW of these, and how many more there are."""
+    for task in open_tasks:
+        stuck = [row for row in states[task.pk]["queues"] if row["stuck"]]
+        if stuck:
+            yield task, stuck[:FEW], len(stuck) - FEW
+
+
+@require_GET
+@shows_figures
+def dates(request):
+    """When the open tasks will be done, the newest FORETOLD; the first page fetches it, since it takes longer."""
+    check_right(request.user, "manage")
+    open_tasks = list(Task.objects.filter(is_open=True))
+    found, counted_at = figures("dates", None, lambda: _foretold(open_tasks[:FORETOLD]))
+    told = [(task, of) for task in open_tasks if (of := found.get(task.pk))]
+    return manage_page(
+        request,
+        "dates",
+        table=forecast_report.dates_table(told, _task_page, sort_of(request)),
+        untold=len(open_tasks) - FORETOLD,
+        counted_at=counted_at,
+    )
+
+
+def _foretold(tasks: list[Task]) -> dict[int, Any]:
+    states = queue_states_of(tasks)
+    return {task.pk: foretold(task, states[task.pk]) for task in tasks}
+
+
+def _task_page(name: str) -> str:
+    return reverse("manage-task", args=[name])
+
+
+@require_GET
+@shows_figures
+def everybody(request):
+    check_right(request.user, "manage")
+    found, counted_at = figures("everybody", None, of_all.everybody)
+    return manage_page(
+        request,
+        "everybody",
+        table=everybody_table(found, sort_of(request)),
+        months=of_all.months(),
+        counted_at=counted_at,
+    )
+
+
+@require_GET
+def timesheet(request):
+    """Field: month, as in 2026-11; this one without it."""
+    check_right(request.user, "manage")
+    try:
+        month = date.fromisoformat(f"{request.GET.get('month') or f'{timezone.localdate():%Y-%m}'}-01")
+    except ValueError:
+        raise Http404("There is no such month: the address names one as in month=2026-11.") from None
+    return csv_reply(f"hours-{month:%Y-%m}.csv", timesheet_csv(of_all.timesheet(month)))
+
+
+@require_GET
+def now(request):
+    """The live counts alone, which the first page asks for again and again."""
+    check_right(request.user, "manage")
+    return render(request, "annotate/manage/_now.html", {"now": live_counts()})
+
+
+def live_counts():
+    """For all managers together, so that many who look cost no more than one."""
+    return cache.get_or_set("at-work-now", of_all.at_work_now, LIVELY)

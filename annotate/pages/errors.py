@@ -5,6 +5,7 @@ Operations raise what is in annotate/core/refusals.py; the middleware and the AP
 
 from django.http import Http404, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views import defaults
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Throttled, ValidationError
 from rest_framework.response import Response
@@ -74,7 +75,7 @@ def bad_request(request, exception):
         detail = "The body of the request holds more than the site takes, so nothing was done. Send less."
         return JsonResponse({"code": InvalidAnswer.code, "detail": detail}, status=400)
     told = InvalidAnswer(
-        "The form holds more than the site takes, so nothing was done. Reload the page, and send less."
+        _("The form holds more than the site takes, so nothing was done. Reload the page, and send less.")
     )
     return render(request, "annotate/refusal.html", {"refusal": told}, status=400)
 

@@ -17,7 +17,8 @@ from annotate.core.refusals import InvalidAnswer, Refusal, WrongStage
 from annotate.kinds.labels import label_name
 from annotate.models import Guidelines, Task
 from annotate.pages.access import may, with_task
-from annotate.pages.desk import note, page
+from annotate.pages.around import manage_page as page
+from annotate.pages.around import note
 from annotate.pages.errors import status_of
 from annotate.pages.showing import markdown, rendered
 from annotate.quality.guidelines import ENGLISH, current, new_version, newest_of, versions

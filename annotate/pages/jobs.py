@@ -24,7 +24,7 @@ from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
 from annotate.pages import deeds, inbox
 from annotate.pages.access import with_right
-from annotate.pages.desk import page
+from annotate.pages.around import manage_page
 from annotate.reports import jobs as told
 from annotate.reports import writing
 from annotate.work import jobs as work
@@ -51,7 +51,7 @@ def jobs(request, _):
     listed = list(Job.objects.select_related("by")[:SHOWN])
     table = told.jobs_table(listed, lambda job: reverse("manage-job", args=[job]), request.GET.get("sort", ""))
     waiting = any(not job.has_ended for job in listed)
-    return page(request, "jobs", table=table, unwatched=waiting and not is_watched(), most=SHOWN)
+    return manage_page(request, "jobs", table=table, unwatched=waiting and not is_watched(), most=SHOWN)
 
 
 @require_GET
@@ -62,7 +62,7 @@ def job(request, _, number):
     context = _told(found)
     if request.htmx:
         return render(request, "annotate/manage/_job.html", context)
-    return page(request, "job", **context)
+    return manage_page(request, "job", **context)
 
 
 def _told(job: Job) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def do(request, _, action):
 def _form(request, action: str, given, *, status: int = 200, **context):
     deed, found = deeds.deed_named(action)
     first, rest = deeds.form(action, _single(found, given))
-    return page(
+    return manage_page(
         request,
         "do",
         status=status,

@@ -6,8 +6,9 @@ They are kept in files of the data folder, which all processes of the server sha
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from hashlib import sha256
 from threading import Lock, Thread
 from typing import Any
 
@@ -17,6 +18,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from annotate.models import Task
+from annotate.work.forecast import forecast_of
 from corpora.models import Draw
 
 LARGE = 20_000  # items drawn for a task, or for all that a page is about
@@ -24,7 +26,8 @@ FRESH = 10.0  # seconds for which figures are not counted again
 SHARE = 0.05  # of the time at the most in which a page has its figures counted
 # Pages, and parts of pages, that have figures of one task.
 PAGES = ("progress", "people", "labels", "agreement", "preferences")
-DAY = 24 * 3600  # seconds
+OF_ALL = ("tasks", "dates", "everybody")  # those that have figures of all tasks
+HOUR, DAY = 3600, 24 * 3600  # seconds
 PATIENCE = 0.15  # seconds that a page waits for figures that were never counted
 CHANGED = "changed"  # the key of when figures were last forgotten
 
@@ -41,12 +44,12 @@ class BeingCountedError(Exception):
 def figures(
     page: str, task: Task | None, count: Callable[[], Any], *, patience: float | None = PATIENCE
 ) -> tuple[Any, datetime | None]:
-    """What `count` finds for a page of a task, or of all open tasks; and when, if it was kept.
+    """What `count` finds for a page of a task, or of all tasks; and when, if it was kept.
 
     BeingCountedError if nothing is kept and counting takes longer than `patience`, in seconds; None: as long as it
     takes.
     """
-    draws = Draw.objects.filter(tasks=task) if task else Draw.objects.filter(tasks__is_open=True)
+    draws = Draw.objects.filter(tasks=task) if task else Draw.objects.all()
     if (draws.aggregate(size=Sum("size"))["size"] or 0) < LARGE:
         return count(), None
     key = _key(page, task)
@@ -67,10 +70,21 @@ def figures(
     return known, at
 
 
+def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
+    """When the task will be done, kept for an hour while its queues stand as they do; None where nothing waits or the
+    task is closed. states: of queue_states.
+    """
+    left = [(row["queue"], row["missing"], row["able"]) for row in states["queues"] if row["waiting"]]
+    if not left or not task.is_open:
+        return None
+    key = sha256(f"{task.pk} {task.created_at:%s%f} {timezone.localdate()} {left}".encode()).hexdigest()
+    return caches["default"].get_or_set(f"forecast-{key}", lambda: forecast_of(task, states), HOUR)
+
+
 def forget(task: Task) -> None:
     """Have all figures of a task counted for whoever looks next, since a manager has changed something."""
     caches["figures"].set(CHANGED, timezone.now(), DAY)
-    caches["figures"].delete_many([_key("tasks", None), *(_key(page, task) for page in PAGES)])
+    caches["figures"].delete_many([*(_key(page, None) for page in OF_ALL), *(_key(page, task) for page in PAGES)])
 
 
 def _key(page: str, task: Task | None) -> str:

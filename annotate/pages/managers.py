@@ -1,7 +1,7 @@
-"""The manager's pages: how the tasks stand, how well people work, and what a manager decides about a person's work.
+"""The manager's pages of a task: how it stands, how well people work, and what a manager decides about a person's work.
 
-The figures are those of work/statistics.py, work/queue_states.py and quality/agreement.py; decisions are made by
-work/pausing.py.
+The figures are those of work/statistics.py, work/queue_states.py, work/forecast.py and quality/agreement.py; decisions
+are made by work/pausing.py. What is shown of all tasks together is in desk.py.
 """
 
 from collections.abc import Callable
@@ -17,17 +17,18 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import Annotator, Judgment, Pause, Task
-from annotate.pages.access import check_right, may, with_task
+from annotate.pages.access import may, with_task
+from annotate.pages.around import manage_page
 from annotate.pages.audited import audit_of
-from annotate.pages.desk import page as _page
 from annotate.pages.errors import status_of
-from annotate.pages.keeping import BeingCountedError, figures, forget
+from annotate.pages.keeping import BeingCountedError, figures, foretold, forget
 from annotate.quality import agreement as agreeing
 from annotate.quality import honeypots
 from annotate.quality import preferences as preferring
 from annotate.quality.classes import standing
 from annotate.quality.pauses import rule as rule_of
 from annotate.reports import agreement as agreement_report
+from annotate.reports import forecast as forecast_report
 from annotate.reports import gold_answers
 from annotate.reports import people as people_report
 from annotate.reports import preferences as preference_report
@@ -36,13 +37,12 @@ from annotate.reports.balanced_sets import standing_table
 from annotate.work import comments as commenting
 from annotate.work import pausing, statistics
 from annotate.work.accounts import check_may_change, may_change
-from annotate.work.queue_states import queue_states, queue_states_of
+from annotate.work.queue_states import queue_states
 
 # Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
 REPLICATES = 200
 HOUR = 3600  # seconds
 MOST = 20  # units on which the model of Dawid and Skene is shown to differ, at most
-FEW = 5  # stuck queues of a task on the page of all tasks, at most
 
 
 def shows_figures(view):
@@ -54,19 +54,15 @@ def shows_figures(view):
             return view(request, *args)
         except BeingCountedError:
             task = next((each for each in args if isinstance(each, Task)), None)
-            page = _page(request, "counting", task)
+            page = manage_page(request, "counting", task)
             page["Refresh"] = "1"
             return page
 
     return shown
 
 
-def _sort(request) -> str:
+def sort_of(request) -> str:
     return request.GET.get("sort", "")
-
-
-def _task_page(name: str) -> str:
-    return reverse("manage-task", args=[name])
 
 
 def _person_page(task: Task) -> Callable[[int], str]:
@@ -78,38 +74,18 @@ def _unit_page(unit: int) -> str:
 
 
 @require_GET
-@shows_figures
-def manage(request):
-    check_right(request.user, "manage")
-    open_tasks, waiting = Task.objects.filter(is_open=True), []
-    (rows, states), counted_at = figures("tasks", None, lambda: (statistics.overview(), queue_states_of(open_tasks)))
-    # One that was opened since the figures were counted has none yet.
-    open_tasks = [task for task in open_tasks if task.pk in states]
-    for task in open_tasks:
-        stuck = [row for row in states[task.pk]["queues"] if row["stuck"]]
-        if stuck:
-            waiting.append((task, stuck[:FEW], len(stuck) - FEW))
-    counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
-    rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
-    table = progress_report.tasks_table(rows, _task_page, _sort(request))
-    new = [row for row in rows if row["newly_paused"]]
-    return _page(request, "tasks", table=table, waiting=waiting, new=new, counted_at=counted_at)
-
-
-@require_GET
 @with_task("manage")
 @shows_figures
 def task(request, _, task):
     found, counted_at = figures("progress", task, lambda: _progress_of(task))
-    progress, pace, times, states, sort = *found["work"], found["states"], _sort(request)
-    return _page(
+    progress, pace, times, states, sort = *found["work"], found["states"], sort_of(request)
+    return manage_page(
         request,
         "task",
         task,
         counted_at=counted_at,
         progress=progress,
         pace=pace,
-        remaining=progress_report.remaining(progress["all"]["missing"], pace["today"]),
         states=states,
         new=[row for row in found["pauses"] if row["new"]],
         progress_table=progress_report.progress_table(progress, sort),
@@ -120,15 +96,29 @@ def task(request, _, task):
         times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
         audit=found["audit"],
         classes_table=standing_table(found["classes"]) if found["classes"] else None,
+        **_foretold(found["forecast"], sort),
         queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
         idle_table=progress_report.idle_table(states, _person_page(task), sort),
     )
 
 
+def _foretold(told: dict[str, Any] | None, sort: str) -> dict[str, Any]:
+    """When the task will be done; nothing where nothing waits, or nobody is asked."""
+    if told is None:
+        return {}
+    return {
+        "finish": forecast_report.whole(told),
+        "finish_words": forecast_report.words(told),
+        "finish_table": forecast_report.forecast_table(told, sort),
+    }
+
+
 def _progress_of(task: Task) -> dict[str, Any]:
+    states = queue_states(task)
     return {
         "work": (statistics.progress(task), statistics.pace(task), statistics.times(task)),
-        "states": queue_states(task),
+        "states": states,
+        "forecast": foretold(task, states),
         "pauses": statistics.pauses(task),
         "audit": audit_of(task),
         "classes": standing(task),
@@ -141,8 +131,8 @@ def _progress_of(task: Task) -> dict[str, Any]:
 def people(request, _, task):
     (found, times, pauses, voidable), counted_at = figures("people", task, lambda: _people_of(task))
     names = {row["annotator"]: row["name"] for row in found}
-    address, sort = _person_page(task), _sort(request)
-    return _page(
+    address, sort = _person_page(task), sort_of(request)
+    return manage_page(
         request,
         "people",
         task,
@@ -167,8 +157,8 @@ def _people_of(task: Task) -> tuple:
 @with_task("manage")
 def comments(request, _, task):
     found = commenting.comments(task)
-    told = people_report.comments_table(found, _sort(request), task.kind.short, _unit_page, _person_page(task))
-    return _page(request, "comments", task, comments_table=told, most=commenting.MOST)
+    told = people_report.comments_table(found, sort_of(request), task.kind.short, _unit_page, _person_page(task))
+    return manage_page(request, "comments", task, comments_table=told, most=commenting.MOST)
 
 
 @require_GET
@@ -176,15 +166,15 @@ def comments(request, _, task):
 def tests(request, _, task):
     found, known = statistics.tests(task), statistics.known_answers(task)
     doubtful = [row for row in known if row["doubtful"]]
-    return _page(
+    return manage_page(
         request,
         "tests",
         task,
         tested=bool(found["annotators"]),
-        languages_table=gold_answers.tested_table(found["languages"], _sort(request)),
-        tests_table=gold_answers.trials_table(found["annotators"], _sort(request), _person_page(task)),
+        languages_table=gold_answers.tested_table(found["languages"], sort_of(request)),
+        tests_table=gold_answers.trials_table(found["annotators"], sort_of(request), _person_page(task)),
         doubtful=doubtful,
-        known_table=gold_answers.known_table(doubtful, _sort(request), task.kind.short),
+        known_table=gold_answers.known_table(doubtful, sort_of(request), task.kind.short),
         asked=sum(row["asked"] > 0 for row in known),
         known=len(known),
     )
@@ -219,13 +209,13 @@ def _preferences(task, address, sort):
 def agreement(request, _, task):
     """The report is shown on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
-        return _page(request, "agreement", task, judgments=statistics.answers(task))
+        return manage_page(request, "agreement", task, judgments=statistics.answers(task))
     count = partial(_kept, task, "agreement", lambda: agreeing.report(task, replicates=REPLICATES))
-    (report, counted_at), sort = figures("agreement", task, count), _sort(request)
+    (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = statistics.names_of(row["annotator"] for row in rest)
     address, headings = _person_page(task), agreement_report.PAGE
-    return _page(
+    return manage_page(
         request,
         "agreement",
         task,
@@ -253,7 +243,9 @@ def agreement(request, _, task):
 def rule(request, _, task):
     own = rule_of(task)
     every = 20 * honeypots.block(task) if task.gold_share else None
-    return _page(request, "rule", task, rule=own, every=every, tables=people_report.rule_tables(own, _sort(request)))
+    return manage_page(
+        request, "rule", task, rule=own, every=every, tables=people_report.rule_tables(own, sort_of(request))
+    )
 
 
 def _voidable(task) -> set[int]:
@@ -274,10 +266,10 @@ def person(request, _, task, annotator):
 
 def _person(request, task, annotator, **extra):
     by_all, _ = figures("labels", task, lambda: statistics.labels_said(task), patience=None)
-    found, sort = statistics.person(task, annotator, by_all), _sort(request)
+    found, sort = statistics.person(task, annotator, by_all), sort_of(request)
     pauses, tested = statistics.pauses(task, annotator), statistics.trials_of(task, annotator)
     work, wrote = statistics.work_of(task, annotator), commenting.comments(task, annotator)
-    return _page(
+    return manage_page(
         request,
         "person",
         task,
@@ -350,7 +342,7 @@ def void(request, _, task, annotator):
             messages.success(request, people_report.voided(found, done))
             return _decided(task, found)
     would = pausing.would_void(found, task)
-    return _page(
+    return manage_page(
         request,
         "void",
         task,

@@ -8,6 +8,7 @@ from django.http import UnreadablePostError
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext as _
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
 from annotate.pages.access import may
@@ -71,7 +72,9 @@ def refused(request, error: Refusal):
     address = request.resolver_match
     on_sheet = (address.url_name or "").startswith("sheet")
     # What was typed must not be lost with the page on which it was typed.
-    typed = "\n".join(filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment"))))
+    typed = "\n".join(
+        filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment", "words", "reply", "text")))
+    )
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
     # A person who is stopped is not sent on to something that would be refused again.
     context["paused"] = isinstance(error, Paused | EnoughToday)
@@ -92,20 +95,22 @@ def _way_on(request, context) -> tuple[str, str]:
     """The address to which a refusal leads, and the words of its link; empty for the start page."""
     task, name = context["queue_of"], request.resolver_match.url_name or ""
     if "qualification" in context:
-        return context["qualification"], "To the test"
+        return context["qualification"], _("To the test")
     if task and context["consent"]:
-        return reverse("consent", args=[task]), "Read the warning"
+        return reverse("consent", args=[task]), _("Read the warning")
+    if name.startswith("manage-question") and may(request.user, "manage"):
+        return reverse("manage-questions"), "Back to the questions"
     if task and name.startswith("manage-") and may(request.user, "manage"):
-        return reverse("manage-task", args=[task]), "Back to the task"
+        return reverse("manage-task", args=[task]), _("Back to the task")
     # Whoever has no queue would be refused there again.
     if not task or context["paused"] or not may(request.user, "annotate"):
         return "", ""
     if context["on_sheet"]:
-        return reverse("sheet", args=[task]), "Back to the sheet"
-    return reverse("queue", args=[task]), "Back to the task"
+        return reverse("sheet", args=[task]), _("Back to the sheet")
+    return reverse("queue", args=[task]), _("Back to the task")
 
 
 def csrf_failure(request, reason=""):
     """Django's own page speaks of cookies and DEBUG to people whose page is merely older than their session."""
-    sentence = "This page is older than your session, so nothing was done. Reload it and try again."
+    sentence = _("This page is older than your session, so nothing was done. Reload it and try again.")
     return refused(request, NotAllowed(sentence))

@@ -24,7 +24,7 @@ from annotate.kinds.telling import tell
 from annotate.models import Task
 from annotate.pages import deeds, inbox
 from annotate.pages.access import with_right
-from annotate.pages.desk import page
+from annotate.pages.around import manage_page
 from annotate.pages.preview import preview, usual_language
 from corpora.listing import POSTS, RECORDS, corpora_there
 
@@ -48,7 +48,7 @@ def new_task(request, _):
     said = request.POST if request.method == "POST" else request.GET
     corpus = next((row for row in corpora_there() if row["corpus"] == said.get("corpus")), None)
     if not corpus or not said.get("kind"):
-        return page(
+        return manage_page(
             request, "new_task_of", corpora=corpora_there(), corpus=corpus, ways=_ways(corpus) if corpus else []
         )
     kind, design = _kind(said["kind"]), said.get("design", "")
@@ -72,7 +72,7 @@ def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, d
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].sizeless else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
     first, rest = deeds.form("open_task", given, lacking, defaults | {"title": kind.title})
-    return page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
+    return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
 
 
 def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ After an answer in practice the same address, with `answered` in it, shows the r
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -34,7 +35,7 @@ def guidelines(request, annotator, task):
     if wanted := request.GET.get("version"):
         found = next((version for version in earlier if version.version == wanted), None)
     if found is None:
-        raise NotFound("There are no such guidelines.")
+        raise NotFound(_("There are no such guidelines."))
     context = {
         "task": task,
         "found": found,
@@ -77,10 +78,10 @@ def answer(request, task, language):
     """Fields: question; answer, for each label if there may be several; sure, if what seems too much is meant."""
     question = whole_number(request.POST.get("question"))
     if question is None:
-        raise InvalidAnswer("The form did not say which question it answers. Reload the page.")
+        raise InvalidAnswer(_("The form did not say which question it answers. Reload the page."))
     with acting_as(request.user, task) as permit:
         if not _answers(permit, language).filter(pk=question).exists():
-            raise NotFound("You have not been asked such a question.")
+            raise NotFound(_("You have not been asked such a question."))
         said = read_answer(permit.task.kind, request.POST.getlist("answer"))
         answered = qualifying.answer(permit, question, said.label, is_sure="is_sure" in request.POST)
     if request.htmx:
@@ -97,7 +98,7 @@ def choose(request, permit, language):
     number = whole_number(request.POST.get("question"))
     question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
     if question is None or permit.task.vocabulary_id is None:
-        raise NotFound("You have not been asked such a question.")
+        raise NotFound(_("You have not been asked such a question."))
     if request.htmx:
         panel = choosing.of_question(question.gold_answer.item, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
@@ -139,7 +140,7 @@ def _steps(found: qualifying.Standing) -> list[tuple[str, bool]]:
     if found.step == qualifying.NONE_NEEDED:
         return []
     here = {qualifying.READ: 0, qualifying.PRACTICE: 1}.get(found.step, 2)
-    return [(name, place == here) for place, name in enumerate(("Guidelines", "Practice", "Test"))]
+    return [(name, place == here) for place, name in enumerate((_("Guidelines"), _("Practice"), _("Test")))]
 
 
 def _asked(question: TrialAnswer, permit, posted=None) -> dict:
@@ -177,9 +178,9 @@ def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[s
     """Of several labels, by name: those that were chosen rightly, those that were missed, and those too many."""
     chosen, right = kind.form.facets(said), kind.form.facets(known)
     parts = {
-        "Chosen, and right": [label for label in chosen if label in right],
-        "Missed": [label for label in right if label not in chosen],
-        "Too much": [label for label in chosen if label not in right],
+        _("Chosen, and right"): [label for label in chosen if label in right],
+        _("Missed"): [label for label in right if label not in chosen],
+        _("Too much"): [label for label in chosen if label not in right],
     }
     named = {words: sorted(kind.called_in(language, label) for label in labels) for words, labels in parts.items()}
     return [(words, names) for words, names in named.items() if names]
@@ -191,7 +192,6 @@ def _test(task, found: qualifying.Standing) -> dict:
     return {
         "asked": asked,
         "needed": qualifying.to_pass(task, asked),
-        "times": {1: "once", 2: "twice"}.get(found.tries_left, f"{found.tries_left} times"),
     }
 
 

@@ -13,7 +13,8 @@ from annotate.core.option import codes
 from annotate.core.refusals import Refusal
 from annotate.models import LanguageRoute, Task
 from annotate.pages.access import may, with_right
-from annotate.pages.desk import note, page
+from annotate.pages.around import manage_page as page
+from annotate.pages.around import note
 from annotate.pages.errors import status_of
 from annotate.reports import routes as told
 from annotate.reports.tables import Table, many

@@ -7,11 +7,12 @@ from rest_framework import serializers
 
 from annotate.kinds import Kind
 from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
-from annotate.models import Judgment, Task, Trial, Unit
+from annotate.models import Flag, Judgment, Task, Trial, Unit
 from annotate.quality import qualification
 from annotate.quality.guidelines import current
 from annotate.quality.sides import Sides, seen, sides_of, sides_of_question
 from annotate.quality.suggestions import shown_to
+from annotate.work.flagging import MOST_WORDS
 from corpora.core.languages import LANGUAGES
 
 SETS = "the two sets of replies that are compared, the first and the second, as they stand for you; else none"
@@ -188,6 +189,13 @@ class SkipSerializer(serializers.Serializer):
     )
 
 
+class FlagSerializer(SkipSerializer):
+    kind = serializers.ChoiceField(list(Flag.KINDS), help_text="what there is to tell of the unit")
+    words = serializers.CharField(
+        max_length=MOST_WORDS, required=False, allow_blank=True, default="", help_text="your own; a question needs some"
+    )
+
+
 class SureSerializer(serializers.Serializer):
     sure = serializers.BooleanField(
         required=False,
@@ -213,7 +221,9 @@ class AnswerSerializer(SureSerializer, SkipSerializer):
 
 
 class JudgmentSerializer(serializers.ModelSerializer):
-    label = serializers.SerializerMethodField(help_text="as it was sent, in its canonical form; empty for a skip")
+    label = serializers.SerializerMethodField(
+        help_text="as it was sent, in its canonical form; empty for a skip or a flag"
+    )
 
     class Meta:
         model = Judgment
@@ -231,6 +241,18 @@ class ClosedSerializer(JudgmentSerializer):
 
     class Meta(JudgmentSerializer.Meta):
         fields = [*JudgmentSerializer.Meta.fields, "next"]
+
+
+class FlaggedSerializer(serializers.ModelSerializer):
+    """What the manager was told of a unit, and what comes next where it went to another person."""
+
+    next = NextSerializer(
+        allow_null=True, default=None, help_text="the next unit, if this one is disturbing and you sent `take_next`"
+    )
+
+    class Meta:
+        model = Flag
+        fields = ["kind", "words", "at", "next"]
 
 
 class StandingSerializer(serializers.Serializer):

@@ -20,7 +20,7 @@ from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.models import Job, Task
 from annotate.pages import deeds, inbox
 from annotate.pages.access import with_right
-from annotate.pages.desk import page
+from annotate.pages.around import manage_page
 from annotate.pages.errors import status_of
 from annotate.reports import listing
 from annotate.reports.numbers import percent
@@ -54,7 +54,7 @@ def corpora(request, _):
     rows = corpora_there()
     address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - handed on
     table = listing.corpora_on_page(rows, address, request.GET.get("sort", "")) if rows else None
-    return page(request, "corpora", table=table)
+    return manage_page(request, "corpora", table=table)
 
 
 @require_GET
@@ -65,7 +65,7 @@ def corpus(request, _, name):
         raise NotFound("There is no such corpus.")
     manifest = read_manifest(name) if not row["fault"] else None
     tasks = Task.objects.filter(draws__corpus__name=name).distinct().order_by("-pk")
-    return page(
+    return manage_page(
         request,
         "corpus",
         row=row,
@@ -117,7 +117,7 @@ def inbox_page(request, _):
         for arrived in request.FILES.getlist("file"):
             messages.success(request, f"{inbox.keep(arrived).name} lies in the inbox.")
         return redirect("manage-inbox")
-    return page(request, "inbox", files=[(path, path.stat()) for path in inbox.files()], folder=inbox.folder())
+    return manage_page(request, "inbox", files=[(path, path.stat()) for path in inbox.files()], folder=inbox.folder())
 
 
 # --- a new corpus
@@ -177,7 +177,7 @@ def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: str = "
         except CorpusError as error:
             # The page names the file by its name; where it lies is of no use here.
             refusal, status = refusal or str(error).replace(str(path), name), max(status, 400)
-    return page(request, "new_corpus", status=status, refusal=refusal, **context)
+    return manage_page(request, "new_corpus", status=status, refusal=refusal, **context)
 
 
 def _shown(found: Sample) -> dict[str, Any]:

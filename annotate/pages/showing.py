@@ -7,8 +7,11 @@ from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from markdown_it import MarkdownIt
 
 from annotate.core.refusals import Refusal
@@ -21,6 +24,7 @@ from annotate.pages.paragraphs import paragraphs, parted
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.quality.sides import Sides, seen, sides_in, sides_of
+from annotate.work.flagging import KINDS
 from annotate.work.permit import Permit
 from corpora.models import Item
 
@@ -49,38 +53,45 @@ def question_about(task: Task) -> str:
     return task.kind.question(task)
 
 
+def title_of(task: Task) -> str:
+    """What a task is called, in the language of the page where it is the kind's own question."""
+    return task.kind.titled(task)
+
+
 @dataclass(frozen=True)
 class Field:
     """parts: its paragraphs, those of each part of a document of several zones by themselves."""
 
     name: str
+    title: str
     parts: list[list[str]]
     language: str
 
-    @property
-    def title(self) -> str:
-        return self.name.replace("_", " ")
 
-
-def record(item: Item, kind: Kind) -> dict[str, Any]:
-    """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs."""
-    veiled = {"veiled": kind.sensitive is not None, "veil": VEIL}
+def record(item: Item, kind: Kind, *, may_hurt: bool = False) -> dict[str, Any]:
+    """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs; behind a veil
+    where the kind's texts may hurt, or this one.
+    """
+    veiled = {"veiled": may_hurt or kind.sensitive is not None, "veil": VEIL}
     if not kind.layout:
         return {"paragraphs": item.text.splitlines(), **veiled}
-    blocks = [(block.style, _fields(item, block)) for block in kind.layout]
+    blocks = [(block.style, _fields(item, kind, block)) for block in kind.layout]
     zones = [field for style, fields in blocks if style == DOCUMENT and len(fields) > 1 for field in fields]
     fields = {field.name: field for _, fields in blocks for field in fields}
     return {"blocks": blocks, "fields": fields, "zones": zones, **veiled}
 
 
-def _fields(item: Item, block: Block) -> list[Field]:
+def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
+    def field(name: str, parts: list[list[str]]) -> Field:
+        return Field(name, kind.field_name(name), parts, item.language)
+
     if block.style != DOCUMENT:
-        return [Field(name, [item.fields[name].splitlines()], item.language) for name in block.fields]
+        return [field(name, [item.fields[name].splitlines()]) for name in block.fields]
     if len(block.fields) == 1:
-        return [Field(name, [paragraphs(item.fields[name])], item.language) for name in block.fields]
+        return [field(name, [paragraphs(item.fields[name])]) for name in block.fields]
     # The zones of a document, such as the articles of an act; those that it has.
     return [
-        Field(name, [paragraphs(part) for part in parted(item.fields[name])], item.language)
+        field(name, [paragraphs(part) for part in parted(item.fields[name])])
         for name in block.fields
         if item.fields[name].strip()
     ]
@@ -129,6 +140,7 @@ def question(
     return {
         "lease": lease,
         "question": kind.template,
+        "flags": KINDS.items(),
         **record(lease.unit.item, kind),
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
         **asked,
@@ -165,13 +177,20 @@ def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[s
     for found in states:
         if found.step in (NONE_NEEDED, PASSED, FAILED):
             continue
-        tries = "1 try" if found.tries_left == 1 else f"{found.tries_left} tries"
-        left = f"you have {tries} left" if found.last and found.tries_left else ""
         if count := waiting.get(found.language, 0):
-            behind = f"{count:,} wait{'s' if count == 1 else ''} in {found.name} once you have passed"
-            said.append(f"{'; '.join(filter(None, [behind, left]))}.")
-        elif left:
-            said.append(f"Test in {found.name}: {left}.")
+            behind = ngettext(
+                "%(number)s waits in %(language)s once you have passed.",
+                "%(number)s wait in %(language)s once you have passed.",
+                count,
+            )
+            said.append(behind % {"number": intcomma(count), "language": found.name})
+        if found.last and found.tries_left:
+            left = ngettext(
+                "Test in %(language)s: you have %(number)s try left.",
+                "Test in %(language)s: you have %(number)s tries left.",
+                found.tries_left,
+            )
+            said.append(left % {"number": found.tries_left, "language": found.name})
     return said
 
 
@@ -179,13 +198,15 @@ def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind)
     """What each of an annotator's judgments was, in a word or two; nothing of none."""
     listed = list(judgments)
     labels = iter(seen(annotator, ((each.unit, each.label) for each in listed if each)))
-    return [_said(next(labels), each.unit.item.language, kind) if each else "" for each in listed]
+    return [_said(each, next(labels), kind) if each else "" for each in listed]
 
 
-def _said(label: str, language: str, kind: Kind) -> str:
-    return kind.name(label, language) if label else "Skipped"
+def _said(judgment: Judgment, label: str, kind: Kind) -> str:
+    if judgment.kind == Judgment.FLAG:
+        return _("Passed on as disturbing")
+    return kind.name(label, judgment.unit.item.language) if label else _("Skipped")
 
 
 def reason(judgment: Judgment, kind: Kind) -> str:
     """The reason of an answer: one of the kind's reasons in words, or the person's own words."""
-    return kind.reasons.get(judgment.reason, judgment.reason)
+    return _(kind.reasons[judgment.reason]) if judgment.reason in kind.reasons else judgment.reason

@@ -21,8 +21,9 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.pages import deeds
 from annotate.pages.access import may, with_task
+from annotate.pages.around import manage_page as page
+from annotate.pages.around import note
 from annotate.pages.deeds import Field, label_of
-from annotate.pages.desk import note, page
 from annotate.pages.errors import status_of
 from annotate.reports import sentences
 from annotate.work import closing

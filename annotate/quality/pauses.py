@@ -6,11 +6,14 @@ What the rule does to people of any accuracy is in core/pause_rule.py; what a ma
 from collections import Counter
 
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from annotate.core.pause_rule import Rule, pauses
 from annotate.models import Annotator, Pause, Task
 
-PAUSED = "Your work in this task is paused, and the manager has been told. What you answered before is kept."
+PAUSED = gettext_noop(
+    "Your work in this task is paused, and the manager has been told. What you answered before is kept."
+)
 
 
 def rule(task: Task) -> Rule:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core import lots, lottery
 from annotate.core.refusals import (
@@ -24,6 +25,7 @@ from annotate.core.refusals import (
 )
 from annotate.kinds import Answer
 from annotate.kinds.labels import label_name
+from annotate.kinds.tongues import translated
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality import sides
 from annotate.quality.guidelines import current, in_language, majors, majors_of, newest_of
@@ -98,10 +100,11 @@ def state(permit, language: str) -> Standing:
     NotFound if the task does not have that language, NotAllowed if the annotator does not read it.
     """
     if language not in permit.task.languages:
-        raise NotFound(f"This task has no records in {label_name(language)}.")
+        raise NotFound(_("This task has no records in %(language)s.") % {"language": label_name(language)})
     if language not in languages_of(permit):
         raise NotAllowed(
-            f"You are not down as a reader of {label_name(language)}. The manager can add it to your languages."
+            _("You are not down as a reader of %(language)s. The manager can add it to your languages.")
+            % {"language": label_name(language)}
         )
     trials = trials_of(permit.annotator, [permit.task]) if permit.task.test_items else ()
     return _state(permit, language, trials, current(permit.task, language))
@@ -171,7 +174,7 @@ def begin(permit, language: str, kind: str) -> Trial:
     annotator, task = permit.annotator, permit.task
     found = state(permit, language)
     if not task.is_open:
-        raise WrongStage("This task is closed.")
+        raise WrongStage(_("This task is closed."))
     permit.check_not_stopped()
     _check_step(found, kind)
     own = annotator.trials.filter(task=task, language=language, kind=kind)
@@ -190,7 +193,9 @@ def begin(permit, language: str, kind: str) -> Trial:
     )
     golds = _practice(task, language) if kind == Trial.PRACTICE else _draw(trial)
     if kind == Trial.TEST and not golds:
-        raise WrongStage(f"There are no test questions in {found.name} yet. Please tell the manager.")
+        raise WrongStage(
+            _("There are no test questions in %(language)s yet. Please tell the manager.") % {"language": found.name}
+        )
     TrialAnswer.objects.bulk_create(
         TrialAnswer(trial=trial, gold_answer=gold, position=position, first=sides.first_of(task, gold, annotator))
         for position, gold in enumerate(golds, 1)
@@ -202,16 +207,19 @@ def begin(permit, language: str, kind: str) -> Trial:
 
 def _check_step(found: Standing, kind: str) -> None:
     if found.step == NONE_NEEDED:
-        raise WrongStage("This task asks for no test. Press Start to begin.")
+        raise WrongStage(_("This task asks for no test. Press Start to begin."))
     if found.step == PASSED:
-        raise WrongStage(f"You have passed the test in {found.name}. Press Start to begin.")
+        raise WrongStage(
+            _("You have passed the test in %(language)s. Press Start to begin.") % {"language": found.name}
+        )
     if kind == Trial.TEST and not found.practised:
-        raise WrongStage("Read the guidelines and go through the practice questions before you take the test.")
+        raise WrongStage(_("Read the guidelines and go through the practice questions before you take the test."))
     # An open practice says nothing of the tries; an open test was counted when it was begun.
     testing = found.trial is not None and found.trial.kind == Trial.TEST
     if kind == Trial.TEST and not found.tries_left and not testing:
         raise NotQualified(
-            f"You have used all your tries of the test in {found.name}. The manager can still let you work in it."
+            _("You have used all your tries of the test in %(language)s. The manager can still let you work in it.")
+            % {"language": found.name}
         )
 
 
@@ -256,7 +264,7 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
     questions = TrialAnswer.objects.select_related("trial__guidelines", "gold_answer__item")
     found = questions.filter(pk=question_id, trial__annotator=permit.annotator, trial__task=task).first()
     if found is None:
-        raise NotFound("You have not been asked such a question.")
+        raise NotFound(_("You have not been asked such a question."))
     trial = found.trial
     trial.task, trial.annotator = task, permit.annotator
     placed = sides.sides_of_question(found)
@@ -264,22 +272,24 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
     if found.answered_at:
         if found.label != label:
             raise AlreadyAnswered(
-                f"You have already answered {task.kind.name(told(found, found.label))} here, and that stands. "
-                "Please go on with the next question."
+                _("You have already answered %(answer)s here, and that stands. Please go on with the next question.")
+                % {"answer": task.kind.name(told(found, found.label))}
             )
         return found
     if trial.finished_at or trial.guidelines.major != permit.majors.get(trial.language):
         raise Outdated(
-            "The guidelines have changed since you began, and with them what is right. This test does not count, and "
-            "uses up none of your tries: read the new guidelines and begin again."
+            _(
+                "The guidelines have changed since you began, and with them what is right. This test does not count, "
+                "and uses up none of your tries: read the new guidelines and begin again."
+            )
         )
     if found != next_question(trial):
-        raise NotFound("You have not been asked this question yet. Answer the one before it first.")
+        raise NotFound(_("You have not been asked this question yet. Answer the one before it first."))
     permit.check_not_stopped()
     try:
         task.kind.check(Answer(label, is_sure=is_sure), Unit(task=task, item=found.gold_answer.item))
     except ValueError as error:
-        raise InvalidAnswer(str(error)) from error
+        raise InvalidAnswer(translated(error)) from error
     found.label, found.answered_at = label, timezone.now()
     found.save(update_fields=["label", "answered_at"])
     if next_question(trial) is None:
@@ -292,7 +302,7 @@ def task_of(annotator: Annotator, question_id: int) -> str:
     own = TrialAnswer.objects.filter(pk=question_id, trial__annotator=annotator)
     name = own.values_list("trial__task__name", flat=True).first()
     if name is None:
-        raise NotFound("You have not been asked such a question.")
+        raise NotFound(_("You have not been asked such a question."))
     return name
 
 
@@ -363,7 +373,7 @@ def missed(trial: Trial) -> list[TrialAnswer]:
 def check_grant(task: Task, language: str) -> Guidelines:
     """The guidelines under which somebody can be let in; a refusal if there is no test that they could be spared."""
     if language not in task.languages:
-        raise NotFound(f"This task has no records in {label_name(language)}.")
+        raise NotFound(_("This task has no records in %(language)s.") % {"language": label_name(language)})
     found = current(task, language)
     if not task.test_items or found is None:
         raise InvalidAnswer("This task asks for no test, so there is nothing to grant.")

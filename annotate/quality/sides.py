@@ -15,6 +15,7 @@ from annotate.core.lots import first_of_two
 from annotate.core.lottery import by_secret
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
+from annotate.kinds.tongues import translated
 from annotate.models import Annotator, Comparison, GoldAnswer, Side, Task, TrialAnswer, Unit
 
 
@@ -32,7 +33,7 @@ class Sides:
         try:
             return replace(answer, label=self.form.from_side(answer.label, self.first, self.second))
         except ValueError as error:
-            raise InvalidAnswer(str(error)) from error
+            raise InvalidAnswer(translated(error)) from error
 
     def seen(self, label: str) -> str:
         """A label as it is told to the person."""

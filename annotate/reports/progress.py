@@ -103,16 +103,6 @@ def progress_plot(progress: dict) -> SafeString:
     return stacked(parts, [words for _, words in PARTS], title="Units by language and stage") if parts else NONE
 
 
-def remaining(missing: int, today: int) -> str:
-    """How long the missing answers will take, if people go on as in the last 24 hours."""
-    if not missing or not today:
-        return ""
-    days = missing / today
-    if days < 1:
-        return "less than a day at the pace of the last 24 hours"
-    return f"about {days:,.0f} day{'' if round(days) == 1 else 's'} at the pace of the last 24 hours"
-
-
 # --- its queues, and annotators without work
 
 

@@ -1,7 +1,9 @@
 """Tables: columns are declared once, each with what it says of a row; pages, cards and terminals take the same table.
 
-A table with a slug is sorted by a link in each heading, without a script: ?sort=people.-answers. How a table is written
-for a terminal is in terminal.py, for Markdown in markdown.py, for a page in templates/annotate/_table.html.
+A table with a slug is sorted by a link in each heading, without a script: ?sort=people.-answers. On a page that offers
+it, a long one has a field by which its rows are filtered, ?find-people=ann, and each a link to its rows as CSV,
+?csv=people, which csv_files.py writes. How a table is written for a terminal is in terminal.py, for Markdown in
+markdown.py, for a page in templates/annotate/_table.html.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -10,6 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.text import slugify
 
 from annotate.kinds.labels import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
@@ -18,6 +22,7 @@ from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 # page `short` is not broken into lines, and `sentence` has room for its lines.
 TEXT, NAME, NUMBER, DIGEST, NOTE, SHORT, SENTENCE = "text", "name", "number", "digest", "note", "short", "sentence"
 LONG = 30  # rows
+MANY = 15  # rows, of which one looks for some
 Row = Any  # what a table is made from, mostly a dict of a report
 
 
@@ -67,7 +72,8 @@ class Table:
     """caption: what the rows are, as in "60 languages". total: what stands below them all, however they are sorted.
 
     slug: the table's name in an address; empty if it is not sorted. asked: what stands there after sort=, of any
-    table of the page.
+    table of the page. given: all that stands in the address of a page on which rows can be filtered and downloaded;
+    None elsewhere. path: of that page, since another may show the table too.
     """
 
     caption: str
@@ -76,15 +82,48 @@ class Table:
     total: tuple[tuple[Cell, ...], ...] = ()
     slug: str = ""
     asked: str = ""
+    given: Mapping[str, str] | None = None
+    path: str = ""
+
+    @property
+    def name(self) -> str:
+        """By which an address names it, whether or not it is sorted."""
+        return self.slug or slugify(self.caption)
+
+    @property
+    def find(self) -> str:
+        """The words by which its rows are filtered."""
+        return (self.given or {}).get(f"find-{self.name}", "").strip()
+
+    @property
+    def others(self) -> dict[str, str]:
+        """What stands in the address besides."""
+        return {key: value for key, value in (self.given or {}).items() if key not in (f"find-{self.name}", "csv")}
+
+    @property
+    def unfiltered(self) -> str:
+        return f"{self.path}?{urlencode(self.others)}"
 
     @property
     def rows(self) -> list[tuple[Cell, ...]]:
         place, down = self._order()
+        found = self.found
         if place is None:
-            return [*self.body, *self.total]
-        known = [row for row in self.body if row[place].by is not None]
+            return [*found, *self.total]
+        known = [row for row in found if row[place].by is not None]
         known.sort(key=lambda row: row[place].by, reverse=down)
-        return [*known, *(row for row in self.body if row[place].by is None), *self.total]
+        return [*known, *(row for row in found if row[place].by is None), *self.total]
+
+    @property
+    def found(self) -> list[tuple[Cell, ...]]:
+        """The rows in which each of the words occurs, in any cell; those of the total always stand."""
+        words = self.find.casefold().split()
+        return [row for row in self.body if all(word in _in_a_line(row) for word in words)]
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it has the field by which it is filtered."""
+        return self.given is not None and (len(self.body) > MANY or bool(self.find))
 
     @property
     def cells(self) -> list[list[tuple[Cell, str]]]:
@@ -120,6 +159,10 @@ class Table:
         kept = [n for n, column in enumerate(self.columns) if column.key not in keys]
         body, total = (tuple(tuple(row[n] for n in kept) for row in rows) for rows in (self.body, self.total))
         return replace(self, columns=tuple(self.columns[n] for n in kept), body=body, total=total)
+
+
+def _in_a_line(row: Iterable[Cell]) -> str:
+    return " ".join(f"{cell.shown} {cell.note}" for cell in row).casefold()
 
 
 def table(

@@ -1,11 +1,15 @@
 """What any template may say: the question of a task as pages/showing.py makes it, names of languages, the version."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from functools import lru_cache
 
 from django import template
+from django.template.defaultfilters import date
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import pgettext
 
 from annotate.kinds.labels import label_name
 from annotate.pages import showing
@@ -13,8 +17,16 @@ from corpora.version import VERSION
 
 register = template.Library()
 register.filter("question", showing.question_about)
-register.filter("language_name", label_name)
+register.filter("titled", showing.title_of)
+# No `language_name`: the tags of i18n have a filter of that name, which knows Django's languages alone.
+register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
+
+
+@register.filter
+def day(moment: datetime) -> str:
+    """A date in full, in the order of the page's language."""
+    return date(moment, pgettext("a date, in the letters of Django's filter date", "j F Y"))
 
 
 @register.simple_tag
@@ -28,5 +40,5 @@ def _buttons(name: str, languages: tuple[tuple[str, str, str], ...]) -> SafeStri
     return format_html_join(
         "\n      ",
         '<button name="{}" value="{}"><span>{}<small lang="{}">{}</small></span><code>{}</code></button>',
-        ((name, code, called, code, autonym, code) for code, called, autonym in languages),
+        ((name, code, capfirst(called), code, autonym, code) for code, called, autonym in languages),
     )

@@ -9,6 +9,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.models import Annotator, AnnotatorLanguage, Invite
@@ -150,7 +151,9 @@ def find_invite(token: str) -> Invite:
         .first()
     )
     if found is None:
-        raise NotFound("This invitation has been used, has expired, or was withdrawn. Ask the manager for a new one.")
+        raise NotFound(
+            _("This invitation has been used, has expired, or was withdrawn. Ask the manager for a new one.")
+        )
     return found
 
 
@@ -160,7 +163,7 @@ def accept_invite(token: str, password: str) -> User:
     found = find_invite(token)
     used = Invite.objects.filter(pk=found.pk, used_at=None).update(used_at=timezone.now())
     if not used:
-        raise InvalidAnswer("This invitation has just been used.")
+        raise InvalidAnswer(_("This invitation has just been used."))
     user = found.annotator.user
     user.set_password(password)
     user.save(update_fields=["password"])

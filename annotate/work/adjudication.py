@@ -8,8 +8,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import BigIntegerField, Case, Count, Exists, Max, Min, OuterRef, Q, Subquery, Value, When
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
@@ -25,20 +26,67 @@ from annotate.work.judging import check, check_words, read_answer
 from annotate.work.moving import move
 from annotate.work.permit import check_willing
 
+# The cases by which a list may be cut: what is checked blind, whatever for, and of all others what people answered. A
+# finer one, such as second opinions, would tell of a blind unit what nobody is to know of it.
+BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreeing", "differing")
+# By what a list is in order: the order of rows, and the values of one.
+_ORDER, _WHERE = ("-blind", "since", "position"), ("blind", "since", "position")
+# As many characters as a reason has at most.
+REASON = 200
+# As many of their own reasons as an adjudicator is offered again at most.
+OWN_REASONS = 9
 
-def to_adjudicate(task: Task, annotator: Annotator, language: str = ""):
-    """Units that this adjudicator may decide, in the order of the draw; if a language is given, those that were in its
-    queue.
+
+def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = ""):
+    """Units that this adjudicator may decide, in the order in which they are worked through: first those that are
+    checked blind, since figures wait for them, in the order of the draw; then the others, first what waits longest. If
+    a language is given, those that were in its queue; if a case is given, those of this case.
 
     `blind` marks a unit that is checked: its queue would tell what detectors or people said of it, so no language lists
-    it.
+    it, and the time since which it waits has no part in its place.
     """
-    checked = Transition.objects.filter(unit=OuterRef("pk"), event__in=stages.BLIND)
-    units = task.units.filter(stage=stages.ADJUDICATION).annotate(blind=Exists(checked))
+    units = _of_cases(_placed(task.units.filter(stage=stages.ADJUDICATION)))
     if language:
         visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
-        units = units.filter(blind=False, **visits).distinct()
-    return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by("position")
+        units = units.filter(blind=False, pk__in=task.units.filter(**visits).order_by().values("pk"))
+    if case:
+        units = units.filter(case=case)
+    return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by(*_ORDER)
+
+
+def place_of(unit: Unit) -> tuple:
+    """By what a unit has its place among those of `to_adjudicate`, whether it waits there or not; for `places`."""
+    return _comparable(*_placed(Unit.objects.filter(pk=unit.pk)).values_list(*_WHERE).get())
+
+
+def places(units) -> list[tuple[tuple, int]]:
+    """The place and the key of each unit of `to_adjudicate`, in order."""
+    return [(_comparable(*where), unit) for *where, unit in units.values_list(*_WHERE, "pk")]
+
+
+def _placed(units):
+    history = Transition.objects.filter(unit=OuterRef("pk"))
+    came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
+    # Keys of moves, which are given one after another, are compared more quickly than times.
+    first = Subquery(came.annotate(first=Min("pk")).values("first"))
+    since = Case(When(blind=False, then=first), default=Value(0), output_field=BigIntegerField())
+    return units.annotate(blind=Exists(history.filter(event__in=stages.BLIND))).annotate(since=since)
+
+
+def _of_cases(units):
+    answers = Judgment.objects.live().answers().filter(unit=OuterRef("pk")).order_by()
+    said = answers.values("unit").annotate(number=Count("label", distinct=True)).values("number")
+    case = Case(
+        When(blind=True, then=Value(BLIND)),
+        When(said=None, then=Value(UNANSWERED)),
+        When(said=1, then=Value(AGREEING)),
+        default=Value(DIFFERING),
+    )
+    return units.alias(said=Subquery(said)).annotate(case=case)
+
+
+def _comparable(blind: bool, since: int, position: int) -> tuple:
+    return (not blind, since, position)
 
 
 def is_blind(unit: Unit) -> bool:
@@ -55,7 +103,7 @@ def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[s
     by_key = {unit.pk: unit for unit in listed}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
     said = [(by_key[unit], label) for unit, label in live]
-    for (unit, _), label in zip(said, sides.seen(annotator, said), strict=True):
+    for (unit, _stored), label in zip(said, sides.seen(annotator, said), strict=True):
         answers.setdefault(unit.pk, []).append(label)
     return [(unit, [] if unit.blind else unit.task.kind.list_row(unit, answers.get(unit.pk, []))) for unit in listed]
 
@@ -90,6 +138,12 @@ def decisions(annotator: Annotator, task: Task):
     return own.select_related("unit__item", "unit__task").order_by("-pk")
 
 
+def own_reasons(annotator: Annotator, task: Task) -> list[str]:
+    """What an adjudicator has said before, in this task, of how they know: what they said most often first."""
+    said = decisions(annotator, task).order_by().values_list("reason").annotate(times=Count("pk"), last=Max("pk"))
+    return [reason for reason, *_ in said.order_by("-times", "-last")[:OWN_REASONS]]
+
+
 def read_decision(
     kind: Kind,
     sent: list[str],
@@ -117,11 +171,20 @@ def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") 
     return _decide(annotator, unit_id, Judgment.DISCARD, Answer(label="", reason=reason, comment=comment))
 
 
+def check_reason(reason: str, comment: str = "") -> None:
+    """InvalidAnswer where the words of a decision cannot be stored, or say nothing."""
+    if not reason.strip():
+        raise InvalidAnswer(_("Say in a few words how you know, so that others can follow the decision."))
+    check_words(reason, comment)
+    if len(reason) > REASON:
+        raise InvalidAnswer(_("The reason is longer than %(most)s characters. Please shorten it.") % {"most": REASON})
+
+
 @transaction.atomic
 def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Judgment:
-    unit = _locked(unit_id)
+    unit = locked(unit_id)
     if running(annotator, unit.task):
-        raise Paused(PAUSED)
+        raise Paused(_(PAUSED))
     answer = sides.stored(answer, unit, annotator)
     own = unit.judgments.binding().filter(annotator=annotator).first()
     said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
@@ -129,16 +192,12 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         return own  # a retry
     check_willing(annotator, unit.task, to_read_more=True)
     if unit.stage != stages.ADJUDICATION:
-        raise WrongStage("This one is not waiting for an adjudicator; somebody may have decided it meanwhile.")
+        raise WrongStage(_("This one is not waiting for an adjudicator; somebody may have decided it meanwhile."))
     if own and own.kind in (Judgment.SETTLE, Judgment.DISCARD):
-        raise NotAllowed("You have decided this one already. To decide otherwise, take your decision back first.")
+        raise NotAllowed(_("You have decided this one already. To decide otherwise, take your decision back first."))
     if own:
-        raise NotAllowed("You have judged this one as an annotator, so another adjudicator must decide it.")
-    if not answer.reason.strip():
-        raise InvalidAnswer("Say in a few words how you know, so that others can follow the decision.")
-    check_words(answer.reason, answer.comment)
-    if len(answer.reason) > 200:
-        raise InvalidAnswer("The reason is longer than 200 characters. Please shorten it.")
+        raise NotAllowed(_("You have judged this one as an annotator, so another adjudicator must decide it."))
+    check_reason(answer.reason, answer.comment)
     if kind == Judgment.SETTLE:
         check(unit.task.kind, replace(answer, reason="", comment=""), unit)
     sides.keep_side(unit, annotator)
@@ -191,21 +250,24 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     """Take back the adjudicator's own decision; the unit waits for an adjudicator again. What others have decided of it
     stands, and counts when it is decided anew.
     """
-    unit = _locked(unit_id)
+    unit = locked(unit_id)
     own = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if own is None:
-        raise NothingToUndo("There is no decision of yours here to take back.")
+        raise NothingToUndo(_("There is no decision of yours here to take back."))
     check_willing(annotator, unit.task)
+    if unit.transitions.filter(event="withdrawn").exists():
+        raise WrongStage(_("A manager has left this one out since, so your decision cannot be taken back."))
     own.voided_at = timezone.now()
     own.save(update_fields=["voided_at"])
     move(unit, "unsettled", stages.ADJUDICATION, by=annotator.user, judgment=own)
     return unit
 
 
-def _locked(unit_id: int) -> Unit:
+def locked(unit_id: int) -> Unit:
+    """A unit whose row is locked until the transaction ends. NotFound if there is none."""
     # no_key: as in judging.py.
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
     unit = units.filter(pk=unit_id).first()
     if unit is None:
-        raise NotFound("There is no such unit.")
+        raise NotFound(_("There is no such unit."))
     return unit

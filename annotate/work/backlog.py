@@ -46,10 +46,10 @@ def _holds(row: Backlog | None, permit: Permit) -> bool:
 
 
 def said(permit: Permit, judgment: Judgment, number: int = 1) -> None:
-    """After an answer or a skip; -1 when it is taken back."""
+    """After an answer, a skip or a flag, which counts as neither; -1 when it is taken back."""
     today = timezone.localdate()
     of_today = number if timezone.localdate(judgment.answered_at) == today else 0
-    answered, skipped = (of_today, 0) if judgment.kind == Judgment.ANSWER else (0, of_today)
+    answered, skipped = (of_today * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
     own = [permit.annotator.pk, permit.task.pk, max(number, 0)]
     with kept_cursor() as cursor:
         cursor.execute(_SAID, [number, today, answered, today, skipped, today, *own])
@@ -110,15 +110,21 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     for permit in permits:
         anywhere |= Q(task=permit.task, language__in=list(permit.read_queues))
     queued = Unit.objects.queued().filter(anywhere).order_by()
-    left = _by_queue(queued)
+    annotator = permits[0].annotator
+    left = _by_queue(queued, annotator)
     # Not one by one: a million may wait, of which the person has judged a few.
-    left.subtract(_by_queue(queued.filter(beyond(permits[0].annotator))))
+    left.subtract(_by_queue(queued.filter(beyond(annotator)), annotator))
     return left
 
 
-def _by_queue(units: QuerySet[Unit]) -> Counter[tuple[int, str, bool]]:
-    rows = units.values_list("task", "language", "honeypot").annotate(Count("pk"))
-    return Counter({tuple(queue): number for *queue, number in rows})
+def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:
+    """Without those that others found disturbing, unless the annotator takes such."""
+    found: Counter[tuple[int, str, bool]] = Counter()
+    rows = units.values_list("task", "language", "honeypot", "disturbing").annotate(Count("pk"))
+    for *queue, disturbing, number in rows:
+        if annotator.takes_disturbing or not disturbing:
+            found[tuple(queue)] += number
+    return found
 
 
 def _backlog(

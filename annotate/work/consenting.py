@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.db.models.functions import Greatest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Consent, Task
@@ -41,4 +42,4 @@ def withdraw(annotator: Annotator, task: str) -> None:
 
 def check_sensitive(task: Task) -> None:
     if not task.kind.sensitive:
-        raise NotFound("Nothing in this task asks for your agreement.")
+        raise NotFound(_("Nothing in this task asks for your agreement."))

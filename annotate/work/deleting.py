@@ -9,7 +9,7 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from annotate.core.refusals import WrongStage
-from annotate.models import Judgment, Lease, Task, Transition, Unit
+from annotate.models import Flag, Judgment, Lease, Task, Transition, Unit
 from annotate.reports.tables import many
 from corpora.models import Corpus, Draw, Item
 
@@ -38,6 +38,8 @@ def _kept_by(task: Task) -> str:
         return f"people have said something of its units ({many(judgments, 'time')}), and that is kept. {instead}"
     if tests := task.trials.count():
         return f"people have practised for it or taken its test ({many(tests, 'time')}), and that is kept. {instead}"
+    if flags := Flag.objects.filter(unit__task=task).count():
+        return f"people have told something of its units ({many(flags, 'time')}), and that is kept. {instead}"
     if Unit.objects.filter(reused_from__task=task).exclude(task=task).exists():
         return f"another task has taken labels from it. {instead}"
     held = Lease.objects.filter(unit__task=task, closed_at=None, expires_at__gt=timezone.now())

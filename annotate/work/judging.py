@@ -1,4 +1,4 @@
-"""An annotator's answers: judge, skip, and take back."""
+"""An annotator's answers: judge, skip, hand on as disturbing, and take back."""
 
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotate.core import stages
 from annotate.core.refusals import (
@@ -25,9 +28,9 @@ from annotate.core.refusals import (
 )
 from annotate.kinds import Answer, Kind
 from annotate.kinds.labels import label_name
+from annotate.kinds.tongues import translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import sides
-from annotate.reports.tables import many
 from annotate.work import backlog
 from annotate.work.choosing import keep_concepts
 from annotate.work.contesting import check_limit
@@ -36,12 +39,12 @@ from annotate.work.moving import NO_ROW, move
 from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, may_be_given, open_again
-from annotate.work.routing import after_judgment, ask_again
+from annotate.work.routing import after_judgment, ask_again, is_settled
 from corpora.prepared import insert_one, prepared, update_one
 
 COMMENT = 2000  # characters
 LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
-GONE_ON = "This one has gone on without your answer, so it was not counted. Please take the next."
+GONE_ON = gettext_noop("This one has gone on without your answer, so it was not counted. Please take the next.")
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
@@ -63,7 +66,7 @@ def task_of(annotator: Annotator, lease_id: int) -> Task:
     """The task of a lease. NotFound if the annotator was given no such unit."""
     found = _task_of(lease_id, annotator.pk)
     if not found:
-        raise NotFound("You have not been given such a unit.")
+        raise NotFound(_("You have not been given such a unit."))
     return found[0]
 
 
@@ -94,7 +97,7 @@ def judge_sheet(
 
 @dataclass(frozen=True)
 class Closed:
-    """What came of an answer or a skip.
+    """What came of an answer, a skip or a flag.
 
     is_new: the answer was not a retry. lease: the one that it was sent for; held: the annotator's other open leases in
     the task. paused: whether they are paused now.
@@ -107,15 +110,48 @@ class Closed:
     paused: bool
 
 
-def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Closed:
-    """Answer the unit of a lease, or skip it if answer is None, in the transaction in which the annotator acts."""
+# What becomes of a lease by the judgment that is made under it.
+OUTCOME = {Judgment.ANSWER: "answered", Judgment.SKIP: "skipped", Judgment.FLAG: "flagged"}
+# What whoever sends another answer is told of the first.
+TAKEN_BACK = {
+    Judgment.ANSWER: gettext_noop(
+        "You answered %(answer)s here and took that back since. Please answer what is open now."
+    ),
+    Judgment.SKIP: gettext_noop("You skipped here and took that back since. Please answer what is open now."),
+    Judgment.FLAG: gettext_noop("You flagged this and took that back since. Please answer what is open now."),
+}
+STANDS = {
+    Judgment.ANSWER: gettext_noop(
+        "You have already answered %(answer)s here, and that stands. To answer otherwise, go on and press Undo."
+    ),
+    Judgment.SKIP: gettext_noop(
+        "You have already skipped here, and that stands. To answer otherwise, go on and press Undo."
+    ),
+    Judgment.FLAG: gettext_noop(
+        "You have already flagged this, and that stands. To answer otherwise, go on and press Undo."
+    ),
+}
+
+
+def close(
+    permit: Permit,
+    lease_id: int,
+    answer: Answer | None,
+    active_seconds: float | None = None,
+    *,
+    is_disturbing: bool = False,
+) -> Closed:
+    """Answer the unit of a lease in the transaction in which the annotator acts; if answer is None, skip it, or hand it
+    on to people who take what others found disturbing.
+    """
+    kind = Judgment.ANSWER if answer else Judgment.FLAG if is_disturbing else Judgment.SKIP
     annotator, task = permit.annotator, permit.task
     # Everything that changes a unit or its leases happens under this lock; that of a gold answer under the lock of the
     # unit of work for which it stands. no_key: otherwise an extension that adds copies of the unit would wait for it,
     # and check_limit for the extension.
     work = _work(lease_id, annotator.pk, task.pk)
     if not work:
-        raise NotFound("You have not been given such a unit.")
+        raise NotFound(_("You have not been given such a unit."))
     [unit] = work
     unit.task = task
     # Read in a separate statement after the lock: the transaction that held it may have changed them.
@@ -129,18 +165,18 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     own = [each for each in own if each.unit_id == shown.pk]
     answer = answer and sides.stored(answer, shown, annotator)
     if first := _judgment_of(lease):
-        return Closed(_retried(first, answer, shown), False, lease, held, permit.is_paused)
+        return Closed(_retried(first, kind, answer, shown), False, lease, held, permit.is_paused)
     permit.check_not_stopped()
     # The lease may have run out and been given to the same person again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
     binding = (_judgment_of(each) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
-        return Closed(_retried(before, answer, shown), False, lease, held, permit.is_paused)
+        return Closed(_retried(before, kind, answer, shown), False, lease, held, permit.is_paused)
     _check_rights(permit, lease, unit)
     # A clock that was set back has nobody answer before they were asked.
     now = max(timezone.now(), lease.opened_at)
     if unit.stage != stages.QUEUED and not lease.again:
-        raise WrongStage(GONE_ON)
+        raise WrongStage(_(GONE_ON))
     if answer:
         check(task.kind, answer, shown)
         # A gold answer holds no place, and is late for everybody when the unit for which it stands is. The lease itself
@@ -151,7 +187,7 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
             place = place or free
             if place is None:
                 raise LeaseExpired(
-                    "You had this one open for too long, and somebody else has it now. Please take the next."
+                    _("You had this one open for too long, and somebody else has it now. Please take the next.")
                 )
         lease.place = None if lease.instead_of_id else place
     else:
@@ -159,13 +195,13 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     if active_seconds is not None:
         # In this order a NaN becomes 0.
         active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
-    lease.closed_at, lease.outcome = now, "answered" if answer else "skipped"
+    lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
     judgment = Judgment(
         unit=shown,
         annotator=annotator,
         lease=lease,
-        kind=Judgment.ANSWER if answer else Judgment.SKIP,
+        kind=kind,
         label=answer.label if answer else "",
         reason=answer.reason if answer else "",
         comment=answer.comment.strip() if answer else "",
@@ -176,6 +212,8 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     insert_one(judgment)
     if answer:
         keep_concepts(judgment, answer)
+    if is_disturbing:
+        _found_disturbing(shown, unit)
     # What an answer to a gold answer would have done to the unit for which it stood is run through, and nothing of it
     # kept: so neither the statements nor the time of an answer tell a gold answer from work.
     said = [each for each in leases if each.unit_id == unit.pk]
@@ -186,6 +224,14 @@ def close(permit: Permit, lease_id: int, answer: Answer | None, active_seconds: 
     # This is done after every answer, to a gold answer or to work, so that nothing tells them apart.
     is_paused = pause_if_failing(permit) if task.gold_share else permit.is_paused
     return Closed(judgment, True, lease, held, is_paused)
+
+
+def _found_disturbing(shown: Unit, work: Unit) -> None:
+    """From now on only people who take such units are given it, a gold answer too. What comes of that for the unit of
+    work is run through for a gold answer as well.
+    """
+    shown.disturbing = work.disturbing = True
+    update_one(shown, "disturbing")
 
 
 @prepared
@@ -219,26 +265,34 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
     queue = unit.language if is_late else lease.queue
     if queue not in permit.queues:
         if queue != lease.queue:
-            raise WrongStage(GONE_ON)
+            raise WrongStage(_(GONE_ON))
         if queue in permit.read_queues:
             raise NotQualified(
-                f"You have to pass the test in {label_name(queue)} again before you go on there, so this was not "
-                "counted. Look at the task's guidelines."
+                _(
+                    "You have to pass the test in %(language)s again before you go on there, so this was not counted. "
+                    "Look at the task's guidelines."
+                )
+                % {"language": label_name(queue)}
             )
         raise NotAllowed(
-            f"You may not work in {label_name(queue)} any more, so this was not counted. The manager can tell you why."
+            _("You may not work in %(language)s any more, so this was not counted. The manager can tell you why.")
+            % {"language": label_name(queue)}
         )
     if not is_late:
         return
     if not task.is_open:
-        raise WrongStage("This task was closed before you answered, and your time had run out. It was not counted.")
+        raise WrongStage(_("This task was closed before you answered, and your time had run out. It was not counted."))
     if now > lease.expires_at + timedelta(minutes=task.grace_minutes):
+        opened = timezone.localtime(lease.opened_at)
         raise LeaseExpired(
-            f"You were given this one at {timezone.localtime(lease.opened_at):%H:%M on %Y-%m-%d}, which is too long "
-            "ago, so it was not counted. Please take the next."
+            _(
+                "You were given this one at %(time)s on %(day)s, which is too long ago, so it was not counted. Please "
+                "take the next."
+            )
+            % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}
         )
     if permit.annotator.adjudicates and not lease.again and not may_be_given(permit, unit):
-        raise WrongStage("As an adjudicator you could read meanwhile what others said here, so it was not counted.")
+        raise WrongStage(_("As an adjudicator you could read meanwhile what others said here, so it was not counted."))
 
 
 def _judgment_of(lease: Lease) -> Judgment | None:
@@ -251,19 +305,19 @@ def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
     return sorted(said, key=lambda each: each.pk)
 
 
-def _retried(first: Judgment, answer: Answer | None, unit: Unit) -> Judgment:
+def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
     [label] = sides.seen(first.annotator, [(unit, first.label)])
-    said = f"answered {unit.task.kind.name(label)}" if label else "skipped"
+    answered = {"answer": unit.task.kind.name(label) if label else ""}
     if first.voided_by_id:
-        raise AlreadyAnswered("Your answers in this task were set aside by the manager, who can tell you why.")
+        raise AlreadyAnswered(_("Your answers in this task were set aside by the manager, who can tell you why."))
     if first.voided_at:
-        raise AlreadyAnswered(f"You {said} here and took that back since. Please answer what is open now.")
-    if answer is None and first.kind == Judgment.SKIP:
+        raise AlreadyAnswered(_(TAKEN_BACK[first.kind]) % answered)
+    if answer is None and first.kind == kind:
         return first
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
-    raise AlreadyAnswered(f"You have already {said} here, and that stands. To answer otherwise, go on and press Undo.")
+    raise AlreadyAnswered(_(STANDS[first.kind]) % answered)
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
@@ -284,7 +338,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
 
     This is possible for the task's `undo_minutes`, and while the annotator may work in the language of the unit. If
     others have judged it meanwhile, what they said stays, and it is decided anew with the new answer; what an
-    adjudicator said stands. The unit that they had open goes back to its queue.
+    adjudicator or a manager decided stands. The unit that they had open goes back to its queue.
     """
     with acting(annotator, task.name) as permit:
         return take_back(permit, judgment_id)
@@ -297,36 +351,54 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     permit = permit.now(permit.is_paused, read=-1)
     permit.check_not_stopped()
     if not task.is_open:
-        raise WrongStage("This task is closed, so your answer stands.")
+        raise WrongStage(_("This task is closed, so your answer stands."))
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
         own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
         judgment = own.filter(pk=judgment_id).first()
     if judgment is None:
-        raise NothingToUndo("There is no answer of yours to take back.")
+        raise NothingToUndo(_("There is no answer of yours to take back."))
     unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
     unit.task = task
     judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
     if judgment.voided_at:
-        raise NothingToUndo("That answer has already been taken back.")
+        raise NothingToUndo(_("That answer has already been taken back."))
     if judgment.lease.queue not in permit.queues:
-        raise NotAllowed(f"You may not work in {label_name(judgment.lease.queue)} any more, so your answer stands.")
+        raise NotAllowed(
+            _("You may not work in %(language)s any more, so your answer stands.")
+            % {"language": label_name(judgment.lease.queue)}
+        )
     if not may_be_taken_back(judgment, task):
-        raise TooLateToUndo(f"You said that more than {many(task.undo_minutes, 'minute')} ago, so it stands.")
+        raise TooLateToUndo(
+            ngettext(
+                "You said that more than %(number)s minute ago, so it stands.",
+                "You said that more than %(number)s minutes ago, so it stands.",
+                task.undo_minutes,
+            )
+            % {"number": intcomma(task.undo_minutes)}
+        )
     judgment.voided_at = timezone.now()
     judgment.save(update_fields=["voided_at"])
     lease = judgment.lease
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
-    # An adjudicator's decision stands. The same is asked, and the same statements are run, for a gold answer, of which
-    # nothing moves.
-    is_decided = unit.judgments.live().decisions().exists()
+    # What an adjudicator or a manager decided stands. The same is asked, and the same statements are run, for a gold
+    # answer, of which nothing moves.
+    is_decided = is_settled(unit)
+    if judgment.kind == Judgment.FLAG:
+        _found_so_no_more(unit)
     _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
     reopened = open_again(unit, permit, lease)
     close_others([reopened], annotator, task, "released")
     backlog.said(permit, judgment, -1)
     return reopened
+
+
+def _found_so_no_more(unit: Unit) -> None:
+    """A flag was taken back; others may have flagged it too."""
+    unit.disturbing = unit.judgments.live().filter(kind=Judgment.FLAG).exists()
+    update_one(unit, "disturbing")
 
 
 def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
@@ -368,21 +440,25 @@ def read_answer(
     if reason and not any(sent):
         sent = [kind.undefined]
     if sum(map(len, sent)) > LONGEST:
-        raise InvalidAnswer(f"The answer is longer than {LONGEST:,} characters. Choose fewer labels.")
+        raise InvalidAnswer(
+            _("The answer is longer than %(most)s characters. Choose fewer labels.") % {"most": intcomma(LONGEST)}
+        )
     check_words(*sent, reason, comment)
     try:
         label = kind.form.read(sent)
     except ValueError as error:
-        raise InvalidAnswer(str(error)) from error
+        raise InvalidAnswer(translated(error)) from error
     return Answer(label=label, reason=reason, comment=comment, ways=ways, is_sure=is_sure)
 
 
 def check_words(*words: str) -> None:
     """InvalidAnswer where words cannot be stored; the last of them are the comment."""
     if len(words[-1]) > COMMENT:
-        raise InvalidAnswer(f"The comment is longer than {COMMENT:,} characters. Please shorten it.")
+        raise InvalidAnswer(
+            _("The comment is longer than %(most)s characters. Please shorten it.") % {"most": intcomma(COMMENT)}
+        )
     if any("\x00" in word for word in words):
-        raise InvalidAnswer("The answer has a NUL character in it. Please remove it.")
+        raise InvalidAnswer(_("The answer has a NUL character in it. Please remove it."))
 
 
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
@@ -390,4 +466,4 @@ def check(kind: Kind, answer: Answer, unit: Unit) -> None:
     try:
         kind.check(answer, unit)
     except ValueError as error:
-        raise InvalidAnswer(str(error)) from error
+        raise InvalidAnswer(translated(error)) from error

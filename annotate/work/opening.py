@@ -16,7 +16,7 @@ from annotate.core import stages
 from annotate.kinds import Kind
 from annotate.kinds.compared_draw import REPLIES, Replies, systems_of
 from annotate.kinds.designs import DESIGNS, Design, Wanted
-from annotate.kinds.labels import negative
+from annotate.kinds.labels import negative, question_about
 from annotate.kinds.predicted_draw import ORDER
 from annotate.kinds.preferences import compared, labels_of
 from annotate.models import Comparison, GoldAnswer, Task, Unit
@@ -30,7 +30,6 @@ from annotate.work.entering import add_units
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
 from annotate.work.suggesting import rankings_of, store_suggestions
 from corpora.core.errors import CorpusError
-from corpora.core.languages import LANGUAGES
 from corpora.draw import Sample, sample_uniform
 from corpora.inserting import insert
 from corpora.items import items_of, record, record_on_the_way
@@ -195,15 +194,10 @@ def _take_languages(task: Task, how: Design, samples: list[Sample], *, titled: b
             )
         task.labels = found
         if not titled and len(found) <= FEW:
-            task.title = _title(found)
+            task.title = question_about(found)
     elif not task.kind.is_routed:
         task.languages = [sample.language for sample in samples]
         check_codes(task.kind, task.languages)
-
-
-def _title(languages: list[str]) -> str:
-    *others, last = (LANGUAGES[code].name for code in languages)
-    return f"Is this post in {', '.join(others)} or {last}?" if others else f"Is this post in {last}?"
 
 
 def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> int:

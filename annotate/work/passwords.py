@@ -10,6 +10,7 @@ from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.db.models import Max, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.models import Invite
 
@@ -25,7 +26,7 @@ class NewPasswordEndsTheRest:
         """Refuses none."""
 
     def get_help_text(self) -> str:
-        return "A new password ends the account’s sessions elsewhere, its API tokens, and links that set a password."
+        return _("A new password ends the account’s sessions elsewhere, its API tokens, and links that set a password.")
 
     def password_changed(self, password: str, user: User) -> None:
         user.auth_token_set.all().delete()

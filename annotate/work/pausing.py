@@ -84,7 +84,9 @@ class Voided(NamedTuple):
 
 
 def _said(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
-    """What voiding takes away: answers, and skips too, since a unit may have been given up because of them."""
+    """What voiding takes away: answers, and skips too, since a unit may have been given up because of them. A flag
+    stays: whoever did bad work may have found a text disturbing all the same.
+    """
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
     return own.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 

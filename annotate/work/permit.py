@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, NotFound, Paused
 from annotate.models import (
@@ -33,8 +36,8 @@ from annotate.work.routes import Routes, read_in
 from corpora.core.languages import UND
 from corpora.prepared import prepared
 
-NO_ANNOTATOR = "Your account is not an annotator's. The manager can make it one."
-NOT_AGREED = (
+NO_ANNOTATOR = gettext_noop("Your account is not an annotator's. The manager can make it one.")
+NOT_AGREED = gettext_noop(
     "What is read in this task may hurt, and it is given only to people who have agreed to that. Read the warning on "
     "the task's page Agreement first."
 )
@@ -63,13 +66,19 @@ class Permit:
         """Why the annotator is given nothing of the task now, whatever waits; None if nothing stops them."""
         sensitive = self.task.kind.sensitive
         if self.is_paused:
-            return Paused(PAUSED)
+            return Paused(_(PAUSED))
         if not self.has_agreed:
-            return NotAgreed(NOT_AGREED)
+            return NotAgreed(_(NOT_AGREED))
         if sensitive and self.read_today >= sensitive.a_day:
             return EnoughToday(
-                f"That is enough for today: you have read {self.read_today:,} of these, and nobody is given more on "
-                "one day. Thank you. There will be more tomorrow."
+                ngettext(
+                    "That is enough for today: you have read %(number)s of these, and nobody is given more on one day. "
+                    "Thank you. There will be more tomorrow.",
+                    "That is enough for today: you have read %(number)s of these, and nobody is given more on one day. "
+                    "Thank you. There will be more tomorrow.",
+                    self.read_today,
+                )
+                % {"number": intcomma(self.read_today)}
             )
         return None
 
@@ -189,7 +198,7 @@ def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = Fals
     and they have not agreed to it; to_read_more: EnoughToday too.
     """
     if running(annotator, task):
-        raise Paused(PAUSED)
+        raise Paused(_(PAUSED))
     if not task.kind.sensitive:
         return
     permit = permit_of(annotator, task)
@@ -215,7 +224,7 @@ def acting_as(user, task: str) -> Iterator[Permit]:
     with transaction.atomic():
         found = _locked_of(user.pk)
         if not found:
-            raise NotAllowed(NO_ANNOTATOR)
+            raise NotAllowed(_(NO_ANNOTATOR))
         [annotator] = found
         annotator.user = user
         yield _permit(annotator, task)
@@ -224,7 +233,7 @@ def acting_as(user, task: str) -> Iterator[Permit]:
 def _permit(annotator: Annotator, task: str) -> Permit:
     found = _task(annotator.pk, task)
     if not found:
-        raise NotFound("There is no such task.")
+        raise NotFound(_("There is no such task."))
     (permit,) = permits(annotator, found)
     return permit
 

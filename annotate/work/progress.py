@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from django.db.models import Count, Max, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotate.core import stages
 from annotate.kinds.labels import label_name
@@ -67,7 +69,7 @@ def why_empty(permit: Permit) -> str:
     """Why there is no unit for this annotator now, in a sentence."""
     task = permit.task
     if not task.is_open:
-        return "This task is closed."
+        return _("This task is closed.")
     if permit.stopped:
         return str(permit.stopped)
     if permit.read_queues and not permit.queues:
@@ -76,20 +78,25 @@ def why_empty(permit: Permit) -> str:
         return told
     own = waiting(permit)
     if with_free_place(own).exists():
-        return "Something has just come free. Look again."
+        return _("Something has just come free. Look again.")
     if own.exists():
-        return (
-            "What is left in your languages is open with other readers. "
-            f"What they leave comes back within {task.lease_minutes} minutes."
-        )
+        return ngettext(
+            "What is left in your languages is open with other readers. What they leave comes back within "
+            "%(number)s minute.",
+            "What is left in your languages is open with other readers. What they leave comes back within "
+            "%(number)s minutes.",
+            task.lease_minutes,
+        ) % {"number": task.lease_minutes}
     queued = task.units.work().queued()
     if queued.filter(language__in=list(permit.queues)).exists():
-        return "You have judged everything that waits in your languages. Other people still have answers to give there."
+        return _(
+            "You have judged everything that waits in your languages. Other people still have answers to give there."
+        )
     if queued.exists():
-        return (
+        return _(
             "Nothing waits in your languages now. Others are still at work in theirs; what they skip may come to you."
         )
-    return "All done. Everything in this task has been read."
+    return _("All done. Everything in this task has been read.")
 
 
 def not_a_reader(permit: Permit) -> str:
@@ -98,19 +105,19 @@ def not_a_reader(permit: Permit) -> str:
         return ""
     wanted = set(read_in(permit.task))
     if known := [label_name(code) for code in permit.levels if code in wanted]:
-        return (
-            f"This task asks for readers of level {permit.task.least_level} or more, and you are down with less in "
-            f"{', '.join(known)}. The manager can change that."
-        )
-    return "You are not down as a reader of any language of this task. The manager can add your languages."
+        return _(
+            "This task asks for readers of level %(level)s or more, and you are down with less in %(languages)s. The "
+            "manager can change that."
+        ) % {"level": permit.task.least_level, "languages": ", ".join(known)}
+    return _("You are not down as a reader of any language of this task. The manager can add your languages.")
 
 
 def _why_not_qualified(found: list[Standing]) -> str:
     if all(each.step == FAILED for each in found):
-        return "You have not passed the test, and have no tries left. The manager can still let you in."
+        return _("You have not passed the test, and have no tries left. The manager can still let you in.")
     if any(each.earlier for each in found):
-        return "The guidelines have changed, and with them what is right. Read them and take the new test."
-    return "Before you begin, there is a short test. Read the guidelines and take it."
+        return _("The guidelines have changed, and with them what is right. Read them and take the new test.")
+    return _("Before you begin, there is a short test. Read the guidelines and take it.")
 
 
 def stage_counts(task: Task) -> dict[str, int]:

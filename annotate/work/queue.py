@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QueryS
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import NotFound
@@ -87,16 +88,16 @@ def in_own_queues(permit: Permit) -> QuerySet[Unit]:
 
 
 def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Unit]:
-    """Units that the annotator has not judged, whatever queue or stage they are in; among these units, or all of the
-    task.
+    """Units that the annotator has not judged, and does not leave to others because these found them disturbing,
+    whatever queue or stage they are in; among these units, or all of the task.
     """
-    found = permit.task.units.all() if units is None else units
-    return _unjudged(found, permit.annotator, adjudicates=permit.annotator.adjudicates)
+    found, own = permit.task.units.all() if units is None else units, permit.annotator
+    return _unjudged(found, own, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
 
 
-def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool) -> QuerySet[Unit]:
+def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
-    found = units.filter(~Exists(judged))
+    found = _not_left_to_others(units.filter(~Exists(judged)), takes_disturbing=takes_disturbing)
     if adjudicates:
         # An adjudicator could read there what others had answered.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
@@ -104,8 +105,14 @@ def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool) -> Qu
     return found
 
 
+def _not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
+    return units if takes_disturbing else units.filter(disturbing=False)
+
+
 def beyond(annotator: Annotator) -> Q:
-    """The units that `unjudged` leaves out, found by what the annotator has done, and not by the units."""
+    """The units that `unjudged` leaves out because of what the annotator or adjudicators did, found by that, and not by
+    the units.
+    """
     gone = Q(pk__in=Judgment.objects.binding().filter(annotator=annotator).order_by().values("unit"))
     if annotator.adjudicates:
         reopened = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
@@ -150,8 +157,8 @@ def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
     put_off: without those that they gave back and are not to be given again yet.
     """
     now, own = timezone.now(), permit.annotator
-    of_queues = [json.dumps(list(permit.queues)), permit.task.pk, own.pk, own.adjudicates, now, now, number]
-    return [own.pk, put_off, now, own.pk, BACK_AFTER[1], *of_queues]
+    task = [permit.task.pk, own.takes_disturbing, own.pk, own.adjudicates]
+    return [own.pk, put_off, now, own.pk, BACK_AFTER[1], json.dumps(list(permit.queues)), *task, now, now, number]
 
 
 def _enough(permit: Permit) -> int:
@@ -246,17 +253,18 @@ def _held(annotator, task) -> QuerySet[Lease]:
 
 def _in_queues(permit: Permit, unit: int) -> QuerySet[Unit]:
     """The unit, as long as it waits in a queue of the annotator."""
-    return Unit.objects.filter(pk=unit).queued().filter(language__in=list(permit.queues)).select_related("item")
+    found = Unit.objects.filter(pk=unit, language__in=list(permit.queues)).queued().select_related("item")
+    return _not_left_to_others(found, takes_disturbing=permit.annotator.takes_disturbing)
 
 
 def _give_next(permit: Permit) -> Lease | None:
     """Lease what comes next; None if there is nothing, or others have locked all."""
+    own = permit.annotator
     for put_off in (True, False):
         for unit in _locked_head(*_of_heads(permit, _enough(permit), put_off=put_off)):
-            # What was found may have moved on before it was locked.
-            if unit.stage == stages.QUEUED and unit.language in permit.queues:
-                return give(unit, permit)
-            return None
+            # What was found may have moved on before it was locked, or been found disturbing.
+            is_theirs = unit.language in permit.queues and (own.takes_disturbing or not unit.disturbing)
+            return give(unit, permit) if unit.stage == stages.QUEUED and is_theirs else None
     return None
 
 
@@ -269,14 +277,15 @@ def give(unit: Unit, permit: Permit) -> Lease | None:
     if not permit.task.gold_share:
         return lease_locked(unit, permit)
     annotator = permit.annotator
-    pots = _pots[annotator.adjudicates](permit.task.pk, annotator.pk, unit.language)
+    pots_of = _pots[annotator.adjudicates, annotator.takes_disturbing]
+    pots = pots_of(permit.task.pk, annotator.pk, unit.language)
     hidden = honeypots.in_order(permit, [pot for *pot, was_given in pots if not was_given])
     turn = honeypots.turn_in(permit, unit.language)
     due = hidden if honeypots.is_due(permit, unit.language, turn) else []
     return lease_locked(unit, permit, due=due[:1], pots=[pk for pk, *_ in pots], turn=turn)
 
 
-def _of_pots(adjudicates: bool) -> Callable[..., list[Any]]:
+def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
     def pots(task, annotator, language) -> QuerySet[Unit]:
         """The gold answers of a language that a person can be given: unit, item, its id, and whether they have it or
@@ -285,13 +294,14 @@ def _of_pots(adjudicates: bool) -> Callable[..., list[Any]]:
         given = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
         given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
-        left = _unjudged(hidden, annotator, adjudicates=adjudicates).annotate(given=Exists(given))
+        left = _unjudged(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
+        left = left.annotate(given=Exists(given))
         return left.values_list("pk", "item_id", "item__key", "given")
 
     return pots
 
 
-_pots = {adjudicates: _of_pots(adjudicates) for adjudicates in (False, True)}
+_pots = {own: _of_pots(*own) for own in product((False, True), repeat=2)}
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
@@ -311,7 +321,8 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
         return leases
     # Enough for several people who begin a sheet at the same moment.
     heads = _head_ids(permit, 8 * size) if task.is_open else []
-    units = with_free_place(Unit.objects.filter(pk__in=heads)).order_by("position")
+    found = _not_left_to_others(Unit.objects.filter(pk__in=heads), takes_disturbing=annotator.takes_disturbing)
+    units = with_free_place(found).order_by("position")
     taken: list[Lease] = []
     for asked in dict.fromkeys(units.values_list("asked", flat=True)):
         locked = units.filter(asked=asked).select_related("item").select_for_update(of=("self",), skip_locked=True)
@@ -510,4 +521,4 @@ def release(annotator: Annotator, lease_id: int) -> None:
         closed_at=timezone.now(), place=None, outcome="released"
     )
     if not closed and not Lease.objects.filter(pk=lease_id, annotator=annotator).exists():
-        raise NotFound("You have not been given such a unit.")
+        raise NotFound(_("You have not been given such a unit."))

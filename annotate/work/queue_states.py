@@ -186,13 +186,23 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
 
 
 def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
-    """The people who may no longer be asked about each waiting unit, and how many answers it has."""
+    """The people who may not be asked about each waiting unit, since they have judged it, or leave to others what
+    somebody found disturbing; and how many answers it has.
+    """
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()
     live = Judgment.objects.binding().of_work().filter(unit__task__in=tasks, unit__stage=stages.QUEUED)
-    for unit, person, kind, voided in live.order_by().values_list("unit_id", "annotator_id", "kind", "voided_at"):
+    disturbing = set()
+    columns = ("unit_id", "annotator_id", "kind", "voided_at", "unit__disturbing")
+    for unit, person, kind, voided, is_disturbing in live.order_by().values_list(*columns):
         judged[unit].add(person)
         answers[unit] += kind == Judgment.ANSWER and voided is None
+        if is_disturbing:
+            disturbing.add(unit)
+    if disturbing:
+        leave = set(Annotator.objects.filter(takes_disturbing=False).order_by().values_list("pk", flat=True))
+        for unit in disturbing:
+            judged[unit] |= leave
     return judged, answers
 
 
@@ -279,7 +289,8 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
     if state == JUDGED:
         return (
             f"{units} {_lack(counts['waiting'])} {answers}, and each of the {people} who may work has judged "
-            f"{'it' if counts['waiting'] == 1 else 'them'} already. Another person is needed."
+            f"{'it' if counts['waiting'] == 1 else 'them'} already, or takes none that others found disturbing. "
+            "Another person is needed."
         )
     if state == LEASED:
         return f"What is left ({units}) is open with somebody now, for {task.lease_minutes} minutes at most."

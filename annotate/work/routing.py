@@ -7,18 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from django.db import transaction
+from django.db.models import Q
 
 from annotate.core import stages
 from annotate.core.aggregation import at_first, outcome
 from annotate.core.refusals import WrongStage
-from annotate.models import Judgment, Task, Unit
+from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.work.moving import move, moved, save_all, stay
 from annotate.work.routes import Routes
 from corpora.prepared import update_one
 
 
 def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, keep: bool = True) -> None:
-    """Route a unit on after an answer or a skip: to its label, its next round, an adjudicator, or nowhere yet.
+    """Route a unit on after an answer, a skip or a flag: to its label, its next round, an adjudicator, or nowhere yet.
 
     said: all standing judgments of the unit by annotators, with their leases; this judgment is among them. keep: unless
     it was a gold answer, which stood for the unit. Then all is decided as if it had been the unit, by the same
@@ -33,13 +34,16 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
         decide(unit, answers, by=by, judgment=judgment, keep=keep)
         return
     skips = _skips_of_round(unit, said)
-    # People who may label records come and go with the test: too few of them now is no reason to give up.
-    if skips < task.skip_limit and task.kind.waits:
+    # People who may label records come and go with the test: too few of them now is no reason to give up; but those who
+    # take what others found disturbing may never come.
+    if skips < task.skip_limit and task.kind.waits and not unit.disturbing:
         return
     # Where a lot has two people read a unit, this is asked after the last answer too, so that no statement tells it.
     routes = Routes.load(task)
     readers = routes.readers()
-    is_enough = _enough_readers(unit, readers, len(answers))
+    # Whoever judged the gold answer that stood for it is taken for one of those who judged it.
+    asked = _not_asked(unit) | {judgment.annotator_id}
+    is_enough = _enough_readers(unit, readers, asked, len(answers))
     if is_done:
         decide(unit, answers, by=by, judgment=judgment, keep=keep)
         return
@@ -51,7 +55,7 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
         # Nobody can give the overlap's second opinion, so the first stands alone.
         unit.redundancy = len(answers)
         decide(unit, answers, by=by, judgment=judgment, keep=keep)
-    elif (queue := _next_queue(unit, routes, readers)) and unit.round < task.rounds:
+    elif (queue := _next_queue(unit, routes, readers, asked)) and unit.round < task.rounds:
         move(
             unit,
             "skipped",
@@ -64,7 +68,7 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
             visited=[*unit.visited, queue],
         )
     else:
-        move(unit, "exhausted", task.kind.when_exhausted(unit), by=by, judgment=judgment, keep=keep)
+        move(unit, "exhausted", _when_exhausted(unit), by=by, judgment=judgment, keep=keep)
 
 
 def decide(unit: Unit, answers: list[str], *, by=None, judgment: Judgment | None = None, keep: bool = True) -> None:
@@ -147,13 +151,20 @@ def left_decides(unit: Unit, answers: list[str]) -> bool:
     return adaptive(task) and enough and not isinstance(_came_to(unit, answers), int)
 
 
+def is_settled(unit: Unit) -> bool:
+    """Whether an adjudicator has decided it, or a manager left it out, which no answer changes."""
+    decided = Q(judgment__in=unit.judgments.live().decisions().order_by())
+    return unit.transitions.filter(decided | Q(event="withdrawn")).exists()
+
+
 def reopen(unit: Unit, by=None) -> None:
     """Ask again after answers were voided: the unit goes back to the queue it was in last, unless it is there already.
 
-    What an adjudicator decided stands, since it does not rest on the answers. The caller has locked the unit.
+    What an adjudicator or a manager decided stands, since it does not rest on the answers. The caller has locked the
+    unit.
     """
     live = unit.judgments.live()
-    if unit.honeypot or live.decisions().exists():
+    if unit.honeypot or is_settled(unit):
         return
     answers = list(live.answers().order_by("pk").values_list("label", flat=True))
     decides = left_decides(unit, answers)
@@ -182,21 +193,34 @@ def is_audit(unit: Unit) -> bool:
     return bool(unit.agreed_label) and unit.is_audit
 
 
-def _judged_by(unit: Unit) -> set[int]:
-    return set(unit.judgments.binding().values_list("annotator_id", flat=True))
+def _when_exhausted(unit: Unit) -> str:
+    """The stage of a unit about which nobody can be asked. One is not given up because a person found it disturbing."""
+    if unit.disturbing and not unit.known_answer:
+        return stages.ADJUDICATION
+    return unit.task.kind.when_exhausted(unit)
 
 
-def _enough_readers(unit: Unit, readers: dict[str, set[int]], answers: int) -> bool:
+def _not_asked(unit: Unit) -> set[int]:
+    """The people who are not asked about a unit, whatever they read: those who have judged it, and those who leave to
+    others what somebody found disturbing.
+    """
+    judged = unit.judgments.binding().values_list("annotator_id", flat=True)
+    if not unit.disturbing:
+        return set(judged)
+    others = Annotator.objects.filter(Q(pk__in=judged.order_by()) | Q(takes_disturbing=False))
+    return set(others.order_by().values_list("pk", flat=True))
+
+
+def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int], answers: int) -> bool:
     """Whether the unit's queue has at least as many readers who may still judge it as answers are missing."""
-    return len(readers.get(unit.language, set()) - _judged_by(unit)) >= unit.redundancy - answers
+    return len(readers.get(unit.language, set()) - not_asked) >= unit.redundancy - answers
 
 
-def _next_queue(unit: Unit, routes: Routes, readers: dict[str, set[int]]) -> str | None:
-    """The next candidate's queue that the unit has not been in and that has a reader who has not judged it."""
-    judged = _judged_by(unit)
+def _next_queue(unit: Unit, routes: Routes, readers: dict[str, set[int]], not_asked: set[int]) -> str | None:
+    """The next candidate's queue that the unit has not been in and that has a reader who may still judge it."""
     for code in unit.candidates:
         queue = routes.queue_in(code)
-        if queue not in unit.visited and readers.get(queue, set()) - judged:
+        if queue not in unit.visited and readers.get(queue, set()) - not_asked:
             return queue
     return None
 
@@ -209,12 +233,18 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
     for unit, annotator, kind, voided in live.values_list("unit_id", "annotator_id", "kind", "voided_at"):
         judged.setdefault(unit, set()).add(annotator)
         answers[unit] += kind == Judgment.ANSWER and voided is None
-    queued = task.units.work().queued().order_by("pk").values_list("pk", "language", "redundancy")
+    takers = set(Annotator.objects.filter(takes_disturbing=True).order_by().values_list("pk", flat=True))
+    queued = task.units.work().queued().order_by("pk").values_list("pk", "language", "redundancy", "disturbing")
     return {
         unit: queue
-        for unit, queue, redundancy in queued
-        if len(readers.get(queue, set()) - judged.get(unit, set())) < redundancy - answers[unit]
+        for unit, queue, redundancy, disturbing in queued
+        if len(_able(readers.get(queue, set()), takers, disturbing=disturbing) - judged.get(unit, set()))
+        < redundancy - answers[unit]
     }
+
+
+def _able(readers: set[int], takers: set[int], *, disturbing: bool) -> set[int]:
+    return readers & takers if disturbing else readers
 
 
 @transaction.atomic
@@ -238,12 +268,13 @@ def reroute(task: Task, by=None) -> dict[str, int]:
         unit = task.units.select_for_update(no_key=True).get(pk=pk)
         answers = unit.judgments.live().answers().count()
         # It may have been judged since.
-        if unit.stage != stages.QUEUED or _enough_readers(unit, readers, answers):
+        not_asked = _not_asked(unit)
+        if unit.stage != stages.QUEUED or _enough_readers(unit, readers, not_asked, answers):
             continue
-        if queue := _next_queue(unit, routes, readers):
+        if queue := _next_queue(unit, routes, readers, not_asked):
             move(unit, "rerouted", stages.QUEUED, by=by, language=queue, visited=[*unit.visited, queue])
             counts["queues"] += 1
         else:
-            move(unit, "exhausted", task.kind.when_exhausted(unit), by=by)
+            move(unit, "exhausted", _when_exhausted(unit), by=by)
             counts["adjudication"] += unit.stage == stages.ADJUDICATION
     return counts

@@ -121,6 +121,16 @@ class Way:
         sent = {"lease": lease.pk, "skip": 1} if self.on_page else {}
         return self._post("judge", f"leases/{lease.pk}/skip", **sent)
 
+    def hand_on(self, lease: Lease) -> Reply:
+        """As disturbing."""
+        sent = {"flag": "disturbing"} if self.on_page else {"kind": "disturbing"}
+        return self._post("flag", f"leases/{lease.pk}/flag", lease=lease.pk, **sent)
+
+    def ask(self, lease: Lease) -> Reply:
+        """A question, which leaves the unit open."""
+        sent = {"flag": "question"} if self.on_page else {"kind": "question"}
+        return self._post("flag", f"leases/{lease.pk}/flag", lease=lease.pk, words="Why?", **sent)
+
     def undo(self, judgment: Judgment | None = None) -> Reply:
         """judgment: any one by the page; the last by the API."""
         return self._post("undo", f"tasks/{self.task.name}/undo", **({"judgment": judgment.pk} if judgment else {}))
@@ -287,6 +297,17 @@ def skipped(attacker: Attacker, tried: Tried, lease: Lease) -> None:
     attacker.others_go_on()
 
 
+def handed_on(attacker: Attacker, tried: Tried, lease: Lease) -> None:
+    attacker.note(tried, "hand on", attacker.way.hand_on(lease))
+    attacker.answered += 1
+    attacker.others_go_on()
+
+
+def asked_about(attacker: Attacker, tried: Tried, lease: Lease) -> None:
+    attacker.note(tried, "ask", attacker.way.ask(lease))
+    answered(attacker, tried, lease)
+
+
 def given_back(attacker: Attacker, tried: Tried, lease: Lease) -> None:
     tried.let_go_at = attacker.answered
     attacker.note(tried, "give back", attacker.way.give_back(lease))
@@ -328,6 +349,12 @@ def skip_taken_back(attacker: Attacker, tried: Tried, lease: Lease) -> None:
         attacker.note(tried, "answer again", attacker.answer(again))
 
 
+def handing_on_taken_back(attacker: Attacker, tried: Tried, lease: Lease) -> None:
+    handed_on(attacker, tried, lease)
+    if again := undone(attacker, tried):
+        attacker.note(tried, "answer again", attacker.answer(again))
+
+
 def taken_back_later(attacker: Attacker, tried: Tried, lease: Lease) -> None:
     """After six more answers, which only a page can ask for."""
     answered(attacker, tried, lease)
@@ -365,6 +392,8 @@ def undone(attacker: Attacker, tried: Tried, judgment: Judgment | None = None) -
 TRICKS = {
     "answered": answered,
     "skipped": skipped,
+    "handed on": handed_on,
+    "asked about": asked_about,
     "given back": given_back,
     "given back twice": given_back_twice,
     "run out": ran_out,
@@ -372,6 +401,7 @@ TRICKS = {
     "answered later": answered_later,
     "taken back": taken_back,
     "skip taken back": skip_taken_back,
+    "handing on taken back": handing_on_taken_back,
     "taken back later": taken_back_later,
     "taken back, given back": taken_back_given_back,
     "taken back, answered late": taken_back_answered_late,

@@ -22,10 +22,11 @@ from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
 from annotate.pages import inbox
 from annotate.quality import pauses
 from annotate.quality.qualification import next_question
-from annotate.work import accounts, jobs
+from annotate.work import accounts, flagging, jobs, notes
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.pausing import pause
+from annotate.work.permit import acting
 from annotate.work.queue import take, take_sheet
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
@@ -35,8 +36,9 @@ from tests.annotate.labelling import acts as labelling
 # another annotator; an adjudicator, whose settled unit it names; a manager, who is no annotator.
 WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
-# The manager's pages of a task.
-OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule", "guidelines", "settings")
+# The manager's pages of all tasks, and of one.
+OF_ALL = ("manage", "manage-questions", "manage-now", "manage-dates", "manage-everybody", "manage-hours")
+OF_A_TASK = ("task", "people", "comments", "notes", "tests", "agreement", "rule", "guidelines", "settings")
 # Those of the desk, which managers look at.
 OF_THE_DESK = (
     "corpora",
@@ -73,9 +75,14 @@ PAGES = {
     # A manager who is no annotator is led on to the manager's pages.
     "home": ((302, 200, 200, 200, 200, 302), (302, 405, 405, 405, 405, 405)),
     "login": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
+    "tongue": ((405,) * 6, (302,) * 6),
     "logout": ((302, 405, 405, 405, 405, 405), (302, 302, 302, 302, 302, 302)),
     "invite": ((200, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
+    "disturbing": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
+    # A reply to Ann, and a note to those who read German.
+    "reply-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
+    "note-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 404, 403)),
     "password": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "forgotten": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
     # The link of a mail leads on to its form.
@@ -84,6 +91,7 @@ PAGES = {
     "start": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
+    "flag": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "undo": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 409, 409, 403)),
     "pause": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 302, 403)),
     "sheet": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
@@ -102,12 +110,16 @@ PAGES = {
     "adjudication": ((302, 403, 403, 403, 200, 403), (302, 405, 405, 405, 405, 405)),
     "adjudicate": ((302, 403, 403, 403, 200, 403), (302, 403, 403, 403, 302, 403)),
     "adjudicate-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 200, 403)),
+    "adjudicate-together": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 409, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
-        ["manage", *(f"manage-{page}" for page in (*OF_A_TASK, "person", *OF_THE_DESK))],
+        [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person", *OF_THE_DESK))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
-    "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    **dict.fromkeys(
+        ["manage-lift", "manage-question", "manage-note"],
+        ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    ),
     "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
     **dict.fromkeys(
@@ -144,6 +156,7 @@ API = {
     "api-undo": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 409, 403)),
     "api-judge": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-skip": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
+    "api-flag": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 404, 404, 403)),
     "api-release": ((401, 405, 405, 405, 405, 405), (401, 403, 204, 404, 404, 403)),
     "api-qualification": ((401, 403, 200, 200, 200, 403), (401, 405, 405, 405, 405, 405)),
     "api-practise": ((401, 405, 405, 405, 405, 405), (401, 403, 200, 200, 403, 403)),
@@ -159,7 +172,8 @@ OTHERS = {
     "onlooker": (
         "manager",
         {
-            **dict.fromkeys(("manage-lift", "manage-pause", "manage-guidelines-preview"), (405, 403)),
+            **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
+            "manage-guidelines-preview": (405, 403),
             **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),
             **dict.fromkeys((f"manage-{page}" for page in ("void", *FORMS_OF_MANAGERS)), (403, 403)),
         },
@@ -168,6 +182,7 @@ OTHERS = {
         "bea",
         {
             "qualification": (403, 405),
+            "note-read": (405, 404),
             **dict.fromkeys(("qualification-practice", "qualification-test"), (405, 403)),
             **dict.fromkeys(("api-practise", "api-test", "api-undo"), (405, 403)),
         },
@@ -184,7 +199,7 @@ OTHERS = {
         {
             **dict.fromkeys(("adjudication", "api-adjudication", "api-dossier"), (403, 405)),
             "adjudicate": (403, 403),
-            **dict.fromkeys(("adjudicate-choose", "unsettle", "undo"), (405, 403)),
+            **dict.fromkeys(("adjudicate-choose", "adjudicate-together", "unsettle", "undo"), (405, 403)),
             **dict.fromkeys(("api-settle", "api-discard", "api-unsettle", "api-undo"), (405, 403)),
         },
     ),
@@ -202,9 +217,11 @@ ADMIN = {
 }
 # What a logged-in person can post by a form of ours.
 FORMS = (
-    *("logout", "account", "password", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
-    *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
-    *("manage-lift", "manage-pause", "manage-void", "manage-guidelines-preview"),
+    *("logout", "account", "password", "start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge"),
+    *("choose", "consent", "adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
+    *("manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
+    *("disturbing", "reply-read", "note-read"),
+    "manage-guidelines-preview",
     *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
@@ -234,6 +251,10 @@ class World:
         judge(bea, take(bea, task).pk, Answer("en", comment="a comment of Bea's"))
         AuthToken.objects.create(ann.user)
         lease = take(ann, task)
+        with acting(ann, task.name) as permit:
+            asked = flagging.flag(permit, lease.pk, "question", "A question of Ann's?").flag
+        flagging.reply(asked.pk, "A reply to Ann.", by=manager)
+        note = notes.write(task, "A note to those who read German.", by=manager, language="de")
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)
         crowd = records_task_maker()(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
@@ -256,7 +277,10 @@ class World:
         self.arguments = {
             "invite": [accounts.invite(invited)],
             "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
-            **{name: [task.name] for name in ("queue", "start", "judge", "undo", "pause", "answers", "guidelines")},
+            **{
+                name: [task.name]
+                for name in ("queue", "start", "judge", "flag", "undo", "pause", "answers", "guidelines")
+            },
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in OF_A_TASK},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
@@ -272,7 +296,10 @@ class World:
             **{f"manage-job{act}": [done.pk] for act in ("", "-packed", "-again", "-remove")},
             "manage-job-cancel": [waits.pk],
             "manage-job-file": [done.pk, "card.md"],
-            "adjudication": [task.name],
+            "reply-read": [asked.pk],
+            "note-read": [note.pk],
+            "manage-question": [asked.pk],
+            **{name: [task.name] for name in ("adjudication", "adjudicate-together", "manage-note")},
             "choose": ["acts"],
             "consent": ["hurting"],
             "qualification-choose": ["tested-acts", "en"],
@@ -285,7 +312,7 @@ class World:
             },
             **{name: [task.name, self.waiting.pk] for name in ("api-dossier", "api-settle", "api-discard")},
             "api-unsettle": [task.name, settled.pk],
-            **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-release")},
+            **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-flag", "api-release")},
             "api-qualification": [crowd.name],
             **{name: [crowd.name, "de"] for name in ("api-practise", "api-test", "qualification")},
             **{f"qualification-{name}": [crowd.name, "de"] for name in ("practice", "test", "answer")},
@@ -296,18 +323,23 @@ class World:
         }
         self.fields = {
             "login": {"username": "ann", "password": "wrong"},
+            "tongue": {"language": "de"},
             "password": {"old_password": "a long password", **NEW_PASSWORD},
             "reset": NEW_PASSWORD,
             "invite": NEW_PASSWORD,
             "account": {"make": "1"},
             "judge": {"lease": lease.pk, "answer": "de"},
+            "flag": {"lease": lease.pk, "flag": "disturbing"},
             "choose": {"lease": chosen.pk},
+            "manage-question": {"do": "dismiss"},
+            "manage-note": {"text": "Another note."},
             "consent": {"do": "agree"},
             "qualification-choose": {"question": sought.pk},
             "undo": {"judgment": judgment.pk},
             "sheet-judge": {"lease": [each.pk for each in on_sheet]}
             | {f"answer-{each.pk}": "not-de" for each in on_sheet},
             "adjudicate": {"label": "de", "reason": "I read the language"},
+            "adjudicate-together": {"case": f"{self.waiting.pk} de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
             "manage-do": {"task": task.name},
             "manage-new-task": {"corpus": "july", "kind": "language", "name": "another", "size": "1", "seed": "1"},
@@ -329,6 +361,7 @@ class World:
                 "text_may_leave": "yes",
             },
             "api-judge": {"label": "de"},
+            "api-flag": {"kind": "broken"},
             "api-settle": {"label": "de", "reason": "I read the language"},
             "api-discard": {"reason": "nothing found"},
             "api-answer": {"label": "1"},
@@ -473,6 +506,7 @@ def test_the_admin_is_the_managers(world):
 def test_nobody_is_sent_to_the_login_and_back(world):
     for name in set(PAGES) - {
         "login",
+        "tongue",
         "logout",
         "invite",
         "forgotten",
@@ -504,7 +538,7 @@ def test_a_token_opens_what_a_session_opens(world):
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):
     forms = {name: "ada" if name.startswith(("adjudicate", "unsettle")) else "ann" for name in FORMS}
     forms |= {name: "manager" for name in FORMS if name.startswith("manage-")}
-    forms |= dict.fromkeys(("login", "invite", "forgotten", "reset"), "nobody")
+    forms |= dict.fromkeys(("login", "tongue", "invite", "forgotten", "reset"), "nobody")
     takes_posts = {name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405}} - {"favicon.ico"}
     assert set(forms) == takes_posts
     for name, who in forms.items():
@@ -621,6 +655,7 @@ STANDING = {"language", "state", "version", "guidelines", "tries_left"}
 QUESTION = {"id", "number", "of", "fields", "sets"}
 ANSWERED = {"accepted", "right", "label", "explanation", "result"}
 RESULT = {"kind", "passed", "right", "asked", "needed", "missed"}
+FLAGGED = {"kind", "words", "at", "next"}
 NEXT = {"lease": LEASE, "why": None}
 
 
@@ -639,6 +674,9 @@ def test_the_api_tells_exactly_this(world):
     path = f"/api/v1/leases/{reopened['lease']['id']}/skip/"
     skipped = client.post(path, {"take_next": True}, content_type="application/json").json()
     assert (set(skipped), set(skipped["next"])) == (CLOSED, set(NEXT))
+    path = f"/api/v1/leases/{skipped['next']['lease']['id']}/flag/"
+    flagged = client.post(path, {"kind": "disturbing", "take_next": True}, content_type="application/json").json()
+    assert (set(flagged), set(flagged["next"])) == (FLAGGED, set(NEXT))
     refused = client.post("/api/v1/leases/0/skip/", content_type="application/json")
     assert set(refused.json()) == {"code", "detail"}
     (standing,) = world.send(client, "GET", "api-qualification").json()
@@ -664,6 +702,8 @@ def test_the_schema_names_nothing_else_to_annotators(world):
         "Answered": ANSWERED,
         "Concept": {"id", "label", "path"},
         "Closed": CLOSED,
+        "Flag": {"kind", "words", "active_seconds", "take_next"},
+        "Flagged": FLAGGED,
         "Lease": LEASE,
         "Missed": {"fields", "sets", "said", "label", "explanation"},
         "Next": {"lease", "why"},
@@ -721,7 +761,7 @@ def test_a_paused_adjudicator_can_do_nothing_in_the_task(world):
         pauses.store(ada, task, 0, 0, reason="too fast")
     client = world.client("ada")
     names = [name for name, (asked, _) in (PAGES | API).items() if "adjudic" in name or name in OF_ADJUDICATORS]
-    assert len(names) == 9
+    assert len(names) == 10
     for name in names:
         for method in ("GET", "POST"):
             with transaction.atomic():

@@ -218,7 +218,7 @@ def test_an_adjudicator_is_told_what_waits_for_another_since_they_have_judged_it
     task, both = make_task([DISPUTED, DISPUTED], rounds=1), person("both", "de", adjudicates=True)
     client.force_login(both.user)
     assert "waits for another" not in client.get("/tasks/task/adjudication/").content.decode()
-    for told in ("1 post waits for another adjudicator, since you have judged it.", "2 posts wait for another"):
+    for told in ("1 case waits for another adjudicator, since you have judged it.", "2 cases wait for another"):
         skip(both, take(both, task).pk)
         assert told in client.get("/tasks/task/adjudication/").content.decode()
 

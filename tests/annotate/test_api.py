@@ -349,6 +349,7 @@ def test_the_schema_is_valid_and_whole(tmp_path):
         ("POST", "/api/v1/tasks/{task}/undo/"),
         ("POST", "/api/v1/leases/{lease}/judge/"),
         ("POST", "/api/v1/leases/{lease}/skip/"),
+        ("POST", "/api/v1/leases/{lease}/flag/"),
         ("POST", "/api/v1/leases/{lease}/release/"),
         ("GET", "/api/v1/tasks/{task}/qualification/"),
         ("POST", "/api/v1/tasks/{task}/qualification/{language}/practice/"),
@@ -396,3 +397,14 @@ def test_an_error_of_the_server_is_told_in_json_too(client, person, monkeypatch)
     assert answer.status_code == 500
     assert answer.json()["code"] == "server_error"
     assert answer.json()["detail"].startswith("Something went wrong here.")
+
+
+def test_a_unit_is_flagged_and_only_what_is_disturbing_goes_on_to_another_person(make_task, program, ann):
+    make_task([DISPUTED] * 2)
+    first = program.post("tasks/task/next/").json()["lease"]
+    asked = program.post(f"leases/{first['id']}/flag/", kind="question", words="Why?", take_next=True).json()
+    assert (asked["kind"], asked["words"], asked["next"]) == ("question", "Why?", None)
+    assert program.post("tasks/task/next/").json()["lease"]["id"] == first["id"]
+    handed_on = program.post(f"leases/{first['id']}/flag/", kind="disturbing", take_next=True).json()
+    assert handed_on["next"]["lease"]["text"] != first["text"]
+    assert program.post(f"leases/{first['id']}/flag/", kind="question").json()["code"] == "invalid_answer"

@@ -51,6 +51,7 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     assert contents(data_dir) == before
     real, warned_then = opened(**options)
     assert (foretold.pop("dry_run"), real.pop("dry_run")) == (True, False)
+    assert foretold.pop("forecast")["assumed"]
     for told in (foretold, real):
         check_recheck(told["audit"])
     assert foretold == real
@@ -116,6 +117,7 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_adds_nothing(demo_cor
     foretold, _ = opened(dry_run=True, extend=True, size=300)
     assert contents(data_dir) == before
     real, _ = opened(extend=True, size=300)
+    assert foretold.pop("forecast")["queues"]
     assert foretold | {"dry_run": False} == real
     assert sum(real["stages"].values()) == 100
 
@@ -170,3 +172,31 @@ def test_what_the_real_one_would_be_refused_the_dry_run_is_too(demo_corpus, data
         opened(dry_run=True, extend=True, size=100)
     assert contents(data_dir) == before
     assert not User.objects.exists()
+
+
+def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, person):
+    for name in ("ann", "ben", "cem", "dan"):
+        person(name, "en:5 nl:4")
+    person("ada", adjudicates=True)
+    given = UNIFORM | {"size": 400}
+    told = opened(dry_run=True, **given)[0]
+    rows = {row["queue"]: row for row in told["forecast"]["queues"]}
+    assert rows.keys() == {row["queue"] for row in told["queues"]}
+    assert [rows[queue]["readers"] for queue in ("en", "nl")] == [4, 4]
+    assert 0 < rows["en"]["days"]["low"] <= rows["en"]["days"]["middle"] <= rows["en"]["days"]["high"]
+    assert all(rows[queue]["days"]["middle"] is None for queue in told["unread"])
+    assert told["forecast"]["adjudication"]["adjudicators"] == 1
+    out = io.StringIO()
+    call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
+    said = " ".join(out.getvalue().split())
+    assert "What somebody reads is expected to be done about" in said
+    assert "These dates suppose 12 seconds an answer and 10 hours a week of each reader" in said
+
+
+def test_two_more_readers_of_a_language_that_nobody_reads_give_it_a_date(demo_corpus, person):
+    person("ann", "en:5")
+    row = opened(dry_run=True, **UNIFORM)[0]["forecast"]["queues"][0]
+    assert row["days"]["middle"] is None
+    assert row["readers"] == 0
+    assert row["more"]["days"]["middle"] > 0
+    assert row["more"]["sooner"] is None

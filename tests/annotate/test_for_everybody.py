@@ -36,8 +36,8 @@ def asked_for(address: str) -> Callable:
     return act
 
 
-# What a browser saves instead of showing it.
-DOWNLOADS = ("manage-rejects", "manage-job-packed", "manage-job-file")
+# What is a part of a page, and what a browser saves instead of showing it.
+NO_PAGES = ("manage-now", "manage-hours", "manage-rejects", "manage-job-packed", "manage-job-file")
 # Who opens which pages of the access matrix; and states beside them: name -> the page, and the act that leads there.
 GETS = {
     "nobody": ["login", "invite", "forgotten", "reset", "docs", "docs-page"],
@@ -47,7 +47,7 @@ GETS = {
     "manager": [
         name
         for name, (got, _) in PAGES.items()
-        if name.startswith("manage") and got[-1] == 200 and name not in DOWNLOADS
+        if name.startswith("manage") and got[-1] == 200 and name not in NO_PAGES
     ],
 }
 STATES: dict[str, dict[str, tuple[str, Callable]]] = {
@@ -61,6 +61,7 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
     "ann": {
         "reasons": ("queue", opened("#undefined summary")),
         "languages": ("queue", opened("#picker summary")),
+        "flags": ("queue", opened("#flag summary")),
         "guidelines beside the post": ("queue", opened("#guidelines summary")),
         "a marked sheet": ("sheet", opened(".marks .no")),
         "concepts": ("queue", asked_for("/tasks/acts/")),
@@ -86,6 +87,7 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
         "guidelines that are refused": ("manage-guidelines", lambda page: submit(page, text=" ")),
         "a setting that is refused": ("manage-settings", lambda page: submit(page, rounds="0")),
         "a route that is refused": ("manage-new-route", lambda page: submit(page, language="xx", queue="de")),
+        "a question with its reply": ("manage-questions", asked_for("/manage/questions/?all=1")),
     },
 }
 

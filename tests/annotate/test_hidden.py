@@ -37,7 +37,7 @@ def all_an_annotator_sees(task, annotator, answer="fr"):
     answers = re.sub(r'name="judgment" value="\d+"|\d\d:\d\d:\d\d', "", answers)
     seen += [answers, client.get("/").text, client.get(f"{path}/guidelines/").text]
     seen = [without_what_may_differ(html, lease).replace(f"/{task.name}/", "/task/") for html in seen]
-    return [re.sub(rf"(<small>|· ){task.name}(</small>| ·)", r"\1task\2", html) for html in seen]
+    return [re.sub(rf"(<small>|<bdi>){task.name}(</small>|</bdi>)", r"\1task\2", html) for html in seen]
 
 
 def test_nothing_that_an_annotator_sees_depends_on_votes_queue_round_stage_or_other_people(make_task, person):

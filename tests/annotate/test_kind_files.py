@@ -131,7 +131,8 @@ WRONG = [
     (
         mood("apart", "wholly"),
         "line 4: 'wholly' is not a key of a kind's file; there is title, form, together, apart, kept, split, "
-        "layout, answers, answers_from, filtered, vocabulary, sensitive, options, guidelines, publishes, languages.",
+        "layout, fields, answers, answers_from, filtered, vocabulary, sensitive, options, guidelines, publishes, "
+        "languages.",
     ),
     # what may hurt
     (mood("apart", "sensitive = true\napart"), "line 4: sensitive is true; it must be a table."),
@@ -638,3 +639,8 @@ def test_all_keys_are_told():
         for key in {*KEYS, *KEYS_WITH_BASE, *VOCABULARY_KEYS, *SENSITIVE_KEYS, *STYLES, *FORMS}
         if not re.search(rf"[`\[( ]{key}[\].`,) ]", text)
     ]
+
+
+def test_where_f_gives_an_answer_or_finds_concepts_a_unit_is_flagged_by_shift_and_f():
+    moods = [kind_of("mood", MOOD.replace('key = "a"', f'key = "{key}"')) for key in ("a", "f")]
+    assert [kind.flag_needs_shift for kind in (*moods, kind_of("acts", ACTS))] == [False, True, True]

@@ -5,7 +5,7 @@ back, or by what they cost. The attacks on many units are a benchmark, tests/ben
 import pytest
 
 from annotate.kinds import KINDS, Answer
-from annotate.models import Task
+from annotate.models import Annotator, Task
 from annotate.work.judging import judge, undo
 from annotate.work.queue import open_lease, release, take
 from tests.annotate import attacks
@@ -164,6 +164,20 @@ def test_taking_back_runs_the_same_statements_for_a_gold_answer_whatever_became_
 ):
     task, (ann, *others) = crowd(count=60, redundancy=redundancy)
     attacks.assert_same_statements(attacked(name, task, ann, others, 14, trick), attacks.is_gold)
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.parametrize("takers", [0, 5])
+@pytest.mark.parametrize("trick", ["handed on", "handing on taken back", "asked about"])
+def test_flagging_runs_the_same_statements_and_says_the_same_of_a_gold_answer(crowd, name, takers, trick):
+    """Where others take what disturbs, and where nobody does, so that the work goes to an adjudicator."""
+    task, (ann, *others) = crowd(count=60, redundancy=2)
+    Annotator.objects.filter(pk__in=[each.pk for each in others[:takers]]).update(takes_disturbing=True)
+    found = attacked(name, task, ann, others, 14, trick)
+    attacks.assert_same_statements(found, attacks.is_gold)
+    assert {score for each in found for score in each.scores.items() if score[0].endswith("status")} == {
+        (f"{request}: status", 200.0) for each in found for request, _ in each.ran
+    }
 
 
 @pytest.mark.parametrize("name", ["page", "api"])

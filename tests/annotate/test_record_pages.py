@@ -48,13 +48,14 @@ def test_each_field_is_shown_by_its_name_and_each_answer_with_what_it_means(make
     fields = re.findall(r'<dt>(\w+)</dt><dd lang="(\w+)"><p dir="auto">([^<]*)</p></dd>', page)
     assert fields == [(name.capitalize(), "de", item.fields[name]) for name in kind.fields]
     answers = re.findall(
-        r'<button name="answer" value="(\w+)" data-key="Digit(\d)">\s*<kbd>(\d)</kbd>'
+        r'<button name="answer" value="(\w+)" lang="de" data-key="Digit(\d)">\s*<kbd>(\d)</kbd>'
         r"<b>([^<]*)</b><small>([^<]*)</small>",
         page,
     )
     named = kind.answers
     assert answers == [
-        (label, f"{n}", f"{n}", named[label].name(), named[label].meaning) for n, label in enumerate(kind.labels, 1)
+        (label, f"{n}", f"{n}", named[label].name("de"), named[label].means("de"))
+        for n, label in enumerate(kind.labels, 1)
     ]
     assert "Undefined" not in page
     assert "post" not in re.sub("<[^>]*>", "", page)
@@ -129,7 +130,7 @@ def test_who_has_answered_leaves_the_record_to_another_adjudicator(disagreed, an
     ann.adjudicates = True
     ann.save()
     page = as_ann.get("/tasks/crowd/adjudication/").text
-    assert "1 record waits for another adjudicator, since you have judged it." in page
+    assert "1 case waits for another adjudicator, since you have judged it." in page
     assert "Another adjudicator must decide this one." in as_ann.get(f"/tasks/crowd/adjudication/{disagreed.pk}/").text
 
 

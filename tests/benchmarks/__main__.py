@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from tests.benchmarks import (
+    adjudications,
     agreeing,
     answer,
     api,
@@ -21,6 +22,7 @@ from tests.benchmarks import (
     draws,
     faults,
     filters,
+    forecasts,
     idle,
     jobs,
     load,
@@ -44,6 +46,7 @@ from tests.benchmarks.place import BenchmarkFailed
 # measured.
 BENCHMARKS = {
     "whole_run": whole_run,
+    "adjudications": adjudications,
     "audits": audits,
     "stream": stream,
     "comparing": comparing,
@@ -52,6 +55,7 @@ BENCHMARKS = {
     "planning": planning,
     "declared": declared,
     "filters": filters,
+    "forecasts": forecasts,
     "audit_defaults": audit_defaults,
     "population": population,
     "crowd": crowd,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from annotate.core import agreement, pairs
 from annotate.core.aggregation import Aggregation, majority
 from annotate.core.answers import Floats
+from annotate.core.words import Wrong
 
 SEVERAL = False
 SIDED = False
@@ -15,13 +16,16 @@ def read(sent: Sequence[str]) -> str:
     """The code that was sent, empty if none was. ValueError if several were sent."""
     given = [text for text in sent if text]
     if len(given) > 1:
-        raise ValueError(f"Several answers were sent ({', '.join(given)}), but only one can be given. Choose one.")
+        said = "Several answers were sent (%(answers)s), but only one can be given. Choose one."
+        raise Wrong(said, answers=", ".join(given))
     return given[0] if given else ""
 
 
 def check(text: str, codes: Collection[str]) -> None:
     if text not in codes:
-        raise ValueError(f"{text!r} is not an answer here; it is one of {', '.join(codes)}.")
+        raise Wrong(
+            "%(answer)s is not an answer here; it is one of %(answers)s.", answer=repr(text), answers=", ".join(codes)
+        )
 
 
 def name(text: str, called: Callable[[str], str]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from annotate.core import agreement, label_sets, pairs
 from annotate.core.aggregation import Aggregation, needed
 from annotate.core.answers import Floats
+from annotate.core.words import Wrong
 
 RIGHT_FROM = 0.5  # the F1 from which on an answer counts as right
 
@@ -19,7 +20,7 @@ def read(sent: Sequence[str]) -> str:
     """The ids that were sent, one or several in a text. ValueError if one was sent twice."""
     ids = [label for text in sent for label in text.split()]
     if twice := _twice(ids):
-        raise ValueError(f"{twice} was sent twice, but a label is chosen or not. Send it once.")
+        raise Wrong("%(label)s was sent twice, but a label is chosen or not. Send it once.", label=twice)
     return _text(ids)
 
 
@@ -27,15 +28,28 @@ def check(text: str, codes: Collection[str], least: int = 1, most: int | None = 
     """codes: the labels that there are. least, most: how many may be given, None for any number."""
     ids = text.split()
     if twice := _twice(ids):
-        raise ValueError(f"{twice} is there twice, but a label is chosen or not. Name it once.")
+        raise Wrong("%(label)s is there twice, but a label is chosen or not. Name it once.", label=twice)
     if unknown := [label for label in ids if label not in codes]:
-        raise ValueError(f"{unknown[0]!r} is not one of the {len(codes):,} labels here. Look it up, or leave it out.")
+        said = "%(label)s is not one of the %(number)s labels here. Look it up, or leave it out."
+        raise Wrong(said, label=repr(unknown[0]), number=f"{len(codes):,}")
     if text != _text(ids):
-        raise ValueError(f"{text!r} is not sorted or parted by one space; write {_text(ids)!r}.")
+        raise Wrong(
+            "%(text)s is not sorted or parted by one space; write %(sorted)s.", text=repr(text), sorted=repr(_text(ids))
+        )
     if len(ids) < least:
-        raise ValueError(f"{_labels(len(ids))} chosen, and at least {least} must be. Add what is missing.")
+        raise Wrong(
+            "%(number)s label was chosen, and at least %(least)s must be. Add what is missing.",
+            "%(number)s labels were chosen, and at least %(least)s must be. Add what is missing.",
+            number=len(ids),
+            least=least,
+        )
     if most is not None and len(ids) > most:
-        raise ValueError(f"{_labels(len(ids))} chosen, and at most {most} may be. Take the least fitting away.")
+        raise Wrong(
+            "%(number)s label was chosen, and at most %(most)s may be. Take the least fitting away.",
+            "%(number)s labels were chosen, and at most %(most)s may be. Take the least fitting away.",
+            number=len(ids),
+            most=most,
+        )
 
 
 def name(text: str, called: Callable[[str], str]) -> str:
@@ -101,7 +115,3 @@ def _text(ids: Iterable[str]) -> str:
 
 def _twice(ids: Sequence[str]) -> str | None:
     return next((label for label, number in Counter(ids).items() if number > 1), None)
-
-
-def _labels(number: int) -> str:
-    return "1 label was" if number == 1 else f"{number} labels were"

@@ -26,13 +26,14 @@
     if (button) button.click();
     else if (row.value.startsWith("open ")) row.click();
   };
+  const isMirrored = document.documentElement.dir === "rtl"; // arrows mean where they point
   const inField = { ArrowDown: () => { if (rows()[0]) rows()[0].focus(); }, Enter: chooseFirst };
   const inList = {
     ArrowDown: (row) => move(row, 1),
     ArrowUp: (row) => move(row, -1),
-    ArrowRight: openRow,
+    [isMirrored ? "ArrowLeft" : "ArrowRight"]: openRow,
     Escape: (row) => row.blur(), // so that Enter means Done again
-    ArrowLeft: () => { const up = [...document.querySelectorAll(".crumbs button")].pop(); if (up) up.click(); },
+    [isMirrored ? "ArrowRight" : "ArrowLeft"]: () => { const up = [...document.querySelectorAll(".crumbs button")].pop(); if (up) up.click(); },
   };
   document.addEventListener("keydown", (event) => {
     const field = find("#typed");
@@ -46,7 +47,7 @@
     if (act) {
       handled(event);
       act(row);
-    } else if (event.code === "KeyF" && !event.target.matches("textarea, input:not([type=checkbox]), select")) {
+    } else if (event.code === "KeyF" && !event.shiftKey && !event.target.matches("textarea, input:not([type=checkbox]), select")) {
       handled(event);
       field.closest("details").open = true;
       field.focus();

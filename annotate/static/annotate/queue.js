@@ -5,6 +5,7 @@
 (() => {
   const GRACE_MS = 300; // a press meant for the post before must not answer the next one
   const CHANGED_MS = 1000; // nor one meant for the language before, which takes longer to notice
+  const MOST_REASONS = 9; // as many as there are digits
   const IDLE_MS = 30000; // without a sign of life for this long, time no longer counts as active
 
   const find = (selector) => document.querySelector(selector);
@@ -84,16 +85,18 @@
     for (const button of document.querySelectorAll(".reasons button")) button.setAttribute("aria-pressed", button.value === field.value);
   };
   const offerReasons = () => {
-    const [field, offered] = [find("#settle [name=reason]"), find("#reasons")];
+    const [field, offered] = [find(":is(#settle, #together) [name=reason]"), find("#reasons")];
     if (!offered) return;
     const row = document.createElement("div");
     row.className = "reasons";
-    row.append(...[...offered.options].map(({ value }, index) => {
-      const [button, cap] = [document.createElement("button"), document.createElement("kbd")];
+    const reasons = new Set([...offered.options].map(({ value }) => value)); // one's own may be one of the page's
+    row.append(...[...reasons].slice(0, MOST_REASONS).map((value, index) => {
+      const [button, cap, words] = ["button", "kbd", "bdi"].map((name) => document.createElement(name));
       Object.assign(button, { type: "button", value });
       button.dataset.shiftKey = `Digit${index + 1}`;
       cap.textContent = `⇧${index + 1}`;
-      button.append(cap, value);
+      words.textContent = value;
+      button.append(cap, words);
       button.addEventListener("click", () => { field.value = value; mark(field); });
       return button;
     }));
@@ -112,9 +115,10 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const undefinedSheet = find("#undefined");
     const picker = find("#picker");
+    const flags = find("#flag");
     if (event.code === "Escape") {
       if (undefinedSheet) delete undefinedSheet.dataset.wantsComment;
-      if (close(undefinedSheet) || close(picker) || close(find("#guidelines"))) event.preventDefault();
+      if (close(undefinedSheet) || close(picker) || close(flags) || close(find("#guidelines"))) event.preventDefault();
       if (typing(event.target)) event.target.blur();
       return;
     }
@@ -124,6 +128,10 @@
         event.preventDefault();
         const first = picker.querySelector(".list button.first");
         if (first) first.click();
+      } else if (flags && flags.contains(event.target)) {
+        if (event.shiftKey) return; // a line's end
+        event.preventDefault();
+        flags.querySelector("[value=question]").click();
       } else if (undefinedSheet && undefinedSheet.dataset.wantsComment && event.target.value.trim()) {
         event.preventDefault();
         undefinedSheet.querySelector("[value$=unlisted]").click();
@@ -133,9 +141,12 @@
     // A button reached by Tab keeps its own Space and Enter.
     const onControl = event.target.matches("button, summary, a");
     if (onControl && (event.code === "Space" || event.code === "Enter")) return;
-    // While the reasons are shown, digits mean them and no language.
+    // While the reasons or the flags are shown, digits mean them and no language.
     const reasons = undefinedSheet && undefinedSheet.open && (event.code === "KeyQ" || event.code.startsWith("Digit"));
-    const wanted = reasons
+    const flagged = flags && flags.open && event.code.startsWith("Digit");
+    const wanted = flagged
+      ? flags.querySelector(`[data-flag-key=${event.code}]`)
+      : reasons
       ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
       : (event.shiftKey && find(`[data-shift-key=${event.code}]`)) || find(`[data-key=${event.code}]`);
     // What has not been read is not answered; it may be skipped.
@@ -151,7 +162,7 @@
       const field = find("[name=comment]");
       if (field) field.focus();
     } else if (wanted.matches("summary")) {
-      for (const other of [undefinedSheet, picker]) if (other && !other.contains(wanted)) other.open = false;
+      for (const other of [undefinedSheet, picker, flags]) if (other && !other.contains(wanted)) other.open = false;
       open(wanted.parentElement);
     } else {
       wanted.click();
@@ -165,7 +176,7 @@
 
   // --- clicks: opening one sheet closes the other; a language that is not on the list must be named
   document.addEventListener("click", (event) => {
-    for (const details of document.querySelectorAll("#undefined, #picker")) {
+    for (const details of document.querySelectorAll("#undefined, #picker, #flag")) {
       if (!details.contains(event.target)) details.open = false;
     }
     // Whoever turns to something else than the comment no longer means "not on the list".
@@ -176,10 +187,32 @@
       event.preventDefault();
       find("#undefined").dataset.wantsComment = "1";
       find("#undefined").open = false; // on a phone it lies over the comment
-      comment.placeholder = "Which language is it? Then Enter";
+      comment.placeholder = find("#undefined").dataset.ask;
       comment.focus();
     }
   }, { capture: true });
+
+  // --- flags: what disturbs is gone from the screen at once, whatever becomes of the request; a question has words
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("#flag [name=flag]");
+    if (!button) return;
+    const words = find("#flag [name=words]");
+    if (button.value === "question" && !words.value.trim()) {
+      event.preventDefault();
+      event.stopPropagation();
+      words.focus();
+      return;
+    }
+    if (button.value === "disturbing") find("#post").hidden = true;
+    tick();
+    find("#answers [name=active_ms]").value = Math.round(active);
+  }, { capture: true });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.id !== "flagged") return;
+    close(find("#flag"));
+    find("#flag [name=words]").value = "";
+    find("#notice").replaceChildren();
+  });
 
   // --- the picker filters as one types, by English name, own name or code
   const plain = (text) => text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "");
@@ -218,7 +251,8 @@
   };
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "work") return;
-    for (const details of document.querySelectorAll("#undefined, #picker")) details.open = false;
+    for (const details of document.querySelectorAll("#undefined, #picker, #flag")) details.open = false;
+    if (find("#flag")) find("#flag [name=words]").value = "";
     if (find("#undefined")) delete find("#undefined").dataset.wantsComment;
     started();
     const post = veiled() || find("#post");
@@ -231,6 +265,7 @@
   document.addEventListener("htmx:configRequest", (event) => {
     const choices = find("#choices");
     if (choices) event.detail.headers["Assay-Shown"] = choices.dataset.shown;
+    if (find("#flag")) event.detail.headers["Assay-Flag"] = "1";
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     // The session is over: the whole page goes to the log-in, and comes back here.
@@ -239,12 +274,12 @@
       location.assign(location.href);
     } else if (event.detail.xhr.status >= 500) {
       event.detail.shouldSwap = false;
-      say("The server could not save this. What you answered is still here: please send it again.");
+      say(find("#work").dataset.unsaved);
     }
   });
   for (const failure of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(failure, () => {
-      say("There is no connection, so this was not saved. What you answered is still here: please send it again.");
+      say(find("#work").dataset.offline);
     });
   }
 

@@ -22,12 +22,12 @@
   };
 
   // --- what the button will send, in words
-  const WORDS = [["yes", "yes"], ["no", "no"], ["undefined", "undefined"], ["skip", "skipped"]];
+  const list = new Intl.ListFormat(document.documentElement.lang, { type: "unit" });
   const count = () => {
-    const marks = rows().map((row) => mark(row).className);
-    const parts = WORDS.map(([name, word]) => [marks.filter((each) => each === name).length, word]);
-    const said = parts.filter(([number]) => number).map(([number, word]) => `${number} ${word}`);
-    document.querySelector("#count").textContent = `Submit: ${said.join(", ")}`;
+    const [place, marks] = [document.querySelector("#count"), rows().map((row) => mark(row).className)];
+    const parts = ["yes", "no", "undefined", "skip"].map((name) => [marks.filter((each) => each === name).length, place.dataset[name]]);
+    const said = parts.filter(([number]) => number).map(([number, words]) => words.replace("{number}", number));
+    place.textContent = place.dataset.submit.replace("{answers}", list.format(said));
   };
 
   // --- marks outlive a reload, and the log-in after a session that ended

@@ -61,8 +61,8 @@ def test_a_queue_that_all_have_judged_already(make_records_task, person):
         work(person(name, "en"), task)
     assert state(task) == (
         "judged",
-        "2 units lack 2 answers, and each of the 2 people who may work has judged them already. Another person is "
-        "needed.",
+        "2 units lack 2 answers, and each of the 2 people who may work has judged them already, or takes none "
+        "that others found disturbing. Another person is needed.",
     )
     person("cem", "en")
     assert state(task)[0] == "going"

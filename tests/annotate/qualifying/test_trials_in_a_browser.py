@@ -94,7 +94,7 @@ def test_guidelines_that_change_in_the_middle_of_a_test_are_read_and_the_test_is
     for _ in range(2):
         hands.press_and_wait("Digit1")
         hands.press_and_wait("Enter")
-    assert "You may take it twice" in page.inner_text("#work")
+    assert "You may take it 2 times" in page.inner_text("#work")
 
 
 @in_browser

@@ -1,0 +1,398 @@
+"""When the work will be done, by queue and in all, with a range: a simulation of what is left and of those who read it.
+
+Numbers in, numbers out: what is left and who is there is read in work/forecast.py, how it is told is in
+reports/forecast.py. What is simulated is no single unit but how much is left in each queue, day by day: a few hundred
+futures side by side, each with paces, days and shares of its own, as far as these are not known. The range is between
+the 5% and the 95% quantile of them; tests/benchmarks/forecasts.py says how often simulated campaigns end within it.
+
+Not known, and therefore drawn: how fast a reader is and how many hours they work on a day (of few observations drawn
+towards those of all, and these towards what is assumed), on which days they work, when they begin, whether they stay,
+what share is skipped, and what share comes to an adjudicator. A reader of several languages is given what comes first
+in the draw, so their time goes to the queue that is furthest behind (work/queue.py).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from annotate.core.lottery import lot
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]
+ADJUDICATION = "adjudication"  # the queue of those who adjudicate
+FUTURES = 200
+TAIL = 0.05  # of the futures on either side of the range
+HORIZON = 730  # days; what takes longer is not foretold
+EXACT, GROWTH = 21, 0.05  # so many days are simulated one by one; later steps are this share of the time gone by
+PARTS, COARSE = 4, 2  # into which a day is cut, and a longer step, so that people change queues
+LITTLE = 0.5  # answers; less is nothing
+
+# How far logarithms of seconds an answer and of hours a day lie apart: what is assumed from the mean of all, people
+# from one another, a person's single answers or days, and what comes from what was, as people learn or tire. These and
+# what follows are chosen: so wide that campaigns of people unlike these end within the range (tests/benchmarks).
+ASSUMED, BETWEEN, WITHIN, DRIFT = 0.3, 0.45, 0.9, 0.12
+MEASURED = 1.0  # the first of them, where some people were measured: that says more than what is assumed
+HOURS_ASSUMED, HOURS_BETWEEN, HOURS_WITHIN = 0.25, 0.5, 0.6
+# As many days as the assumed share of days counts, for all and for one person.
+DAYS_ASSUMED, DAYS_BETWEEN = 20, 4
+WEEKEND = 0.4  # of the work of another day
+# Of people who have not begun: how many never do, and the scale in days of when the others do: half of them within 0.8
+# days, a tenth after 4.3 (Lomax's distribution with the shape 2, so that whoever has waited long goes on to wait).
+NEVER, BEGINS = 0.03, 2.0
+# Of people who work: how many stop for good on a day (median), and how far its logarithm may be from that.
+STOPS, STOPS_SPREAD = 0.002, 0.8
+
+
+class Share(NamedTuple):
+    """How often something happened of how often it could; where little is known, together with what is assumed."""
+
+    part: float
+    whole: float
+
+    def given(self, assumed: "Share") -> "Share":
+        return Share(self.part + assumed.part, self.whole + assumed.whole)
+
+    def draw(self, drawing: np.random.Generator, size: int) -> Floats:
+        return drawing.beta(max(self.part, 1e-3), max(self.whole - self.part, 1e-3), size)
+
+
+NOTHING_KNOWN = Share(0.0, 0.0)
+USUAL_SKIPS, USUAL_CONFLICTS = Share(1.0, 12.0), Share(1.0, 25.0)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """answers: that are missing; units: on which, since nobody is asked twice about one (0: as many as answers); whole:
+    answers that it asks for in all, with those that are there (0: as many as are missing); decided: units that an
+    adjudicator decides in any case once they are answered; onward: queue -> share of skipped units that go there, while
+    the others stay.
+    """
+
+    name: str
+    answers: float
+    units: float = 0.0
+    whole: float = 0.0
+    decided: float = 0.0
+    onward: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """key: by which their futures are drawn. answers: how many were timed, at a mean of `seconds`; worked: days on
+    which they worked, for a mean of `hours`; days: from the first of these until now; idle: days since the last of
+    these, or since they could have begun; most: answers on one day.
+    """
+
+    key: str
+    queues: tuple[str, ...]
+    answers: int = 0
+    seconds: float = 0.0
+    days: int = 0
+    worked: int = 0
+    hours: float = 0.0
+    idle: int = 0
+    most: float = inf
+
+
+class Assumed(NamedTuple):
+    """What is assumed of people of whom nothing is known: seconds an answer, hours a week, and days of it."""
+
+    seconds: float
+    weekly: float
+    days: float = 5.0
+
+
+class Finish(NamedTuple):
+    """Days from now until nothing is left: the median, and the ends of the range. Infinite: not within HORIZON."""
+
+    low: float
+    middle: float
+    high: float
+
+
+class Forecast(NamedTuple):
+    """By queue, and of all queues that somebody serves; None if nobody serves any."""
+
+    queues: dict[str, Finish]
+    all: Finish | None
+
+
+def forecast(
+    queues: Sequence[Queue],
+    readers: Sequence[Reader],
+    assumed: Assumed,
+    *,
+    skips: Share = NOTHING_KNOWN,
+    conflicts: Share | None = NOTHING_KNOWN,
+    weekday: int = 0,
+    seed: str = "",
+) -> Forecast:
+    """When each queue is done. skips: of judgments; conflicts: units that came to an adjudicator without having been
+    chosen for it, of those that were answered, None where none does; weekday: of the first day, Monday is 0.
+
+    The same seed gives the same range; readers who are added change nothing of the others' futures. A queue of
+    adjudicators is named ADJUDICATION, and what it gets from the others is added to what waits there.
+    """
+    drawing = _drawing(seed, "all")
+    here = {name for reader in readers for name in reader.queues}
+    ends = _ends(
+        queues,
+        _People.of(readers, assumed, drawing, seed),
+        skips.given(USUAL_SKIPS).draw(drawing, FUTURES),
+        np.zeros(FUTURES) if conflicts is None else conflicts.given(USUAL_CONFLICTS).draw(drawing, FUTURES),
+        drawing,
+        weekday,
+    )
+    served = [name for name in ends if name in here or not ends[name].any()]
+    found = {name: _finish(ends[name]) for name in ends}
+    return Forecast(found, _finish(np.max([ends[name] for name in served], axis=0)) if served else None)
+
+
+def with_more(readers: Sequence[Reader], queue: str, more: int = 2) -> list[Reader]:
+    """The readers, and `more` of whom nothing is known, who read one queue only."""
+    return [*readers, *(Reader(f"{queue} {number}", (queue,)) for number in range(more))]
+
+
+def _drawing(seed: str, key: str) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(int(lot(seed, "forecast", key), 16)))
+
+
+def _finish(days: Floats) -> Finish:
+    ordered, last = np.sort(days), len(days) - 1
+    low, middle, high = (float(ordered[round(share * last)]) for share in (TAIL, 0.5, 1 - TAIL))
+    return Finish(low, middle, high)
+
+
+# --- people
+
+
+@dataclass(frozen=True)
+class _People:
+    """Each array has a row a future and a column a reader. a_day: answers on a day on which they work; share: of days
+    on which they do; begins, stops: days from now. drawing: of each reader.
+    """
+
+    readers: Sequence[Reader]
+    a_day: Floats
+    share: Floats
+    begins: Floats
+    stops: Floats
+    drawing: Sequence[np.random.Generator]
+
+    @classmethod
+    def of(cls, readers: Sequence[Reader], assumed: Assumed, drawing: np.random.Generator, seed: str) -> "_People":
+        own = [_drawing(seed, reader.key) for reader in readers]
+        seconds = [(log(reader.seconds), WITHIN**2 / reader.answers) if reader.answers else None for reader in readers]
+        hours = [(log(reader.hours), HOURS_WITHIN**2 / reader.worked) if reader.hours else None for reader in readers]
+        daily = log(assumed.weekly / assumed.days) - HOURS_BETWEEN**2 / 2  # what is assumed is a mean
+        of_pace, of_time, drift, of_stops = drawing.standard_normal((4, FUTURES))
+        pace = _logs(seconds, log(assumed.seconds), ASSUMED, BETWEEN, of_pace, own)
+        time = _logs(hours, daily, HOURS_ASSUMED, HOURS_BETWEEN, of_time, own)
+        a_day = np.exp(time - pace + DRIFT * drift[:, None]) * 3600
+        share = _shares(readers, assumed.days / 7, drawing, own)
+        stop = STOPS * np.exp(STOPS_SPREAD * of_stops)
+        begins, stops = np.zeros_like(share), np.zeros_like(share)
+        for place, (reader, each) in enumerate(zip(readers, own, strict=True)):
+            stops[:, place] = each.exponential(1 / stop)
+            if reader.worked:
+                gone = 1 - (1 - stop) ** reader.idle
+                away = (1 - gone) * (1 - share[:, place]) ** reader.idle
+                stops[each.random(FUTURES) < gone / (gone + away), place] = 0
+            else:
+                scale = BEGINS + reader.idle
+                begins[:, place] = scale * (each.random(FUTURES) ** -0.5 - 1)
+                waits = (1 - NEVER) * (BEGINS / scale) ** 2
+                stops[each.random(FUTURES) < NEVER / (NEVER + waits), place] = 0
+        return cls(readers, a_day, share, begins, stops, own)
+
+    def able(self, place: int, at: float, step: int, weekday: int) -> Floats:
+        """How many answers a reader has time for in the `step` days from `at` on, by future."""
+        drawing = self.drawing[place]
+        if step == 1:
+            share = self.share[:, place]
+            weekdays = np.minimum(1.0, share * 7 / (5 + 2 * WEEKEND))
+            share = (7 * share - 5 * weekdays) / 2 if (weekday + int(at)) % 7 > 4 else weekdays
+            days = (drawing.random(FUTURES) < share).astype(float)
+        else:
+            days = drawing.binomial(step, self.share[:, place]).astype(float)
+        # As long a day as usual on average.
+        spread = HOURS_WITHIN / sqrt(step)
+        days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)
+        there = np.minimum(at + step, self.stops[:, place]) - np.maximum(at, self.begins[:, place])
+        days *= np.clip(there / step, 0, 1)
+        return np.minimum(days * self.a_day[:, place], step * self.readers[place].most)
+
+
+def _logs(
+    found: Sequence[tuple[float, float] | None],
+    assumed: float,
+    unsure: float,
+    between: float,
+    noise: Floats,
+    own: Sequence[np.random.Generator],
+) -> Floats:
+    """Logarithms, a row a future and a column a reader: normal, the mean of all about what is assumed, people about the
+    mean. found: of each reader the logarithm of what was measured, and its variance; None if nothing was.
+
+    So each is drawn towards all others, the more the less is known of them (Gelman et al. 2013, Bayesian Data Analysis,
+    section 5.4, with the spreads given).
+    """
+    weights = [(1 / (between**2 + variance), value) for value, variance in filter(None, found)]
+    unsure = MEASURED if weights else unsure
+    precision = 1 / unsure**2 + sum(weight for weight, _ in weights)
+    mean = (assumed / unsure**2 + sum(weight * value for weight, value in weights)) / precision
+    of_all = mean + noise / sqrt(precision)
+    columns = []
+    for each, drawing in zip(found, own, strict=True):
+        value, weight = (each[0], 1 / each[1]) if each else (0.0, 0.0)
+        precise = 1 / between**2 + weight
+        centre = (of_all / between**2 + weight * value) / precise
+        columns.append(centre + drawing.standard_normal(FUTURES) / sqrt(precise))
+    return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
+
+
+def _shares(
+    readers: Sequence[Reader], assumed: float, drawing: np.random.Generator, own: Sequence[np.random.Generator]
+) -> Floats:
+    """Of days on which people work. What is counted is days after the first. Those of one person count for all as what
+    so many different people would say, DAYS_BETWEEN and one at the most."""
+    seen = [(reader.worked - 1, reader.days - 1) if reader.worked else (0, 0) for reader in readers]
+    counted = [(part / whole, whole * (DAYS_BETWEEN + 1) / (DAYS_BETWEEN + whole)) for part, whole in seen if whole]
+    known = Share(sum(share * count for share, count in counted), sum(count for _, count in counted))
+    of_all = known.given(Share(assumed * DAYS_ASSUMED, DAYS_ASSUMED)).draw(drawing, FUTURES)
+    columns = [
+        each.beta(
+            np.maximum(1e-3, of_all * DAYS_BETWEEN + part),
+            np.maximum(1e-3, (1 - of_all) * DAYS_BETWEEN + whole - part),
+        )
+        for (part, whole), each in zip(seen, own, strict=True)
+    ]
+    return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
+
+
+# --- work
+
+
+@dataclass
+class _Left:
+    """What is left, a row a future and a column a queue: answers, and of each reader, how many they may still give.
+
+    may: of each reader, of the queues in `own`. again: future, queue, queue -> how much of what is judged in the one
+    comes into the other. behind: of each queue, by which its answers are multiplied to tell how far it is behind.
+    enough: queue -> its readers, where each unit asks for several people, and there are as many.
+    """
+
+    answers: Floats
+    own: Sequence[Places]
+    may: list[Floats]
+    again: Floats
+    behind: Floats
+    enough: Mapping[int, Sequence[int]]
+
+    def judge(self, place: int, able: Floats) -> Floats:
+        """A reader answers what they are able to in one queue, that which is furthest behind; what they then did."""
+        rows, own = np.arange(FUTURES), self.own[place]
+        if not (self.answers[:, own] > LITTLE).any():
+            return np.zeros(FUTURES)
+        some = np.minimum(self.answers[:, own], self.may[place])
+        chosen = np.argmax(np.where(some > LITTLE, self.answers[:, own] * self.behind[own], -1), axis=1)
+        done: Floats = np.minimum(able, some[rows, chosen])
+        done[some[rows, chosen] <= LITTLE] = 0
+        queue = own[chosen]
+        self.may[place][rows, chosen] -= done
+        self.answers[rows, queue] -= done
+        self.answers += done[:, None] * self.again[rows, queue]
+        return done
+
+    def send_on(self) -> None:
+        """What is left when each reader has judged all they may goes to adjudicators."""
+        for queue, readers in self.enough.items():
+            may = [self.may[each][:, list(self.own[each]).index(queue)] for each in readers]
+            over = np.where(np.max(may, axis=0) <= LITTLE, self.answers[:, queue], 0.0)
+            self.answers[:, queue] -= over
+            self.answers[:, -1] += over
+
+
+def _ends(
+    queues: Sequence[Queue],
+    people: _People,
+    skips: Floats,
+    conflicts: Floats,
+    drawing: np.random.Generator,
+    weekday: int,
+) -> dict[str, Floats]:
+    """Queue -> days from now until nothing is left in it, by future."""
+    listed = [*(each for each in queues if each.name != ADJUDICATION), _adjudication(queues)]
+    at = {queue.name: place for place, queue in enumerate(listed)}
+    served = [np.array([at[name] for name in reader.queues if name in at], np.intp) for reader in people.readers]
+    left = _left(listed, at, served, skips, conflicts, drawing)
+    ends = np.where(left.answers > LITTLE, inf, 0.0)
+    now, busy = 0, left.answers > LITTLE
+    while now < HORIZON and (busy & _anybody(busy.shape, served, people.stops > now)).any():
+        step, parts = (1, PARTS) if now < EXACT else (max(1, int(GROWTH * now)), COARSE)
+        able = [
+            people.able(place, now, step, weekday) if busy[:, own].any() else np.zeros(FUTURES)
+            for place, own in enumerate(served)
+        ]
+        for part in range(parts):
+            for place in range(len(served)):
+                able[place] -= left.judge(place, able[place] / (parts - part))
+            left.send_on()
+            busy = left.answers > LITTLE
+            # Done at the end of this part, unless more comes in.
+            ends = np.where(busy, inf, np.where(ends == inf, now + step * (part + 1) / parts, ends))
+        now += step
+    return {queue.name: ends[:, place] for place, queue in enumerate(listed)}
+
+
+def _anybody(shape: tuple[int, ...], served: Sequence[Places], stays: Bools) -> Bools:
+    """Whether a queue has a reader who stays, by future."""
+    found = np.zeros(shape, bool)
+    for place, own in enumerate(served):
+        found[:, own] |= stays[:, [place]]
+    return found
+
+
+def _adjudication(queues: Sequence[Queue]) -> Queue:
+    return next((each for each in queues if each.name == ADJUDICATION), Queue(ADJUDICATION, 0.0))
+
+
+def _left(
+    queues: Sequence[Queue],
+    at: Mapping[str, int],
+    served: Sequence[Places],
+    skips: Floats,
+    conflicts: Floats,
+    drawing: np.random.Generator,
+) -> _Left:
+    answers = np.array([queue.answers for queue in queues])
+    # How long single answers take evens out, but for the last and the few.
+    few = WITHIN / np.sqrt(np.maximum(answers, 1))
+    size = answers * np.exp(np.minimum(few, 0.5) * drawing.standard_normal((FUTURES, len(queues))))
+    again = np.zeros((FUTURES, len(queues), len(queues)))
+    for place, queue in enumerate(queues):
+        if queue.name == ADJUDICATION or not queue.answers:
+            continue
+        unit = min(1.0, (queue.units or queue.answers) / queue.answers)
+        share = min(1.0, queue.decided / queue.answers)
+        # One answer contradicts nobody.
+        differ = conflicts * max(0.0, unit - share) if unit < 1 else 0.0
+        again[:, place, at[ADJUDICATION]] = (1 - skips) * (share + differ)
+        onward = {name: part for name, part in queue.onward.items() if name in at}
+        for name, part in onward.items():
+            again[:, place, at[name]] += skips * part
+        again[:, place, place] += skips * max(0.0, 1 - sum(onward.values()))
+    units = np.array([queue.units or queue.answers for queue in queues])
+    several = units < answers
+    # Nobody is asked twice about a unit; where each asks for one answer this leaves everything to anybody.
+    bound = np.where(several, units, inf)
+    may = [np.tile(bound[own], (FUTURES, 1)) for own in served]
+    there = {int(queue): [each for each, own in enumerate(served) if queue in own] for queue in np.flatnonzero(several)}
+    enough = {queue: people for queue, people in there.items() if len(people) * units[queue] >= answers[queue]}
+    whole = np.array([max(queue.whole, queue.answers, 1e-9) for queue in queues])
+    return _Left(size, served, may, again, 1 / whole, enough)

@@ -1,0 +1,13 @@
+from annotate.actions import calling
+from annotate.management import catalogs
+
+
+class Command(calling.Command):
+    help = "Write the catalogs of translations anew, and compile them, for whoever changes sentences that pages show."
+
+    def handle(self, **options):
+        for code in catalogs.tongues():
+            lacking = catalogs.write(code)
+            self.stdout.write(f"{code}: {len(lacking)} sentences lack a translation." if lacking else f"{code}: whole.")
+            for words in lacking:
+                self.stdout.write(f"  {words}")

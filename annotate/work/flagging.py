@@ -1,0 +1,223 @@
+"""Flags: what a person tells the managers of a unit that they were given, and what a manager does about it.
+
+A text that is found disturbing is handed on at once (judging.close); any other stays with the person. Notes are in
+notes.py.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotate.core import stages
+from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
+from annotate.models import Annotator, Backlog, Flag, Guidelines, Lease, Unit
+from annotate.quality.guidelines import ENGLISH, current, new_version
+from annotate.work import judging
+from annotate.work.contesting import check_limit
+from annotate.work.drawing_on import draw_on
+from annotate.work.moving import move
+from annotate.work.permit import Permit
+from annotate.work.queue import close
+
+MOST_WORDS = 2000  # characters
+_MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
+_BEGINS = re.compile(r"^(\d*)([-+=.)])")
+# What people may flag, in words, in the order of the panel.
+KINDS = {
+    Flag.DISTURBING: gettext_lazy("Disturbing: hide it and pass it on"),
+    Flag.PERSONAL: gettext_lazy("Personal data"),
+    Flag.BROKEN: gettext_lazy("Broken text"),
+    Flag.QUESTION: gettext_lazy("A question, which you write below"),
+}
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """closed: how the unit was handed on; None where it stays with the person."""
+
+    flag: Flag
+    closed: judging.Closed | None = None
+
+
+def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_seconds: float | None = None) -> Flagged:
+    """Tell the managers of a lease's unit, in the transaction in which the annotator acts. A retry changes nothing.
+
+    words: the person's own; a question needs some. What is not disturbing may be told of a unit that is no longer open,
+    too. active_seconds: as for an answer.
+    """
+    words = _checked(words, of_question=kind == Flag.QUESTION)
+    if kind not in KINDS:
+        raise InvalidAnswer(_("Say what you flag: disturbing, personal, broken or question."))
+    if kind == Flag.DISTURBING:
+        closed = judging.close(permit, lease_id, None, active_seconds, is_disturbing=True)
+        said = closed.judgment
+        return Flagged(_stored(said.lease_id, said.unit_id, permit.annotator, kind, words, said), closed)
+    own = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)
+    unit = own.values_list("unit", flat=True).first()
+    if unit is None:
+        raise NotFound(_("You have not been given such a unit."))
+    return Flagged(_stored(lease_id, unit, permit.annotator, kind, words))
+
+
+def _checked(words: str, *, of_question: bool) -> str:
+    words = words.replace("\r\n", "\n").strip()
+    if of_question and not words:
+        raise InvalidAnswer(_("Write your question first, so that the manager can answer it."))
+    if len(words) > MOST_WORDS:
+        raise InvalidAnswer(
+            _("What you wrote is longer than %(most)s characters. Please shorten it.") % {"most": f"{MOST_WORDS:,}"}
+        )
+    if "\x00" in words:
+        raise InvalidAnswer(_("What you wrote has a NUL character in it. Please remove it."))
+    return words
+
+
+def _stored(lease: int, unit: int, annotator: Annotator, kind: str, words: str, judgment=None) -> Flag:
+    given = {"unit_id": unit, "annotator": annotator, "judgment": judgment, "words": words, "at": timezone.now()}
+    found, is_new = Flag.objects.get_or_create(lease_id=lease, kind=kind, defaults=given)
+    if not is_new and found.words != words:
+        raise AlreadyAnswered(_("You have flagged this one so before, and the manager has what you wrote then."))
+    return found
+
+
+def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
+    """Ask to be given what others found disturbing, or ask so no more; doing it twice changes nothing.
+
+    What of it is open then goes back to its queue, a gold answer too.
+    """
+    with transaction.atomic():
+        annotator.one_at_a_time()
+        annotator.takes_disturbing = takes
+        annotator.save(update_fields=["takes_disturbing"])
+        Backlog.objects.filter(annotator=annotator).delete()
+        if not takes:
+            close(Lease.objects.filter(annotator=annotator, closed_at=None, unit__disturbing=True), [], "released")
+
+
+# --- what managers said, for the person
+
+
+def replies(annotator: Annotator) -> QuerySet[Flag]:
+    """The replies that a person has not put away, the newest first."""
+    found = Flag.objects.answered().filter(annotator=annotator)
+    return found.select_related("unit__item", "unit__task").order_by("-replied_at")
+
+
+def put_away(annotator: Annotator, flag_id: int) -> None:
+    """A person has read a reply; doing it twice changes nothing. NotFound if there is no such reply to them."""
+    own = Flag.objects.filter(pk=flag_id, annotator=annotator, replied_at__isnull=False)
+    if not own.exists():
+        raise NotFound(_("There is no such reply to you."))
+    own.filter(put_away_at=None).update(put_away_at=timezone.now())
+
+
+# --- what a manager does
+
+
+def reply(flag_id: int, words: str, *, by: User) -> Flag:
+    """Answer whoever flagged a unit, which settles the flag. A retry changes nothing; another reply is refused."""
+    words = words.replace("\r\n", "\n").strip()
+    if not words:
+        raise InvalidAnswer("The reply is empty. Write what the annotator should know.")
+    if len(words) > MOST_WORDS or "\x00" in words:
+        raise InvalidAnswer(f"The reply has a NUL character or more than {MOST_WORDS:,} characters. Please mend it.")
+    with transaction.atomic():
+        found = _locked(flag_id)
+        if found.reply and found.reply != words:
+            raise AlreadyAnswered(f"{found.settled_by} has replied already. The annotator has that reply.")
+        if not found.reply:
+            found.reply, found.replied_at = words, timezone.now()
+            _settle(found, by, found.replied_at)
+    return found
+
+
+def dismiss(flag_id: int, *, by: User) -> Flag:
+    """Settle a flag about which nothing is to be done. Doing it twice changes nothing."""
+    with transaction.atomic():
+        found = _locked(flag_id)
+        _settle(found, by, timezone.now())
+    return found
+
+
+def discard(flag_id: int, *, by: User) -> Flag:
+    """Leave the unit of a flag out of the gold set, whatever people said of it, and settle the flag. Doing it twice
+    changes nothing.
+    """
+    with transaction.atomic():
+        unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first()
+        # no_key: as in judging.py. The unit first, as whoever hands a disturbing one on has it.
+        units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
+        unit = units.filter(pk=unit_id).first()
+        found = _locked(flag_id)
+        if unit.honeypot:
+            raise NotAllowed(
+                "This is a hidden gold answer, which is in no set. Take it out of the gold answers instead."
+            )
+        if not unit.transitions.filter(event="withdrawn").exists():
+            move(unit, "withdrawn", stages.DISCARDED, by=by)
+            check_limit(unit)
+            draw_on(unit)
+        _settle(found, by, timezone.now())
+    return found
+
+
+def make_example(flag_id: int, *, by: User) -> Guidelines:
+    """Add the text, the question and the reply of a flag to the guidelines that hold for its unit, as a new minor
+    version. Doing it twice changes nothing.
+    """
+    with transaction.atomic():
+        found = _locked(flag_id)
+        if found.example:
+            return found.example
+        unit = found.unit
+        if not found.reply or found.kind != Flag.QUESTION:
+            raise WrongStage("Only a question that was answered can become an example. Reply first.")
+        if unit.known_answer:
+            raise NotAllowed("This is a hidden known answer: as an example it would give itself away to everybody.")
+        held = current(unit.task, unit.item.language or ENGLISH)
+        language = held.language if held else ENGLISH
+        text = f"{held.text.rstrip() if held else ''}\n\n{_example(found)}".lstrip()
+        found.example = new_version(unit.task, language, text, major=False)
+        found.save(update_fields=["example"])
+    return found.example
+
+
+def _example(found: Flag) -> str:
+    """The example as Markdown, in which what people typed is text and no more: the item quoted, the question in
+    italics, and the reply. It has no words of its own, since guidelines are in many languages.
+    """
+    asked = _plain(" ".join(found.words.split()))
+    return f"{_quoted(found.unit.in_a_line)}\n\n*{asked}*\n\n{_plain(found.reply)}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {_plain(line)}".rstrip() for line in text.splitlines())
+
+
+def _plain(text: str) -> str:
+    """What would mean something to Markdown stands behind a backslash; white space at a line's begin means code."""
+    escaped = (_MARKS.sub(r"\\\1", line.strip()) for line in text.splitlines())
+    return "\n".join(_BEGINS.sub(r"\1\\\2", line) for line in escaped)
+
+
+def _settle(found: Flag, by: User, at: datetime) -> None:
+    if found.settled_at is None:
+        found.settled_at, found.settled_by = at, by
+    found.save(update_fields=["reply", "replied_at", "settled_at", "settled_by"])
+
+
+def _locked(flag_id: int) -> Flag:
+    flags = Flag.objects.select_for_update(of=("self",)).select_related(
+        "unit__item", "unit__task", "annotator__user", "settled_by", "example"
+    )
+    found = flags.filter(pk=flag_id).first()
+    if found is None:
+        raise NotFound("There is no such flag.")
+    return found

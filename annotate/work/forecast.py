@@ -1,0 +1,214 @@
+"""When a task will be done, by queue and in all: what is left of it and who is there, for core/forecast.py. Reads only.
+
+Before a task has answers, the usual pace and hours of expected.py stand for what was measured; later, each person's own
+days in the task, of the last WINDOW. How it is told is in reports/forecast.py.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from math import inf
+from typing import Any
+
+from django.db.models import Count, Sum
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.forecast import ADJUDICATION, Assumed, Finish, Forecast, Queue, Reader, Share, forecast, with_more
+from annotate.models import Annotator, Judgment, Task, Transition
+from annotate.quality import honeypots
+from annotate.quality.checks import adjudicators
+from annotate.work.expected import HOURS_A_WEEK, SECONDS
+from annotate.work.queue_states import queue_states
+from annotate.work.routes import Routes, readers_of
+
+WINDOW = timedelta(days=28)  # what lies longer ago says little of the days to come
+SAMPLE = 2_000  # units by which it is told where skipped ones go
+MOST = 3  # queues, the last to be done, for which further readers are imagined
+MORE = 2  # such readers
+USUAL = Assumed(SECONDS, HOURS_A_WEEK)
+
+
+def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: datetime | None = None) -> dict[str, Any]:
+    """{"from": ISO time, "queues": [ROW, ...] the last to be done first, "all", "adjudication", "assumed", "measured"}.
+
+    ROW: queue, answers (that are missing), readers (who may work there now), days and more. days: until it is done,
+    {"low", "middle", "high"}, None for what lies beyond the horizon; more: of the MOST last queues, what MORE readers
+    would change: readers, days and sooner (days by which the middle comes earlier; None if it has no middle without
+    them); None elsewhere. all: days of all queues that somebody serves; None if there is none. adjudication: waiting,
+    chosen (units of which it is known that they will come), adjudicators and days. assumed: seconds and weekly, where
+    nobody was measured; None else. measured: of how many people who may work here the pace is known. states: of
+    queue_states, if the caller has them.
+    """
+    now = timezone.localtime(now)
+    states = states or queue_states(task)
+    able, supposed = _able(task)
+    queues, readers = _queues(task, states, able), _readers(task, able, now)
+    rates = _rates(task)
+
+    def asked(of: Sequence[Reader]) -> Forecast:
+        return forecast(queues, of, USUAL, **rates, weekday=now.weekday(), seed=task.seed)
+
+    found = asked(readers)
+    rows = [
+        {
+            "queue": row["queue"],
+            "answers": row["missing"],
+            "readers": len(able.get(row["queue"], ())),
+            "days": _days(found.queues[row["queue"]]),
+            "more": None,
+        }
+        for row in states["queues"]
+        if row["waiting"]
+    ]
+    rows.sort(key=lambda row: (-found.queues[row["queue"]].middle, -row["answers"], row["queue"]))
+    for row in rows[:MOST]:
+        there = asked(with_more(readers, row["queue"], MORE)).queues[row["queue"]]
+        row["more"] = _more(found.queues[row["queue"]], there)
+    measured = sum(reader.answers > 0 for reader in readers)
+    return {
+        "from": now.isoformat(timespec="minutes"),
+        "queues": rows,
+        "all": found.all and _days(found.all),
+        "adjudication": {
+            "waiting": queues[-1].answers,
+            "chosen": sum(queue.decided for queue in queues),
+            "adjudicators": sum(ADJUDICATION in reader.queues for reader in readers),
+            "days": _days(found.queues[ADJUDICATION]),
+        },
+        "assumed": None if measured else {"seconds": USUAL.seconds, "weekly": USUAL.weekly},
+        "measured": measured,
+        "supposed": supposed,
+    }
+
+
+def _more(before: Finish, after: Finish) -> dict[str, Any]:
+    sooner = None if before.middle == inf or after.middle == inf else before.middle - after.middle
+    return {"readers": MORE, "days": _days(after), "sooner": sooner}
+
+
+def _days(finish: Finish) -> dict[str, float | None]:
+    return {name: None if days == inf else days for name, days in finish._asdict().items()}
+
+
+def _able(task: Task) -> tuple[dict[str, set[int]], bool]:
+    """Queue -> who may work there; where a task has just been opened and nobody has passed the test yet, who may take
+    it, and True.
+    """
+    [people] = readers_of([Routes.load(task)]).values()
+    supposed = bool(task.test_items) and not any(people.passed.values()) and any(people.reads.values())
+    return people.reads if supposed else people.able, supposed
+
+
+# --- what is left
+
+
+def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]]) -> list[Queue]:
+    """The queues in which something waits or to which something may go on; that of the adjudicators comes last."""
+    work = task.units.work().order_by()
+    asked = work.exclude(language="").exclude(stage__in=[stages.AGREED, stages.COPIED]).values_list("language")
+    whole = dict(asked.annotate(Sum("redundancy")))
+    chosen = Counter(dict(work.queued().filter(recheck=True).values_list("language").annotate(Count("pk"))))
+    onward = _onward(task, able) if not task.kind.waits else {}
+    # Hidden gold answers take people's time too, and some cases a second adjudicator's.
+    hidden = 1 / (1 - 1 / honeypots.block(task)) if task.gold_share else 1.0
+    twice = 1 + (task.second_share or 0)
+    found = [
+        Queue(
+            row["queue"],
+            row["missing"] * hidden,
+            row["waiting"] * hidden,
+            whole.get(row["queue"], 0) * hidden,
+            chosen[row["queue"]] * twice,
+            onward.get(row["queue"], {}),
+        )
+        for row in states["queues"]
+    ]
+    known = {queue.name for queue in found}
+    further = {name for of in onward.values() for name in of} - known - {ADJUDICATION}
+    waiting = sum(row["adjudication"] for row in states["queues"])
+    return [*found, *(Queue(name, 0.0) for name in sorted(further)), Queue(ADJUDICATION, waiting)]
+
+
+def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, float]]:
+    """Queue -> next queue -> share of its units that go there if they are skipped, as routing.py sends them on."""
+    routes = Routes.load(task)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    first = task.units.work().queued().order_by("position").values_list("language", "candidates", "visited", "round")
+    for queue, candidates, visited, number in first[:SAMPLE]:
+        passed = {queue, *visited}
+        further = (name for code in candidates if (name := routes.queue_in(code)) not in passed and able.get(name))
+        counts[queue][next(further, ADJUDICATION) if number < task.rounds else ADJUDICATION] += 1
+    return {queue: {name: n / of.total() for name, n in of.items()} for queue, of in counts.items()}
+
+
+def _rates(task: Task) -> dict[str, Share | None]:
+    """How often people skip and differ, as far as the task has shown it."""
+    said = Judgment.objects.live().of_work().filter(unit__task=task, lease__isnull=False).order_by()
+    kinds = Counter(dict(said.values_list("kind").annotate(Count("pk"))))
+    moved = Transition.objects.filter(unit__task=task, event__in=["answered", "conflicted"]).order_by()
+    events = Counter(dict(moved.values_list("event").annotate(Count("pk"))))
+    adjudicated = task.on_conflict == stages.ADJUDICATION
+    return {
+        "skips": Share(kinds[Judgment.SKIP], kinds.total()),
+        "conflicts": Share(events["conflicted"], events.total()) if adjudicated else None,
+    }
+
+
+# --- who is there
+
+
+def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Reader]:
+    """Those who may work now, and the adjudicators, each with their days in the task."""
+    queues: dict[int, list[str]] = defaultdict(list)
+    for queue, people in sorted(able.items()):
+        for person in people:
+            queues[person].append(queue)
+    for person in adjudicators().values_list("pk", flat=True):
+        queues[person].append(ADJUDICATION)
+    days, most = _days_of(task, list(queues), now), task.kind.sensitive.a_day if task.kind.sensitive else inf
+    people = Annotator.objects.filter(pk__in=queues).order_by("pk").values_list("pk", "pseudonym", "user__date_joined")
+    return [
+        _reader(name, tuple(queues[person]), days.get(person, {}), max(joined, task.created_at), now, most)
+        for person, name, joined in people
+    ]
+
+
+Day = tuple[int, int, float]  # answers and skips, how many of these were timed, and the seconds of these
+
+
+def _days_of(task: Task, people: Sequence[int], now: datetime) -> dict[int, dict[date, Day]]:
+    said = Judgment.objects.filter(annotator__in=people, answered_at__gte=now - WINDOW, unit__task=task)
+    by_day = said.filter(lease__isnull=False).order_by().values_list("annotator", TruncDate("answered_at"))
+    found: dict[int, dict[date, Day]] = defaultdict(dict)
+    for person, day, number, timed, seconds in by_day.annotate(
+        Count("pk"), Count("active_seconds"), Sum("active_seconds")
+    ):
+        found[person][day] = number, timed, seconds or 0.0
+    return found
+
+
+def _reader(
+    name: str, queues: tuple[str, ...], days: Mapping[date, Day], since: datetime, now: datetime, most: float
+) -> Reader:
+    """days: on which they worked. Today is not over, and counts only if it is the first."""
+    today = now.date()
+    days = {day: of for day, of in days.items() if day < today} or days
+    if not days:
+        return Reader(name, queues, idle=max(0, (now - since).days), most=most)
+    timed, seconds = sum(of[1] for of in days.values()), sum(of[2] for of in days.values())
+    every = sum(of[0] for of in days.values())
+    known = bool(timed and seconds)
+    last = max(days)
+    return Reader(
+        name,
+        queues,
+        answers=timed if known else 0,
+        seconds=seconds / timed if known else 0.0,
+        worked=len(days),
+        hours=seconds * every / timed / 3600 / len(days) if known else 0.0,
+        days=(max(today - timedelta(days=1), last) - min(days)).days + 1,
+        idle=max(0, (today - last).days - 1),
+        most=most,
+    )

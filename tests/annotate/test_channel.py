@@ -1,0 +1,289 @@
+"""Questions, replies, notes and mail between annotators and managers, on their pages."""
+
+import smtplib
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail as outbox
+from django.core.mail.backends.locmem import EmailBackend
+from django.test import Client
+
+from annotate.actions import mail
+from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.models import Flag, Guidelines, Note, Unit
+from annotate.work import accounts, flagging, notes
+from annotate.work.permit import acting, permits
+from annotate.work.queue import take
+from tests.annotate.conftest import DISPUTED
+
+TEXT = "ein Satz, den niemand in einer Mail liest"
+
+
+@pytest.fixture
+def task(make_task):
+    return make_task([{"votes": DISPUTED, "text": f"{TEXT} {n}"} for n in range(3)], title="Which language is it?")
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de")
+
+
+@pytest.fixture
+def desk(client, manager):
+    """The manager's browser."""
+    client.force_login(manager)
+    return client
+
+
+def flag(annotator, task, kind="question", words="Is this German?"):
+    lease = take(annotator, task)
+    with acting(annotator, task.name) as permit:
+        return flagging.flag(permit, lease.pk, kind, words).flag
+
+
+def as_(annotator):
+    client = Client()
+    client.force_login(annotator.user)
+    return client
+
+
+def do(desk, flag, deed, **fields):
+    return desk.post(f"/manage/questions/{flag.pk}/", {"do": deed, **fields}, follow=True)
+
+
+# --- questions and replies
+
+
+def test_a_question_stands_before_the_manager_with_its_text_its_answers_and_where_to_look(desk, task, ann, person):
+    asked = flag(ann, task)
+    page = desk.get("/manage/questions/").text
+    for words in ("Is this German?", asked.unit.item.text, "Nobody has answered it yet", "Which language is it?"):
+        assert words in page
+    assert "of annotators: 1 open" in desk.get("/manage/").text
+    assert '<a href="/manage/questions/?task=task">' in desk.get("/manage/tasks/task/comments/").text
+    assert '<a href="/manage/tasks/task/comments/">' in desk.get("/manage/questions/?task=task").text
+
+
+def test_the_text_of_what_was_disturbing_is_folded_and_tells_how_it_went_on(desk, task, ann):
+    flagged = flag(ann, task, "disturbing", "")
+    page = desk.get("/manage/questions/").text
+    assert f'<details><summary>Show the text</summary><blockquote dir="auto"><p>{flagged.unit.item.text}' in page
+    assert "ann found it disturbing" in page
+
+
+def test_the_list_shows_open_ones_of_every_kind_and_task_unless_it_is_asked_otherwise(
+    desk, task, ann, make_task, manager
+):
+    first = flag(ann, task)
+    second = flag(ann, task, "broken", "half of it is missing")
+    other = flag(ann, make_task([DISPUTED], name="other"), "personal", "a name")
+    flagging.dismiss(first.pk, by=manager)
+
+    def shown(query):
+        page = desk.get(f"/manage/questions/{query}").text
+        return {each.pk for each in (first, second, other) if f'id="flag-{each.pk}"' in page}
+
+    assert shown("") == {second.pk, other.pk}
+    assert shown("?all=1") == {first.pk, second.pk, other.pk}
+    assert shown("?kind=broken") == {second.pk}
+    assert shown("?task=other") == {other.pk}
+    assert shown("?kind=nonsense&task=nonsense&page=nonsense") == {second.pk, other.pk}
+
+
+def test_a_reply_stands_on_the_annotator_s_first_page_and_on_nobody_else_s_until_they_put_it_away(
+    desk, task, ann, person
+):
+    bea, asked = person("bea", "de"), flag(ann, task)
+    assert "finds the reply" in do(desk, asked, "reply", reply="Yes, as the word order shows.").text
+    home = as_(ann).get("/").text
+    assert "Yes, as the word order shows." in home
+    assert "Is this German?" in home
+    assert "word order" not in as_(bea).get("/").text
+    assert as_(bea).post(f"/replies/{asked.pk}/read/").status_code == 404
+    assert as_(ann).post(f"/replies/{asked.pk}/read/", follow=True).status_code == 200
+    assert "word order" not in as_(ann).get("/").text
+
+
+def test_an_empty_reply_is_refused_with_a_sentence_and_the_way_back(desk, task, ann):
+    refused = do(desk, flag(ann, task), "reply", reply=" ")
+    assert refused.status_code == 400
+    assert "The reply is empty" in refused.text
+    assert '/manage/questions/"' in refused.text
+    assert do(desk, Flag.objects.get(), "nonsense").status_code == 400
+
+
+def test_the_manager_leaves_a_unit_out_or_says_that_nothing_is_to_be_done(desk, task, ann):
+    first = flag(ann, task, "personal", "")
+    do(desk, first, "discard")
+    assert Unit.objects.get(pk=first.unit_id).stage == "DISCARDED"
+    second = flag(ann, task, "broken", "")
+    do(desk, second, "dismiss")
+    assert Unit.objects.get(pk=second.unit_id).stage == "QUEUED"
+    assert "Nothing waits here" in desk.get("/manage/questions/").text
+
+
+def test_a_question_becomes_an_example_that_annotators_read_in_the_guidelines(desk, task, ann):
+    asked = flag(ann, task)
+    assert "Make it an example" not in desk.get("/manage/questions/").text
+    do(desk, asked, "reply", reply="Yes.")
+    assert "Make it an example" in desk.get("/manage/questions/?all=1").text
+    assert "in their version 1.1 (en)" in do(desk, asked, "example").text
+    page = as_(ann).get("/tasks/task/guidelines/").text
+    for words in (asked.unit.item.text, "Is this German?", "Yes."):
+        assert words in page
+    assert "Make it an example" not in desk.get("/manage/questions/?all=1").text
+    assert Guidelines.objects.count() == 2
+
+
+# --- notes
+
+
+def test_a_note_stands_on_the_first_page_and_above_the_queue_of_whom_it_is_for_until_they_put_it_away(
+    desk, task, ann, person
+):
+    bea = person("bea", "fr")
+    desk.post("/manage/tasks/task/notes/write/", {"text": "To all.", "language": ""})
+    desk.post("/manage/tasks/task/notes/write/", {"text": "To those who read German.", "language": "de"})
+
+    def seen(annotator, address):
+        page = as_(annotator).get(address).text
+        return [words for words in ("To all.", "To those who read German.") if words in page]
+
+    assert seen(ann, "/") == seen(ann, "/tasks/task/") == ["To all.", "To those who read German."]
+    assert seen(bea, "/") == seen(bea, "/tasks/task/") == ["To all."]
+    assert "Note to readers of German in Which language is it?" in as_(ann).get("/").text
+    german, everybody = Note.objects.order_by("-pk")
+    assert as_(bea).post(f"/notes/{german.pk}/read/").status_code == 404
+    back = as_(ann).post(f"/notes/{german.pk}/read/", {"queue": "1"})
+    assert back.url == "/tasks/task/"
+    assert seen(ann, "/") == ["To all."]
+    assert "1 person has put it away" in desk.get("/manage/tasks/task/notes/").text
+    desk.post("/manage/tasks/task/notes/write/", {"withdraw": everybody.pk})
+    assert seen(ann, "/") == seen(bea, "/") == []
+
+
+def test_an_answer_s_reply_does_not_repeat_the_note(task, ann, manager):
+    notes.write(task, "To all.", by=manager)
+    assert "To all." not in as_(ann).post("/tasks/task/start/", headers={"HX-Request": "true"}).text
+
+
+def test_a_note_says_something_and_is_for_somebody(task, ann, manager, make_task):
+    for text, language in ((" ", ""), ("x" * 2001, ""), ("x", "nl")):
+        with pytest.raises(InvalidAnswer):
+            notes.write(task, text, by=manager, language=language)
+    note = notes.write(make_task([DISPUTED], name="other"), "x", by=manager)
+    with pytest.raises(NotFound):
+        notes.withdraw(task, note.pk)
+
+
+def test_an_adjudicator_who_reads_no_language_of_the_task_is_told_what_is_for_everybody(task, person, manager):
+    ada, guest = person("ada", adjudicates=True), person("bea", "nl")
+    notes.write(task, "To all.", by=manager)
+    assert [str(note.text) for note in notes.to_read(permits(ada, [task]))] == ["To all."]
+    assert notes.to_read(permits(guest, [task])) == []
+
+
+# --- work that disturbs
+
+
+def test_a_person_asks_on_their_account_s_page_for_what_others_found_disturbing(ann):
+    client = as_(ann)
+    assert "I take items that others found disturbing" in client.get("/account/").text
+    told = client.post("/account/disturbing/", {"takes": "1"}, follow=True).text
+    assert "From now on you may be given" in told
+    ann.refresh_from_db()
+    assert ann.takes_disturbing
+    client.post("/account/disturbing/")
+    ann.refresh_from_db()
+    assert not ann.takes_disturbing
+
+
+def test_an_adjudicator_sees_what_disturbed_only_when_they_ask_for_it(task, ann, person):
+    ada = as_(person("ada", adjudicates=True))
+    flagged = flag(ann, task, "disturbing", "")
+    listed = ada.get("/tasks/task/adjudication/").text
+    assert '<details class="veiled"><summary>Show the text</summary>' in listed
+    assert f">{flagged.unit.item.text}</a>" not in listed
+    assert '<details class="veil" id="veil"' in ada.get(f"/tasks/task/adjudication/{flagged.unit_id}/").text
+
+
+# --- mail
+
+
+@pytest.fixture
+def with_mail(settings):
+    settings.MAIL, settings.SITE = True, "https://assay.example.org"
+    return settings
+
+
+def address(annotator):
+    User.objects.filter(pk=annotator.user.pk).update(email="ann@example.org")
+    annotator.user.refresh_from_db()
+
+
+class Broken(EmailBackend):
+    """A mail server that takes nothing."""
+
+    def send_messages(self, messages):
+        raise smtplib.SMTPServerDisconnected("gone")
+
+
+def test_word_of_a_reply_goes_by_mail_without_the_reply_or_any_text_of_the_item(desk, task, ann, with_mail):
+    address(ann)
+    do(desk, flag(ann, task), "reply", reply=f"Yes: {TEXT}")
+    [sent] = outbox.outbox
+    assert (sent.to, sent.subject) == (["ann@example.org"], "A reply to you in Assay")
+    assert "https://assay.example.org/" in sent.body
+    assert "Which language is it?" in sent.body
+    assert TEXT not in sent.body
+
+
+def test_without_an_address_or_a_server_no_mail_goes_and_nothing_is_said_of_it(desk, task, ann, settings):
+    settings.MAIL = False
+    address(ann)
+    assert "could not be sent" not in do(desk, flag(ann, task), "reply", reply="Yes.").text
+    assert outbox.outbox == []
+
+
+def test_a_reply_stands_although_its_mail_could_not_be_sent_and_the_page_says_so(desk, task, ann, with_mail):
+    with_mail.EMAIL_BACKEND = f"{__name__}.Broken"
+    address(ann)
+    page = do(desk, flag(ann, task), "reply", reply="Yes.").text
+    assert "The mail that tells them of it could not be sent" in page
+    assert "Yes." in as_(ann).get("/").text
+
+
+def invited(desk, *annotators):
+    pages = [desk.post(f"/manage/accounts/{each.pk}/do/", {"do": "link"}).text for each in annotators]
+    return "".join(pages)
+
+
+def test_an_invitation_goes_by_mail_with_a_link_that_works(desk, ann, person, with_mail):
+    address(ann)
+    page = invited(desk, ann, person("bea"))
+    assert "Sent by mail to ann." in page
+    [sent] = outbox.outbox
+    token = sent.body.split("https://assay.example.org/invite/")[1].split("/")[0]
+    assert accounts.find_invite(token).annotator == ann
+    assert "user name is ann" in sent.body
+
+
+def test_links_are_shown_although_their_mails_could_not_be_sent_and_no_other_is_tried(desk, ann, person, with_mail):
+    with_mail.EMAIL_BACKEND = f"{__name__}.Broken"
+    bea = person("bea")
+    for each in (ann, bea):
+        address(each)
+    page = invited(desk, ann, bea)
+    assert "could not be sent. Their links work" in page
+    assert page.count("/invite/") == 2
+    assert mail.invitations([(ann.user, "link"), (bea.user, "link")]) == {"ann": mail.FAILED, "bea": mail.FAILED}
+
+
+def test_the_command_that_adds_people_mails_them_too(tmp_path, with_mail, db):
+    file = tmp_path / "people.csv"
+    file.write_text("username,name,languages,email\nmia,Mia,de:5,mia@example.org\nned,Ned,de:5,\n")
+    from django.core.management import call_command
+
+    call_command("add_annotators", str(file))
+    assert [sent.to for sent in outbox.outbox] == [["mia@example.org"]]

@@ -1,0 +1,413 @@
+"""Flags on units: what becomes of what is disturbing, of personal data and broken text, and of questions."""
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.lots import GOLD_PLACE, checked
+from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
+from annotate.goldsets import lots
+from annotate.kinds import Answer
+from annotate.models import Flag, Judgment, Lease
+from annotate.quality.guidelines import current
+from annotate.work import flagging
+from annotate.work.adjudication import settle, to_adjudicate, unsettle
+from annotate.work.backlog import backlogs
+from annotate.work.deleting import delete_task
+from annotate.work.judging import judge, skip, undo
+from annotate.work.permit import acting, permit_of
+from annotate.work.progress import why_empty
+from annotate.work.queue import take, take_sheet
+from annotate.work.queue_states import queue_states
+from annotate.work.routing import reroute
+from annotate.work.statistics import work_of
+from tests.annotate.conftest import DISPUTED
+
+HTMX = {"HX-Request": "true"}
+
+
+def flag(annotator, lease, kind="disturbing", words=""):
+    with acting(annotator, lease.unit.task.name) as permit:
+        return flagging.flag(permit, lease.pk, kind, words)
+
+
+def stage_of(unit):
+    unit.refresh_from_db()
+    return unit.stage
+
+
+def waiting(annotator, task):
+    return backlogs([permit_of(annotator, task)])[0].waiting
+
+
+# --- what is disturbing
+
+
+def test_what_one_finds_disturbing_goes_to_somebody_who_takes_such_and_never_to_others_or_back(make_task, person):
+    task = make_task([DISPUTED])
+    ann, bea, cem = person("ann", "de"), person("bea", "de"), person("cem", "de", takes_disturbing=True)
+    lease = take(ann, task)
+    flag(ann, lease)
+    assert take(ann, task) is None
+    assert take(bea, task) is None
+    assert take(cem, task).unit == lease.unit
+
+
+def test_it_counts_as_no_answer_and_no_skip_of_the_person_and_not_towards_the_limit_of_skips(make_task, person):
+    task = make_task([DISPUTED] * 2, skip_limit=1)
+    ann, _bea = person("ann", "de"), person("bea", "de", takes_disturbing=True)
+    lease = take(ann, task)
+    flag(ann, lease)
+    assert (stage_of(lease.unit), lease.unit.round) == (stages.QUEUED, 1)
+    own = work_of(task, ann)
+    assert (own["answers"], own["skips"]) == (0, 0)
+    found = backlogs([permit_of(ann, task)])[0]
+    assert (found.answered, found.skipped, found.waiting) == (0, 0, 1)
+    closed = Lease.objects.get(pk=lease.pk)
+    assert (closed.outcome, closed.place) == ("flagged", None)
+    assert Judgment.objects.get().kind == Judgment.FLAG
+
+
+def test_where_nobody_takes_such_it_goes_to_an_adjudicator_who_is_not_the_one_who_found_it_so(make_task, person):
+    task = make_task([DISPUTED])
+    ann, ada = person("ann", "de", adjudicates=True), person("ada", adjudicates=True)
+    person("bea", "de")
+    lease = take(ann, task)
+    flag(ann, lease)
+    assert stage_of(lease.unit) == stages.ADJUDICATION
+    assert [*to_adjudicate(task, ada)] == [lease.unit]
+    assert [*to_adjudicate(task, ann)] == []
+
+
+def test_so_does_a_record_although_records_wait_for_readers_else_and_the_task_drops_what_has_none(
+    make_records_task, person
+):
+    task = make_records_task(count=1, redundancy=2, on_conflict=stages.DISCARDED)
+    ann, _bea = person("ann", "en"), person("bea", "en", takes_disturbing=True)
+    lease = take(ann, task)
+    flag(ann, lease)
+    assert stage_of(lease.unit) == stages.ADJUDICATION
+
+
+def test_the_answers_that_it_has_stay_and_only_those_that_are_missing_need_takers(make_task, person):
+    task = make_task([DISPUTED], redundancy=2)
+    ann, bea, cem = person("ann", "de"), person("bea", "de"), person("cem", "de", takes_disturbing=True)
+    judge(bea, take(bea, task).pk, Answer("de"))
+    lease = take(ann, task)
+    flag(ann, lease)
+    assert stage_of(lease.unit) == stages.QUEUED
+    judge(cem, take(cem, task).pk, Answer("de"))
+    assert stage_of(lease.unit) == stages.LABELLED
+
+
+def test_who_has_it_open_at_that_moment_may_still_answer(make_task, person):
+    task = make_task([DISPUTED], redundancy=2)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    for name in ("cem", "dan"):
+        person(name, "de", takes_disturbing=True)
+    open_with_bea = take(bea, task)
+    flag(ann, take(ann, task))
+    assert judge(bea, open_with_bea.pk, Answer("de")).label == "de"
+
+
+def test_it_waits_only_for_those_who_take_it_in_counts_and_in_what_an_empty_queue_says(make_task, person):
+    task = make_task([DISPUTED])
+    ann, bea, cem = person("ann", "de"), person("bea", "de"), person("cem", "de", takes_disturbing=True)
+    flag(ann, take(ann, task))
+    assert [waiting(each, task) for each in (ann, bea, cem)] == [0, 0, 1]
+    assert "come free" not in why_empty(permit_of(bea, task))
+    assert take_sheet(bea, task) == []
+
+
+def test_whoever_asks_for_such_work_is_given_it_and_whoever_asks_no_more_gives_it_back(make_task, person):
+    task = make_task([DISPUTED])
+    ann, bea = person("ann", "de"), person("bea", "de")
+    cem = person("cem", "de", takes_disturbing=True)
+    flag(ann, take(ann, task))
+    assert waiting(bea, task) == 0
+    flagging.take_disturbing(bea, takes=True)
+    assert waiting(bea, task) == 1
+    lease = take(bea, task)
+    assert take(cem, task) is None
+    flagging.take_disturbing(bea, takes=False)
+    assert Lease.objects.get(pk=lease.pk).outcome == "released"
+    assert take(bea, task) is None
+    assert take(cem, task).unit == lease.unit
+
+
+def test_where_those_who_took_such_ask_for_it_no_more_the_queue_says_so_and_is_sent_on(make_task, person):
+    task = make_task([DISPUTED])
+    ann, cem = person("ann", "de"), person("cem", "de", takes_disturbing=True)
+    lease = take(ann, task)
+    flag(ann, lease)
+    flagging.take_disturbing(cem, takes=False)
+    [queue] = queue_states(task)["queues"]
+    assert queue["stuck"]
+    assert "found disturbing" in queue["said"]
+    reroute(task)
+    assert stage_of(lease.unit) == stages.ADJUDICATION
+
+
+def test_a_flag_can_be_taken_back_as_an_answer_can_and_is_then_told_to_nobody(make_task, person):
+    task = make_task([DISPUTED])
+    ann, bea = person("ann", "de"), person("bea", "de")
+    lease = take(ann, task)
+    flag(ann, lease)
+    assert stage_of(lease.unit) == stages.ADJUDICATION
+    again = undo(ann, task)
+    assert again.unit == lease.unit
+    assert stage_of(lease.unit) == stages.QUEUED
+    assert not lease.unit.disturbing
+    assert not Flag.objects.standing().exists()
+    judge(ann, again.pk, Answer("de"))
+    assert stage_of(lease.unit) == stages.LABELLED
+    assert take(bea, task) is None
+
+
+def test_it_stays_disturbing_while_somebody_else_has_found_it_so(make_task, person):
+    task = make_task([DISPUTED], redundancy=2)
+    ann, bea = person("ann", "de"), person("bea", "de", takes_disturbing=True)
+    for name in ("cem", "dan"):
+        person(name, "de", takes_disturbing=True)
+    lease = take(ann, task)
+    theirs = take(bea, task)
+    flag(ann, lease)
+    flag(bea, theirs)
+    undo(bea, task)
+    lease.unit.refresh_from_db()
+    assert lease.unit.disturbing
+
+
+def test_flagging_twice_changes_nothing_and_flagging_what_was_answered_is_refused(make_task, person):
+    task, ann = make_task([DISPUTED] * 2), person("ann", "de")
+    lease = take(ann, task)
+    assert flag(ann, lease).flag == flag(ann, lease).flag
+    assert Judgment.objects.count() == 1
+    second = take(ann, task)
+    judge(ann, second.pk, Answer("de"))
+    with pytest.raises(AlreadyAnswered, match="already answered German"):
+        flag(ann, second)
+    with pytest.raises(AlreadyAnswered, match="already flagged"):
+        skip(ann, lease.pk)
+
+
+# --- a hidden gold answer
+
+
+def gold_and_work(task, annotator):
+    """A lease of each, the other units on the way answered."""
+    found = {}
+    while len(found) < 2 and (lease := take(annotator, task)):
+        if lease.unit.honeypot not in found:
+            found[lease.unit.honeypot] = lease
+            yield lease
+        else:
+            judge(annotator, lease.pk, Answer("1"))
+
+
+@pytest.mark.parametrize("takes", [False, True])
+def test_a_gold_answer_is_handed_on_as_work_is_and_others_meet_it_only_if_they_take_such(
+    make_records_task, person, takes
+):
+    task = make_records_task(count=12, gold={"queue": ["1", "0"] * 3}, gold_share=0.5, redundancy=2, pause_below=0.0)
+    ann, bea = person("ann", "en"), person("bea", "en", takes_disturbing=takes)
+    person("cem", "en", takes_disturbing=True)
+    flagged = []
+    for lease in gold_and_work(task, ann):
+        flag(ann, lease)
+        flagged.append(lease.unit)
+    assert {unit.honeypot for unit in flagged} == {True, False}
+    met = {ann: set(), bea: set()}
+    for each, seen in met.items():
+        while lease := take(each, task):
+            seen.add(lease.unit)
+            judge(each, lease.pk, Answer("1"))
+    assert not met[ann] & set(flagged)
+    assert met[bea] & set(flagged) == (set(flagged) if takes else set())
+    gold = next(unit for unit in flagged if unit.honeypot)
+    assert stage_of(gold) == stages.QUEUED
+
+
+def test_the_work_for_which_a_flagged_gold_answer_stood_is_given_to_the_person_and_is_as_it_was(
+    make_records_task, person
+):
+    task = make_records_task(count=6, gold={"queue": ["1", "0"] * 3}, gold_share=0.5, pause_below=0.0)
+    ann = person("ann", "en")
+    while not (lease := take(ann, task)).unit.honeypot:
+        judge(ann, lease.pk, Answer("1"))
+    flag(ann, lease)
+    assert (stage_of(lease.work), lease.work.disturbing) == (stages.QUEUED, False)
+    assert take(ann, task).work == lease.work
+
+
+def test_the_lots_of_gold_answers_can_be_verified_though_some_were_passed_over(make_records_task, person):
+    task = make_records_task(count=30, gold={"queue": ["1", "0"] * 5}, gold_share=0.34, redundancy=3, pause_below=0.0)
+    ann, bea, cem = person("ann", "en"), person("bea", "en"), person("cem", "en", takes_disturbing=True)
+    person("dan", "en", takes_disturbing=True)
+    flagged = None
+    while lease := take(ann, task):
+        if lease.unit.honeypot and flagged is None:
+            flag(ann, lease)
+            flagged = lease.unit
+        else:
+            judge(ann, lease.pk, Answer("1"))
+    for each in (bea, cem):
+        while lease := take(each, task):
+            judge(each, lease.pk, Answer("1"))
+    lines = [line for line in lots.lines(task) if line["lot"] == GOLD_PLACE]
+    assert [line["how"] for line in lines] == [{"disturbing": [flagged.item.key]}] * 3
+    drawn = [each for line in lines for each in checked(task.lots, line)]
+    assert len(drawn) > 60
+    assert [each for each in drawn if each.differs] == []
+    met = {line["of"][0]: flagged.item.key in str(line["drawn"]) for line in lines}
+    assert met == {ann.pseudonym: True, bea.pseudonym: False, cem.pseudonym: True}
+
+
+# --- what stays on the screen
+
+
+@pytest.mark.parametrize("kind", ["personal", "broken", "question"])
+def test_personal_data_broken_text_and_questions_leave_the_unit_with_the_person(make_task, person, kind):
+    task, ann = make_task([DISPUTED]), person("ann", "de")
+    lease = take(ann, task)
+    flag(ann, lease, kind, "What is meant?")
+    assert take(ann, task) == lease
+    assert not Judgment.objects.exists()
+    assert judge(ann, lease.pk, Answer("de")).label == "de"
+    assert [(each.kind, each.words) for each in Flag.objects.open()] == [(kind, "What is meant?")]
+
+
+def test_a_question_needs_words_and_none_is_too_long_or_of_a_kind_that_there_is_not(make_task, person):
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
+    lease = take(ann, task)
+    for kind, words in (("question", " "), ("broken", "x" * 2001), ("broken", "\x00"), ("bad", "")):
+        with pytest.raises(InvalidAnswer):
+            flag(ann, lease, kind, words)
+    with pytest.raises(NotFound):
+        flag(bea, lease, "broken")
+    flag(ann, lease, "question", "Why?")
+    flag(ann, lease, "question", "Why? ")
+    with pytest.raises(AlreadyAnswered):
+        flag(ann, lease, "question", "Why not?")
+    assert Flag.objects.count() == 1
+
+
+# --- what a manager does
+
+
+@pytest.fixture
+def asked(make_task, person):
+    """A question of Ann's about a unit that she has open."""
+    task, ann = make_task([{"votes": DISPUTED, "text": "- one *two*\n<b> 3. three"}]), person("ann", "de")
+    return flag(ann, take(ann, task), "question", "Is _this_ German?").flag
+
+
+def test_a_reply_settles_a_question_and_stands_for_the_person_until_they_put_it_away(asked, manager, person):
+    flagging.reply(asked.pk, " Yes, since … ", by=manager)
+    assert not Flag.objects.open().exists()
+    [told] = flagging.replies(asked.annotator)
+    assert told.reply == "Yes, since …"
+    with pytest.raises(NotFound):
+        flagging.put_away(person("bea"), asked.pk)
+    flagging.put_away(asked.annotator, asked.pk)
+    assert not flagging.replies(asked.annotator).exists()
+
+
+def test_a_second_reply_is_refused_unless_it_is_the_same_and_an_empty_one_too(asked, manager):
+    with pytest.raises(InvalidAnswer):
+        flagging.reply(asked.pk, "  ", by=manager)
+    flagging.reply(asked.pk, "Yes.", by=manager)
+    flagging.reply(asked.pk, "Yes.", by=manager)
+    with pytest.raises(AlreadyAnswered, match="manager has replied already"):
+        flagging.reply(asked.pk, "No.", by=manager)
+    with pytest.raises(NotFound):
+        flagging.reply(0, "No.", by=manager)
+
+
+def test_a_flag_that_needs_nothing_is_dismissed(asked, manager):
+    flagging.dismiss(asked.pk, by=manager)
+    assert not Flag.objects.open().exists()
+    assert not flagging.replies(asked.annotator).exists()
+
+
+def test_a_manager_leaves_a_unit_out_and_nothing_that_people_do_brings_it_back(make_task, person, manager):
+    task = make_task([DISPUTED] * 2)
+    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    first = take(ann, task)
+    flag(ann, first, "personal")
+    judge(ann, first.pk, Answer("de"))
+    flagging.discard(Flag.objects.get().pk, by=manager)
+    assert stage_of(first.unit) == stages.DISCARDED
+    judge(ann, undo(ann, task).pk, Answer("en"))
+    assert stage_of(first.unit) == stages.DISCARDED
+    second = take(ann, task)
+    flag(ann, second)  # nobody else reads it
+    settle(ada, second.unit.pk, Answer("de", "I read it"))
+    flagging.discard(Flag.objects.get(kind="disturbing").pk, by=manager)
+    with pytest.raises(WrongStage, match="manager has left this one out"):
+        unsettle(ada, second.unit.pk)
+    flagging.discard(Flag.objects.get(kind="disturbing").pk, by=manager)
+    assert [move.event for move in second.unit.transitions.all()].count("withdrawn") == 1
+
+
+def test_what_people_had_given_up_stays_left_out_when_one_of_them_takes_their_answer_back(make_task, person, manager):
+    task = make_task([DISPUTED], redundancy=2, on_conflict=stages.DISCARDED)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    lease = take(ann, task)
+    flag(ann, lease, "broken")
+    judge(ann, lease.pk, Answer("de"))
+    judge(bea, take(bea, task).pk, Answer("en"))
+    assert stage_of(lease.unit) == stages.DISCARDED
+    flagging.discard(Flag.objects.get().pk, by=manager)
+    undo(bea, task)
+    assert stage_of(lease.unit) == stages.DISCARDED
+
+
+def test_a_hidden_gold_answer_is_neither_left_out_nor_made_an_example(make_records_task, person, manager):
+    task = make_records_task(count=6, gold={"queue": ["1", "0"] * 3}, gold_share=0.5)
+    ann = person("ann", "en")
+    while not (lease := take(ann, task)).unit.honeypot:
+        judge(ann, lease.pk, Answer("1"))
+    asked = flag(ann, lease, "question", "Why?").flag
+    with pytest.raises(NotAllowed, match="hidden gold answer"):
+        flagging.discard(asked.pk, by=manager)
+    assert Flag.objects.open().exists()
+    flagging.reply(asked.pk, "Since …", by=manager)
+    with pytest.raises(NotAllowed, match="give itself away"):
+        flagging.make_example(asked.pk, by=manager)
+
+
+def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_which_nothing_is_markup(asked, manager):
+    with pytest.raises(WrongStage, match="Reply first"):
+        flagging.make_example(asked.pk, by=manager)
+    flagging.reply(asked.pk, "# Yes", by=manager)
+    made = flagging.make_example(asked.pk, by=manager)
+    assert flagging.make_example(asked.pk, by=manager) == made == current(asked.unit.task)
+    assert (made.language, made.version) == ("en", "1.1")
+    assert made.text == ("Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Is \\_this\\_ German?*\n\n\\# Yes")
+
+
+def test_a_task_of_which_somebody_told_something_is_not_deleted(asked):
+    Lease.objects.update(closed_at=timezone.now(), outcome="released", place=None)
+    with pytest.raises(WrongStage, match="told something of its units \\(1 time\\)"):
+        delete_task(asked.unit.task)
+
+
+# --- what the database refuses
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "other"},
+        {"kind": "question", "words": ""},
+        {"kind": "disturbing"},
+        {"reply": "a reply without its time"},
+        {"settled_at": "2026-01-01T00:00Z"},
+    ],
+    ids=str,
+)
+def test_the_database_refuses_a_flag_of_no_kind_without_words_or_half_settled(asked, wrong):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Flag.objects.filter(pk=asked.pk).update(**wrong)

@@ -1,0 +1,140 @@
+"""The forecast: that its range holds in simulated campaigns, and that it says what a manager would say."""
+
+from math import inf
+
+import pytest
+
+from annotate.core.forecast import ADJUDICATION, Assumed, Queue, Reader, Share, forecast, with_more
+from tests.benchmarks.forecasts import within
+from tests.benchmarks.forecasts_work import World, run
+
+USUAL = Assumed(seconds=12, weekly=10)
+CREW = [Reader(f"p{n}", (("de", "en"), ("en",), ("hr",), ("hr", "en"))[n % 4]) for n in range(12)]
+WORK = [Queue("de", 4000), Queue("en", 9000), Queue("hr", 6000)]
+
+
+def seen(key, queues, seconds=12.0, hours=2.0, **how):
+    """A reader who has worked on five days a week for six weeks, at a steady pace."""
+    return Reader(
+        key, queues, **{"answers": 15_000, "seconds": seconds, "worked": 30, "days": 42, "hours": hours} | how
+    )
+
+
+@pytest.mark.parametrize(
+    "world", [World(units=1200), World(units=2500, known=2)], ids=["before it begins", "after two days"]
+)
+def test_simulated_campaigns_of_twenty_readers_end_within_the_range(world):
+    rows = [row for number in range(20) if (row := run(world, f"fixed {number}"))]
+    assert len(rows) >= 18
+    assert within(rows) >= 0.9 * len(rows)
+    # And the range is none that always holds.
+    assert sorted(row.foretold[2] for row in rows)[len(rows) // 2] < 4 * sorted(row.end for row in rows)[len(rows) // 2]
+
+
+def test_the_same_seed_foretells_the_same():
+    assert forecast(WORK, CREW, USUAL, seed="a") == forecast(WORK, CREW, USUAL, seed="a")
+    assert forecast(WORK, CREW, USUAL, seed="a") != forecast(WORK, CREW, USUAL, seed="b")
+
+
+def test_two_more_readers_of_a_language_make_it_done_earlier_and_no_other_later():
+    before, after = (forecast(WORK, crew, USUAL).queues for crew in (CREW, with_more(CREW, "hr", 2)))
+    assert after["hr"].middle < before["hr"].middle
+    assert all(after[name].middle <= before[name].middle for name in ("de", "en"))
+
+
+def test_all_is_done_no_earlier_than_each_queue():
+    found = forecast(WORK, CREW, USUAL)
+    assert found.all.middle >= max(of.middle for name, of in found.queues.items() if name != ADJUDICATION)
+    assert all(of.low <= of.middle <= of.high for of in found.queues.values())
+
+
+def test_a_queue_that_nobody_reads_is_not_foretold_and_does_not_count_for_the_rest():
+    found = forecast([*WORK, Queue("nl", 10)], CREW, USUAL)
+    assert found.queues["nl"] == (inf, inf, inf)
+    assert found.all.middle < inf
+    assert forecast([Queue("nl", 10)], [], USUAL).all is not None  # adjudicators have nothing to do
+    assert forecast([Queue("nl", 10)], [], USUAL).all.high == 0
+
+
+def test_what_is_done_is_done_now():
+    assert forecast([Queue("de", 0)], CREW, USUAL).queues["de"] == (0, 0, 0)
+
+
+def test_the_range_is_narrower_where_the_pace_was_measured():
+    def width(crew):
+        found = forecast([Queue("de", 60_000)], crew, USUAL).queues["de"]
+        return found.high / found.low
+
+    assert width([seen(f"p{n}", ("de",)) for n in range(8)]) < 0.6 * width([Reader(f"p{n}", ("de",)) for n in range(8)])
+
+
+def test_twice_as_slow_takes_about_twice_as_long():
+    once, twice = (
+        forecast([Queue("de", 60_000)], [seen(f"p{n}", ("de",), seconds) for n in range(8)], USUAL).queues["de"].middle
+        for seconds in (12.0, 24.0)
+    )
+    assert 1.7 < twice / once < 2.3
+    # Eight people, two hours on five days a week, 12 s: 24,000 answers a week.
+    assert 14 < once < 22
+
+
+def test_a_reader_who_has_been_away_for_long_counts_for_little():
+    there, away = (
+        forecast([Queue("de", 20_000)], [seen("a", ("de",)), seen("b", ("de",), idle=idle)], USUAL).queues["de"]
+        for idle in (0, 20)
+    )
+    assert away.middle > 1.5 * there.middle
+
+
+def test_a_reader_of_two_languages_goes_where_most_is_left_to_do():
+    """In the order of the draw: what is behind comes first."""
+    crew = [seen("both", ("de", "hr")), seen("de", ("de",)), seen("hr", ("hr",))]
+    even = forecast([Queue("de", 6000), Queue("hr", 6000)], crew, USUAL).queues
+    behind = forecast([Queue("de", 6000, whole=6000), Queue("hr", 6000, whole=60_000)], crew, USUAL).queues
+    assert behind["de"].middle < even["de"].middle
+    assert behind["hr"].middle > even["hr"].middle
+
+
+def test_what_is_skipped_goes_on_to_the_next_language_and_takes_time_there():
+    crew = [seen("d", ("de",)), seen("h", ("hr",))]
+    stays, goes = (
+        forecast([Queue("de", 4000, onward=onward), Queue("hr", 4000)], crew, USUAL, skips=Share(3000, 10_000)).queues
+        for onward in ({}, {"hr": 1.0})
+    )
+    assert goes["de"].middle < stays["de"].middle
+    assert goes["hr"].middle > stays["hr"].middle
+
+
+def test_nobody_is_asked_twice_about_a_unit():
+    work = Queue("de", 9000, units=3000)
+    three = [seen("quick", ("de",), 4.0), seen("a", ("de",)), seen("b", ("de",))]
+    # All three have to read all of it, however quick one is.
+    assert forecast([work], three, USUAL).queues["de"].middle > 2 * 3000 * 12 / 3600 / 2 / 3
+    assert forecast([work], three[:2], USUAL).queues["de"].middle == inf
+
+
+def test_adjudicators_get_what_is_chosen_for_them_and_what_people_differ_on():
+    crew = [*(seen(f"p{n}", ("de",)) for n in range(4)), seen("ada", (ADJUDICATION,))]
+    alone = forecast([Queue("de", 6000)], crew, USUAL).queues[ADJUDICATION]
+    chosen = forecast([Queue("de", 6000, decided=6000)], crew, USUAL).queues[ADJUDICATION]
+    differ = forecast([Queue("de", 6000, units=2000)], crew, USUAL, conflicts=Share(1800, 2000)).queues[ADJUDICATION]
+    assert alone.high == 0
+    assert chosen.middle > 8
+    assert differ.middle > 2
+    waiting = forecast([Queue(ADJUDICATION, 3000)], crew, USUAL).queues[ADJUDICATION]
+    assert waiting.middle > 4
+
+
+def test_work_that_ends_on_a_weekend_takes_longer():
+    crew = [seen(f"p{n}", ("de",)) for n in range(6)]
+    on_monday, on_saturday = (
+        forecast([Queue("de", 3000)], crew, USUAL, weekday=day).queues["de"].middle for day in (0, 5)
+    )
+    assert on_saturday > on_monday
+
+
+def test_one_day_has_a_limit_where_a_person_is_given_only_so_many():
+    free, bound = (
+        forecast([Queue("de", 3000)], [seen("a", ("de",), most=most)], USUAL).queues["de"].middle for most in (inf, 100)
+    )
+    assert bound > 29 > free

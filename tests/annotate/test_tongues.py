@@ -1,0 +1,191 @@
+"""The languages of the pages: their catalogs, which one somebody is shown, and what a kind says in each."""
+
+import re
+
+import polib
+import pytest
+from django.conf import settings
+from django.core import mail
+from django.test import Client
+from django.utils.translation import get_language, ngettext, override
+
+from annotate.kinds import KINDS, Answer
+from annotate.kinds.kind import Named
+from annotate.kinds.labels import label_name
+from annotate.management import catalogs
+from annotate.models import Task
+from annotate.work.judging import judge
+from annotate.work.permit import permit_of
+from annotate.work.progress import why_empty
+from annotate.work.queue import take
+from corpora.core.languages import LANGUAGES
+
+GERMAN, ARABIC = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}, {"Accept-Language": "ar"}
+
+
+def frame(page: str) -> tuple[str, str]:
+    """The language of a page and its direction."""
+    return re.search(r'<html lang="([^"]*)" dir="([^"]*)">', page).groups()
+
+
+# --- catalogs
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return {code: polib.pofile(str(catalogs.folder(code) / "django.po")) for code in catalogs.tongues()}
+
+
+def test_there_is_a_catalog_of_every_language_but_english(catalog):
+    assert list(catalog) == [code for code, _name in settings.LANGUAGES if code != "en"]
+    assert sorted(path.name for path in catalogs.LOCALE.iterdir()) == sorted(catalog)
+
+
+@pytest.mark.parametrize("code", catalogs.tongues())
+def test_a_catalog_has_every_sentence_and_no_other_each_with_its_translation(catalog, code):
+    there = {catalogs.Message(each.msgctxt or "", each.msgid, each.msgid_plural): each for each in catalog[code]}
+    assert there.keys() == catalogs.messages().keys()
+    assert [each.msgid for each in catalog[code] if not each.translated() or each.fuzzy] == []
+
+
+@pytest.mark.parametrize("code", catalogs.tongues())
+def test_what_is_compiled_is_what_people_edit(catalog, code):
+    assert (catalogs.folder(code) / "django.mo").read_bytes() == catalog[code].to_binary()
+
+
+def gaps(text: str) -> set[str]:
+    """What code fills in, and the marks around words."""
+    return set(re.findall(r"%\(\w+\)s|\{\w+\}|<[^>]*>", text))
+
+
+@pytest.mark.parametrize("code", catalogs.tongues())
+def test_translations_have_the_gaps_of_the_sentence_and_cannot_break_out_of_an_attribute(catalog, code):
+    for entry in catalog[code]:
+        if entry.msgid_plural:
+            # A form for one number alone may spell it.
+            assert all(gaps(said) <= gaps(entry.msgid_plural) for said in entry.msgstr_plural.values()), entry.msgid
+            assert gaps(entry.msgstr_plural[max(entry.msgstr_plural)]) == gaps(entry.msgid_plural), entry.msgid
+        else:
+            assert gaps(entry.msgstr) == gaps(entry.msgid), entry.msgid
+        for said in (entry.msgstr, *entry.msgstr_plural.values()):
+            assert not re.search(r'["<>&]', re.sub(r"<[^>]*>", "", said)), said
+
+
+@pytest.mark.parametrize("code", catalogs.tongues())
+def test_no_two_languages_have_one_name(code):
+    with override(code):
+        names = [label_name(each) for each in LANGUAGES]
+    assert len(set(names)) == len(names)
+
+
+def test_arabic_counts_in_its_six_forms():
+    with override("ar"):
+        said = [ngettext("%(number)s answer saved.", "%(number)s answers saved.", n) for n in (0, 1, 2, 3, 11, 100)]
+    assert len(set(said)) == 5
+    assert said[2] == "حُفظت إجابتان."
+
+
+# --- who is shown which
+
+
+def test_pages_speak_the_language_of_the_browser_from_the_side_on_which_it_begins():
+    shown = {code: Client().get("/login/", headers={"Accept-Language": code}) for code in ("en", "de-CH", "he", "pl")}
+    assert {code: frame(page.text) for code, page in shown.items()} == {
+        "en": ("en", "ltr"),
+        "de-CH": ("de", "ltr"),
+        "he": ("he", "rtl"),
+        "pl": ("en", "ltr"),
+    }
+    assert "<h1>Anmelden</h1>" in shown["de-CH"].text
+    assert (shown["he"]["Content-Language"], "Accept-Language" in shown["he"]["Vary"]) == ("he", True)
+    assert get_language() == settings.LANGUAGE_CODE
+
+
+@pytest.mark.django_db
+def test_who_is_not_logged_in_chooses_a_language_by_a_button_without_a_script(page, live_server):
+    page.goto(f"{live_server.url}/login/?next=/account/")
+    page.click("text=العربي")
+    assert page.url == f"{live_server.url}/login/?next=/account/"
+    assert page.evaluate("[document.documentElement.lang, document.documentElement.dir]") == ["ar", "rtl"]
+    assert page.inner_text("h1") == "تسجيل الدخول"
+    page.goto(f"{live_server.url}/forgotten/")
+    assert page.inner_text("h1") == "هل نسيت كلمة المرور؟"
+
+
+def test_a_language_is_not_chosen_by_an_address_nor_leads_to_another_site():
+    assert Client().get("/language/?language=de").status_code == 405
+    led = Client().post("/language/", {"language": "de", "next": "https://example.org/"})
+    assert led.url == "/"
+
+
+def test_a_link_for_a_new_password_comes_in_the_language_in_which_it_was_asked_for(person, settings, monkeypatch):
+    settings.MAIL = True
+    user = person("ann").user
+    user.email = "ann@example.org"
+    user.save()
+    monkeypatch.setattr("annotate.pages.account.Thread.start", lambda thread: thread.run())
+    Client().post("/forgotten/", {"email": "ann"}, headers=GERMAN)
+    [sent] = mail.outbox
+    assert sent.subject == "Ein neues Passwort für Assay"
+    assert "Jemand hat um ein neues Passwort für das Konto ann auf" in sent.body
+
+
+def test_sentences_of_operations_are_in_the_language_of_the_page(make_task, person):
+    task, ann = make_task([]), person("ann", "de")
+    with override("fr"):
+        assert why_empty(permit_of(ann, task)) == "Tout est fait. Tout a été lu dans cette tâche."
+
+
+# --- what a kind says, and the language of what is read
+
+
+def test_an_answer_is_named_in_the_language_of_the_page_then_of_the_record_then_in_english():
+    named = Named({"en": "Fits", "de": "Passt", "hr": "Odgovara"}, {"en": "well"})
+    assert [named.name(), named.name("hr"), named.name("fr")] == ["Fits", "Odgovara", "Fits"]
+    with override("de"):
+        assert [named.name(), named.name("hr"), named.means("hr")] == ["Passt", "Passt", "well"]
+    with override("he"):
+        assert [named.name(), named.name("hr")] == ["Fits", "Odgovara"]
+
+
+@pytest.mark.parametrize("slug", [slug for slug, kind in KINDS.items() if kind.layout])
+def test_shipped_kinds_speak_every_language_of_the_pages(slug):
+    kind, tongues = KINDS[slug], {code for code, _name in settings.LANGUAGES}
+    assert set(kind.titles) == tongues
+    assert set(kind.field_names) == set(kind.fields)
+    said = [*kind.field_names.values(), *(each.names for each in kind.answers.values())]
+    said += [each.meanings for each in kind.answers.values() if each.meanings]
+    said += [kind.sensitive.warnings] if kind.sensitive else []
+    assert all(tongues <= set(words) for words in said)
+
+
+def test_the_page_of_a_record_speaks_one_language_and_the_record_another(make_records_task, person):
+    task = make_records_task("qa_match", 1, languages=("fr",))
+    ann, client = person("ann", "fr"), Client(headers=ARABIC)
+    take(ann, task)
+    client.force_login(ann.user)
+    page = client.get("/tasks/crowd/").text
+    assert frame(page) == ("ar", "rtl")
+    assert "هل يجيب المقطع عن السؤال؟" in page
+    assert '<dt>السؤال</dt><dd lang="fr"><p dir="auto">the question of fr-1</p></dd>' in page
+    assert "<b>نعم</b>" in page
+
+
+def test_a_title_that_a_manager_typed_stays_as_it_is(make_task, make_records_task):
+    own, typed = make_task([], name="own", title="Which language is this post in?"), make_task([], name="typed")
+    asked = make_task([], name="asked", asked="de", title="Is this post in German?")
+    ads = make_records_task("ad_relevance", 1, title="Ads of July")
+    with override("de"):
+        told = [task.kind.titled(task) for task in (own, typed, asked, ads)]
+        own_words, asked_words = "In welcher Sprache ist dieser Beitrag?", "Ist dieser Beitrag auf Deutsch?"
+        assert told == [own_words, "Which language?", asked_words, "Ads of July"]
+        assert ads.kind.question(ads) == "Passt die Anzeige zur Suchanfrage?"
+
+
+def test_what_is_stored_does_not_depend_on_the_language_of_the_page(make_task, person):
+    task, ann = make_task([("de en", "en de", "de")], redundancy=1), person("ann", "de")
+    with override("ar"):
+        judge(ann, take(ann, task).pk, Answer("und", "mixed"))
+    [judgment] = ann.judgments.all()
+    assert (judgment.label, judgment.reason) == ("und", "mixed")
+    assert Task.objects.get().title == "Which language?"

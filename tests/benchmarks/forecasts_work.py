@@ -1,0 +1,298 @@
+"""Simulated campaigns of people who read, skip, come late, stay away and leave, by the moves of core/stages.py.
+
+Nothing here is drawn as core/forecast.py supposes: a reader has days of the week of their own, comes to most of them,
+falls ill for a week, is slow at first, and may leave; single answers take as long as a gamma distribution says; what
+was skipped once is skipped more readily. The queue is that of work/queue.py: whoever is free is given the unit that
+comes first in the draw, of those that wait in their languages and that they have not judged.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from random import Random
+from typing import NamedTuple
+
+from annotate.core import stages
+from annotate.core.forecast import ADJUDICATION, Assumed, Finish, Queue, Reader, Share, forecast
+from annotate.core.lottery import lot
+
+LANGUAGES = {"en": 0.3, "de": 0.22, "hr": 0.16, "sr": 0.14, "nl": 0.1, "cs": 0.08}
+HOURS, DAY = 3600.0, 24 * 3600.0
+NOBODY = 300.0  # seconds after which somebody looks again who was given nothing
+LIMIT = 120  # days after which a campaign is given up
+
+
+@dataclass(frozen=True)
+class World:
+    """A population. people: of whom the last two adjudicate; units, seconds (an answer) and weekly (hours) as a manager
+    knows them, and by which factor all people differ from that (standard deviation of its logarithm): wrong. unlike: by
+    which people differ from one another, in the same terms. skipped: by round; checked: by lot, by an adjudicator.
+    late, ill, leaves: shares of people. known: days that have gone by when the forecast is made; assumed: seconds,
+    where the manager is mistaken.
+    """
+
+    people: int = 20
+    units: int = 6000
+    seconds: float = 120.0
+    weekly: float = 10.0
+    wrong: float = 0.2
+    unlike: float = 0.4
+    skipped: tuple[float, ...] = (0.08, 0.2, 0.35)
+    checked: float = 0.05
+    late: float = 0.15
+    ill: float = 0.15
+    leaves: float = 0.08
+    known: int = 0
+    assumed: float = 0.0
+
+
+@dataclass
+class Person:
+    key: str
+    queues: tuple[str, ...]
+    seconds: float
+    weekdays: frozenset[int]
+    hours: float
+    comes: float
+    begins: int
+    away: range
+    leaves: float
+    answered: int = 0
+    busy: Counter[int] = field(default_factory=Counter)  # day -> seconds
+    said: Counter[int] = field(default_factory=Counter)  # day -> answers
+
+    def session(self, day: int, chance: Random) -> tuple[float, float] | None:
+        """From when to when they work on a day, in seconds from the beginning; None if they do not."""
+        if day < self.begins or day in self.away or day >= self.leaves or day % 7 not in self.weekdays:
+            return None
+        if chance.random() > self.comes:
+            return None
+        start = day * DAY + chance.uniform(7, 19) * HOURS
+        return start, start + self.hours * chance.uniform(0.4, 1.6) * HOURS
+
+    def takes(self, chance: Random) -> float:
+        """Seconds of the next answer: half as long again at first, and usual after some hundred."""
+        slow = 1 + 0.5 / (1 + self.answered / 40)
+        return self.seconds * slow * chance.gammavariate(1.3, 1 / 1.3)
+
+
+@dataclass
+class Unit:
+    position: int
+    candidates: tuple[str, ...]
+    checked: bool
+    stage: str = stages.QUEUED
+    round: int = 1
+    judged: set[str] = field(default_factory=set)
+
+    @property
+    def queue(self) -> str:
+        return ADJUDICATION if self.stage == stages.ADJUDICATION else self.candidates[self.round - 1]
+
+    def move(self, event: str, end: str) -> None:
+        stages.check_move(self.stage, event, end)
+        self.stage = end
+
+
+class Campaign:
+    def __init__(self, world: World, seed: str) -> None:
+        self.world, self.chance = world, Random(int(lot(seed, "campaign", ""), 16))
+        self.people = self._people()
+        self.units = [self._unit(position) for position in range(world.units)]
+        self.waiting: dict[str, list[tuple[int, int]]] = {name: [] for name in (*LANGUAGES, ADJUDICATION)}
+        for unit in self.units:
+            self.waiting[unit.queue].append((unit.position, unit.position))
+        for heap in self.waiting.values():
+            heapify(heap)
+        self.left = Counter(unit.queue for unit in self.units)
+        self.ends: dict[str, float] = {}
+        self.skips = self.judgments = self.unforeseen = self.answers = 0
+
+    def _people(self) -> list[Person]:
+        world, chance = self.world, self.chance
+        slower, fewer = chance.lognormvariate(0, world.wrong), chance.lognormvariate(0, world.wrong)
+        readers, names = world.people - 2, [*LANGUAGES]
+        own = [{names[n % len(names)]} for n in range(readers)]
+        for languages in own:  # each language has several; many read two, some three
+            languages |= set(chance.choices(names, [*LANGUAGES.values()], k=chance.choice((0, 1, 1, 2))))
+        queues = [*(tuple(sorted(each)) for each in own), (ADJUDICATION,), (ADJUDICATION,)]
+        return [self._person(f"p{n}", each, slower, fewer) for n, each in enumerate(queues)]
+
+    def _person(self, key: str, queues: tuple[str, ...], slower: float, fewer: float) -> Person:
+        world, chance = self.world, self.chance
+        days = frozenset(
+            chance.sample(range(7), 3) if chance.random() < 0.3 else [*range(5), *chance.sample((5, 6), 1)]
+        )
+        comes = chance.uniform(0.7, 0.95)
+        weekly = world.weekly * fewer * chance.lognormvariate(-(world.unlike**2) / 2, world.unlike)
+        ill = chance.randrange(0, 15) if chance.random() < world.ill else None
+        return Person(
+            key,
+            queues,
+            world.seconds * slower * chance.lognormvariate(0, world.unlike) / 1.1,
+            days,
+            min(9.0, weekly / len(days) / comes),
+            comes,
+            chance.randrange(2, 7) if chance.random() < world.late else chance.choice((0, 0, 1)),
+            range(0) if ill is None else range(ill, ill + chance.randrange(3, 8)),
+            chance.expovariate(1 / 8) if chance.random() < world.leaves else float("inf"),
+        )
+
+    def _unit(self, position: int) -> Unit:
+        candidates: dict[str, None] = {}
+        while len(candidates) < 3:
+            candidates[self.chance.choices([*LANGUAGES], [*LANGUAGES.values()])[0]] = None
+        return Unit(position, tuple(candidates), self.chance.random() < self.world.checked)
+
+    # --- what a manager knows
+
+    def queues(self) -> list[Queue]:
+        units = [unit for unit in self.units if unit.stage == stages.QUEUED]
+        whole = Counter(unit.candidates[0] for unit in self.units)
+        found = []
+        for name in LANGUAGES:
+            own = [unit for unit in units if unit.queue == name]
+            then = Counter(unit.candidates[unit.round] for unit in own if unit.round < 3)
+            onward = {other: number / len(own) for other, number in then.items()}
+            onward[ADJUDICATION] = sum(unit.round == 3 for unit in own) / max(1, len(own))
+            found.append(Queue(name, len(own), len(own), whole[name], sum(unit.checked for unit in own), onward))
+        cases = sum(unit.stage == stages.ADJUDICATION for unit in self.units)
+        return [*found, Queue(ADJUDICATION, cases)]
+
+    def readers(self, day: int) -> list[Reader]:
+        return [self._reader(person, day) for person in self.people]
+
+    def _reader(self, person: Person, day: int) -> Reader:
+        if ADJUDICATION in person.queues:  # how much they could do is not seen where little comes to them
+            return Reader(person.key, person.queues)
+        if not person.said:
+            return Reader(person.key, person.queues, idle=day)
+        said, busy, worked = person.said.total(), person.busy.total(), [*person.said]
+        return Reader(
+            person.key,
+            person.queues,
+            answers=said,
+            seconds=busy / said,
+            worked=len(worked),
+            hours=busy / HOURS / len(worked),
+            days=day - worked[0],
+            idle=day - 1 - worked[-1],
+        )
+
+    # --- what happens
+
+    def days(self) -> Iterator[int]:
+        """Works day by day; each number is of a day that has not begun."""
+        for day in range(LIMIT):
+            yield day
+            free = []
+            for place, person in enumerate(self.people):
+                if session := person.session(day, self.chance):
+                    heappush(free, (session[0], place, session[1]))
+            while free:
+                at, place, until = heappop(free)
+                if at < until and self.left.total():
+                    heappush(free, (self._work(self.people[place], at, day), place, until))
+
+    def _work(self, person: Person, at: float, day: int) -> float:
+        """One answer; when they are free again."""
+        unit = self._next(person)
+        if unit is None:
+            return at + NOBODY
+        takes = person.takes(self.chance)
+        unit.judged.add(person.key)
+        self.left[unit.queue] -= 1
+        self._judged(unit, at + takes)
+        person.answered, person.said[day] = person.answered + 1, person.said[day] + 1
+        person.busy[day] += takes
+        return at + takes
+
+    def _next(self, person: Person) -> Unit | None:
+        heads = [(self.waiting[name][0], name) for name in person.queues if self.waiting[name]]
+        for (position, _), name in sorted(heads):
+            if person.key not in self.units[position].judged:
+                heappop(self.waiting[name])
+                return self.units[position]
+        return None
+
+    def _judged(self, unit: Unit, at: float) -> None:
+        queue, chance = unit.queue, self.chance
+        self.ends[queue] = max(at, self.ends.get(queue, 0))
+        if unit.stage == stages.ADJUDICATION:
+            unit.move("settled", stages.LABELLED)
+            return
+        self.judgments += 1
+        if chance.random() < self.world.skipped[unit.round - 1]:
+            self.skips += 1
+            if unit.round == 3:
+                unit.move("exhausted", stages.ADJUDICATION)
+            else:
+                unit.move("skipped", stages.QUEUED)
+                unit.round += 1
+        else:
+            self.answers += 1
+            unit.move(*(("checked", stages.ADJUDICATION) if unit.checked else ("answered", stages.LABELLED)))
+        if unit.stage != stages.LABELLED:
+            self.left[unit.queue] += 1
+            heappush(self.waiting[unit.queue], (unit.position, unit.position))
+
+
+class Row(NamedTuple):
+    """Of one campaign: when it ended, in days, what was foretold, and the same of each language."""
+
+    end: float
+    foretold: tuple[float, float, float]
+    languages: list[tuple[float, float, float, float]]
+
+
+def run(world: World, seed: str) -> Row | None:
+    """None if it was done before the forecast was due."""
+    campaign, made, known = Campaign(world, seed), None, world.known
+    for day in campaign.days():
+        if day == known:
+            if not campaign.left.total():
+                return None
+            made = forecast(
+                campaign.queues(),
+                campaign.readers(day),
+                Assumed(world.assumed or world.seconds, world.weekly),
+                skips=Share(campaign.skips, campaign.judgments),
+                conflicts=Share(0, campaign.answers),
+                weekday=day % 7,
+                seed=seed,
+            )
+        elif not campaign.left.total():
+            break
+    assert made
+    ends = {name: at / DAY - known for name, at in campaign.ends.items()}
+    unfinished = {name for name, number in campaign.left.items() if number}
+    ends |= dict.fromkeys(unfinished, float("inf"))
+    languages = [(ends[name], *made.queues[name]) for name in LANGUAGES if ends.get(name, 0) > 0]
+    return Row(max(ends.values()), made.all or Finish(0, 0, 0), languages)
+
+
+# What a manager does not know differs by more from one world to the next.
+WORLDS = {
+    "as expected": World(),
+    "few units": World(units=1500),
+    "many units": World(units=15000),
+    "after three days": World(known=3),
+    "after a week, of many units": World(units=15000, known=7),
+    "half as long again as assumed": World(seconds=180.0, assumed=120.0),
+    "all differ more from what is assumed": World(wrong=0.5),
+    "three in ten leave, four come late": World(leaves=0.3, late=0.4),
+    "half is skipped": World(skipped=(0.35, 0.5, 0.6)),
+}
+
+
+def main(name: str, draws: str, seed: str) -> None:
+    for number in range(int(draws)):
+        if row := run(WORLDS[name], f"{seed} {number}"):
+            print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
