@@ -107,7 +107,7 @@ def services():
 
 
 def test_every_container_has_no_capabilities_and_can_write_to_its_data_and_passing_files_alone():
-    assert set(services()) == {"app", "migrate", "database"}
+    assert set(services()) == {"app", "worker", "migrate", "database"}
     for name, service in services().items():
         assert service["read_only"] is True, name
         assert (service["cap_drop"], "cap_add" in service) == (["ALL"], False), name
@@ -115,6 +115,13 @@ def test_every_container_has_no_capabilities_and_can_write_to_its_data_and_passi
         assert "privileged" not in service, name
         folders = [volume.split(":")[1] for volume in service["volumes"]] + service["tmpfs"]
         assert set(folders) <= {"/data", "/tmp", "/var/lib/postgresql/data", "/var/run/postgresql"}, name
+
+
+def test_jobs_are_done_in_a_container_of_their_own_that_nobody_can_reach():
+    worker, app = services()["worker"], services()["app"]
+    assert worker["command"] == ["python", "manage.py", "work"]
+    assert (worker["ports"], worker["restart"]) == ([], "unless-stopped")
+    assert (worker["volumes"], worker["environment"]) == (app["volumes"], app["environment"])
 
 
 def test_every_image_is_named_by_its_digest_and_no_container_runs_as_root():

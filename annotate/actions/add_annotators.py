@@ -71,8 +71,8 @@ def _known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str,
         told.append(f"No password set yet: {_names(without)}; --again prints new links for them.")
     if others := [each for each in known if each.user.has_usable_password()]:
         told.append(
-            f"With a password of their own, which stays: {_names(others)}. Whoever has lost it gets a new link in the "
-            "admin, under Annotators."
+            f"With a password of their own, which stays: {_names(others)}. Whoever has lost it gets a new link on "
+            "the page Accounts."
         )
     return told
 

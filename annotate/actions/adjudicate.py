@@ -68,7 +68,8 @@ def _adjudicator(name: str) -> Annotator:
         raise ActionError(f"There is no annotator {name!r}, or the account is locked; {hint}")
     if not found.adjudicates:
         raise ActionError(
-            f"{name} is no adjudicator; say so in the column adjudicates of a file for add_annotators, or in the admin."
+            f"{name} is no adjudicator; say so in the column adjudicates of a file for add_annotators, or on the page "
+            "Accounts."
         )
     return found
 

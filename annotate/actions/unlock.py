@@ -22,8 +22,8 @@ def run(values, progress) -> Outcome:
         if wrong
         else (f"{name} did not have to wait: no wrong password was typed in the last half hour.")
     )
-    warned = [] if user.is_active else [f"{name} is locked out by a manager, who lets them in again in the admin."]
-    return Outcome([said], warned, {"name": name, "wrong_passwords": wrong})
+    locked = f"{name} is locked out by a manager, who lets them in again on the page Accounts."
+    return Outcome([said], [] if user.is_active else [locked], {"name": name, "wrong_passwords": wrong})
 
 
 ACTION = Action(

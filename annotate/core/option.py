@@ -170,10 +170,12 @@ class Option:
         if isinstance(value, int | float) and not least <= value <= most:
             if abs(value) > largest:
                 raise OptionError(f"{self.spelled} is beyond {largest:,}, which nothing here can be.")
-            raise OptionError(f"{self.spelled} is {value:g}; it must be {self._bounds()}.")
+            raise OptionError(f"{self.spelled} is {value:g}; it must be {self.bounds}.")
         return value
 
-    def _bounds(self) -> str:
+    @property
+    def bounds(self) -> str:
+        """Of a number, in words."""
         return f"{self.least or 0:g} or more" if self.most is None else f"{self.least or 0:g} to {self.most:g}"
 
     def told(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:

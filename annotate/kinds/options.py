@@ -172,7 +172,7 @@ _EVERY = (
         codes,
         default=[],
         off=[],
-        help="languages in which agreement does not count, besides those marked so in the admin",
+        help="languages in which agreement does not count, besides those whose route says so",
         group=AGREEMENT,
         fixed=True,
     ),

@@ -2,10 +2,11 @@
 
 A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are staff
 (work/accounts.py, which commands ask too). Managers may look at everything; the admin's own permissions decide what
-they may change, and a manager who may change tasks may also pause people, let them go on, void their answers, reply to
-what they flag and write them notes. Whose account may be changed is decided by `may_change` in work/accounts.py, which
-the table of people asks too. What a person flagged, and the replies and notes to them, are shown to them alone
-(work/flagging.py, notes.py). The documentation (docs.py), which holds no secret, and the log-in are open to everybody.
+they may change here as well: a manager who may change tasks may also pause people, let them go on, void their answers,
+reply to what they flag and write them notes. Whose account may be changed is decided by `may_change` in
+work/accounts.py, which the table of people asks too; managers are made by superusers alone. What a person flagged, and
+the replies and notes to them, are shown to them alone (work/flagging.py, notes.py). The documentation (docs.py), which
+holds no secret, and the log-in are open to everybody.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from django.utils.translation import gettext_noop
 
 from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
-from annotate.work.accounts import is_manager
+from annotate.work.accounts import is_manager, may_change_all
 from annotate.work.permit import NO_ANNOTATOR, check_willing, permit_of
 from corpora.prepared import prepared
 
@@ -47,13 +48,23 @@ def _nothing() -> NoReturn:
     raise Http404("There is no such task.")
 
 
+def _manager_with(*permissions: str) -> Callable[[Any, Annotator | None], bool]:
+    needed = [f"annotate.{each}" for each in permissions]
+    return lambda user, annotator: is_manager(user) and user.has_perms(needed)
+
+
 RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
     "annotate": lambda user, annotator: annotator is not None,
     "read": lambda user, annotator: annotator is not None or is_manager(user),
     "adjudicate": lambda user, annotator: annotator is not None and annotator.adjudicates,
     "manage": lambda user, annotator: is_manager(user),
-    "decide": lambda user, annotator: is_manager(user) and user.has_perm("annotate.change_task"),
+    "decide": _manager_with("change_task"),
+    "invite": _manager_with("add_annotator", "change_annotator"),
+    "guide": _manager_with("add_guidelines"),
+    "route": _manager_with("add_languageroute", "change_languageroute", "delete_languageroute"),
+    "raise": lambda user, annotator: may_change_all(user),
 }
+LOOK_ONLY = "Your account may look at this, but not change it: it lacks the permission to"
 REFUSALS = {
     "annotate": NO_ANNOTATOR,
     "read": gettext_noop("This is for annotators and managers only."),
@@ -62,6 +73,10 @@ REFUSALS = {
     "decide": gettext_noop(
         "Your account may look at this, but not change it: it lacks the permission to change tasks."
     ),
+    "invite": f"{LOOK_ONLY} add and change annotators.",
+    "guide": f"{LOOK_ONLY} add guidelines.",
+    "route": f"{LOOK_ONLY} add, change and delete language routes.",
+    "raise": "Only a superuser makes managers.",
 }
 
 

@@ -2,6 +2,8 @@
 their tables.
 """
 
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models import Model
 from django.shortcuts import render
 
 from annotate.models import Task
@@ -13,6 +15,8 @@ DESK = (
     ("manage-everybody", "People"),
     ("manage-questions", "Questions"),
     ("manage-corpora", "Corpora"),
+    ("manage-accounts", "Accounts"),
+    ("manage-routes", "Routes"),
     ("manage-jobs", "Jobs"),
 )
 
@@ -26,6 +30,11 @@ def manage_page(request, name: str, task: Task | None = None, /, *, status: int 
     return render(request, f"annotate/manage/{name}.html", {"page": name, **context}, status=status)
 
 
+def note(request, thing: Model, words: str, act: int = CHANGE) -> None:
+    """Keep in the log of changed settings who did this to it. act: Django's ADDITION, CHANGE or DELETION."""
+    LogEntry.objects.log_actions(request.user.pk, [thing], act, words, single_object=True)
+
+
 def tabs(task: Task) -> list[tuple[str, str]]:
     """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
     tested = "test" in task.kind.protections
@@ -34,6 +43,7 @@ def tabs(task: Task) -> list[tuple[str, str]]:
         ("manage-people", "People"),
         ("manage-comments", "Comments"),
         ("manage-notes", "Notes"),
+        ("manage-guidelines", "Guidelines"),
         *([("manage-tests", "Test and gold answers")] if tested else []),
         ("manage-agreement", "Agreement"),
         *([("manage-rule", "Pause rule")] if tested else []),

@@ -159,6 +159,13 @@ def deed_named(name: str) -> tuple[Deed, Action]:
     return DEEDS[name], by_name()[name]
 
 
+def title_of(job: Job) -> str:
+    """The heading of the page from which a job was begun."""
+    if job.given.get("extend"):
+        return "Extend"
+    return DEEDS[job.action].title if job.action in DEEDS else job.action
+
+
 def address(name: str, **given: str) -> str:
     """Of the page where an action is begun, with what is given already."""
     page = reverse("manage-new-task") if name == "open_task" else reverse("manage-do", args=[name])
@@ -257,7 +264,12 @@ def _said(option: Option, texts: list[str]) -> Any:
 
 def in_words_of_page(error: str, action: Action) -> str:
     """A sentence of an action, with its options as the form names them."""
-    for option in sorted(action.options, key=lambda each: -len(each.spelled)):
+    return as_on_page(error, action.options)
+
+
+def as_on_page(error: str, options: Iterable[Option]) -> str:
+    """A sentence that names options as a shell does, with them as a form names them."""
+    for option in sorted(options, key=lambda each: -len(each.spelled)):
         if option.spelled.startswith("--"):
             error = error.replace(option.spelled, f"“{label_of(option)}”")
     return error

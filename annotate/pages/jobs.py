@@ -71,7 +71,7 @@ def _told(job: Job) -> dict[str, Any]:
     files = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE and out.is_dir() else []
     return {
         "job": job,
-        "title": told.title(job, deeds.DEEDS[job.action].title if job.action in deeds.DEEDS else job.action),
+        "title": told.title(job, deeds.title_of(job)),
         "command": working.command_of(action, job.given),
         "progress": told.progress(work.progress(job)) if job.state == Job.RUNNING else None,
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,

@@ -32,10 +32,14 @@ from corpora.models import Item
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
+def rendered(source: str) -> SafeString:
+    return mark_safe(_MARKDOWN.render(source))  # noqa: S308 - rendered with HTML switched off
+
+
 @lru_cache(maxsize=256)
 def markdown(source: str) -> SafeString:
     """Each version of guidelines is rendered once in a process: it never changes."""
-    return mark_safe(_MARKDOWN.render(source))  # noqa: S308 - rendered with HTML switched off
+    return rendered(source)
 
 
 def guidelines(task: Task, language: str = "") -> SafeString:

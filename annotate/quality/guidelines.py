@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from django.db import transaction
 
 from annotate.core.guidelines import fault
-from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.core.refusals import InvalidAnswer, NotFound, WrongStage
 from annotate.models import Guidelines, Task
 
 ENGLISH = "en"
@@ -81,15 +81,21 @@ def check_version(task: Task, language: str, text: str) -> None:
 
 
 @transaction.atomic
-def new_version(task: Task, language: str, text: str, *, major: bool) -> Guidelines:
+def new_version(task: Task, language: str, text: str, *, major: bool, after: int | None = None) -> Guidelines:
     """Add a version after the one that holds in a language; after a major one, everybody must take the test again.
 
-    A first minor version in a language says the same as the English one that held there, and has its number.
+    A first minor version in a language says the same as the English one that held there, and has its number. after:
+    the key of the version with which the text began; WrongStage if another one has come to hold since.
     """
     check_version(task, language, text)
     # Versions are added one after another; otherwise two could get the same number.
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     held = current(task, language)
+    if after is not None and held is not None and held.pk != after:
+        raise WrongStage(
+            f"Somebody has added version {held.version} meanwhile, and your text began with the one before. Look at "
+            "what has changed, put it into your text if it is right, and add it again."
+        )
     if held is None:
         number = (1, 0)
     elif major:

@@ -30,23 +30,47 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     made = []
     for row in rows:
         user, new = User.objects.get_or_create(username=row.username)
-        if row.name:
-            user.first_name, _, user.last_name = row.name.partition(" ")
-        if row.email:
-            user.email = row.email
         if new:
             user.set_unusable_password()
-        user.save()
-        annotator, _ = Annotator.objects.get_or_create(user=user)
-        if row.adjudicates is not None:
-            annotator.adjudicates = row.adjudicates
-            annotator.save(update_fields=["adjudicates"])
-        annotator.languages.all().delete()
-        AnnotatorLanguage.objects.bulk_create(
-            AnnotatorLanguage(annotator=annotator, language=code, level=level) for code, level in row.levels.items()
-        )
+        annotator = _annotator_of(user)
+        _take_over(annotator, row)
         made.append((annotator, invite(annotator) if new else None))
     return made
+
+
+@transaction.atomic
+def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> None:
+    """Give an annotator the name, the mail address, the languages and the part of the row, an empty name or address
+    included. NotAllowed if `by` may not change them.
+    """
+    check_may_change(by, [annotator.user])
+    # Two managers at once do not give them a language twice.
+    annotator.one_at_a_time()
+    annotator.user.first_name = annotator.user.last_name = annotator.user.email = ""
+    _take_over(annotator, row)
+
+
+def _annotator_of(user: User) -> Annotator:
+    annotator, _ = Annotator.objects.get_or_create(user=user)
+    annotator.user = user
+    return annotator
+
+
+def _take_over(annotator: Annotator, row: Row) -> None:
+    """What the row says of the annotator; what it leaves empty stays, but for languages."""
+    user = annotator.user
+    if row.name:
+        user.first_name, _, user.last_name = row.name.partition(" ")
+    if row.email:
+        user.email = row.email
+    user.save()
+    if row.adjudicates is not None:
+        annotator.adjudicates = row.adjudicates
+        annotator.save(update_fields=["adjudicates"])
+    annotator.languages.all().delete()
+    AnnotatorLanguage.objects.bulk_create(
+        AnnotatorLanguage(annotator=annotator, language=code, level=level) for code, level in row.levels.items()
+    )
 
 
 @transaction.atomic

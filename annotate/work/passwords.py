@@ -34,11 +34,16 @@ class NewPasswordEndsTheRest:
         unlock(user.username)
 
 
+def wrong_passwords(username: str) -> int:
+    """How many were typed for this name of late, from everywhere."""
+    attempts = AccessAttempt.objects.filter(username=username)
+    return attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
+
+
 def unlock(username: str) -> int:
     """Let this name log in again at once, from everywhere. Returns how many wrong passwords were forgotten."""
-    attempts = AccessAttempt.objects.filter(username=username)
-    wrong = attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
-    attempts.delete()
+    wrong = wrong_passwords(username)
+    AccessAttempt.objects.filter(username=username).delete()
     return wrong
 
 

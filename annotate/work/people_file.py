@@ -71,6 +71,15 @@ def read_table(text: str) -> list[Row]:
     return rows
 
 
+def read_person(username: str, name: str, languages: str, email: str = "", *, adjudicates: bool = False) -> Row:
+    """One person, as a form says them. Raises BadTable with every fault at once."""
+    said = {"username": username, "name": name, "languages": languages, EMAIL: email}
+    row, faults = _read_row({**said, ADJUDICATES: "yes" if adjudicates else "no"}, ())
+    if faults:
+        raise BadTable(*(f"{fault[0].upper()}{fault[1:]}" for fault in faults))
+    return row
+
+
 def _missing(named: Sequence[str]) -> str:
     """Of a first line that lacks a column; spreadsheets of many countries separate by semicolons."""
     told = f"The first line must name the columns {', '.join(COLUMNS)}; it names {', '.join(named) or 'none'}."

@@ -269,7 +269,7 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
     if state == CLOSED and not task.kind.answered_here:
         return f"{units} {_lack(counts['waiting'])} answers. The answers are given elsewhere and imported."
     if state == CLOSED:
-        return f"The task is closed, so nobody is given the {units} that {_wait(counts)}. Open it again in the admin."
+        return f"The task is closed, so nobody is given the {units} that {_wait(counts)}. Its settings open it again."
     if state == UNREAD:
         return (
             f"Nobody who may log in reads {name} at level {task.least_level} or better. Invite a reader, or add the "

@@ -3,10 +3,12 @@
 import json
 import re
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.contrib.auth.tokens import default_token_generator
+from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
@@ -16,10 +18,11 @@ from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Annotator, Judgment, Lease, Task, Trial
+from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
+from annotate.pages import inbox
 from annotate.quality import pauses
 from annotate.quality.qualification import next_question
-from annotate.work import accounts, flagging, notes
+from annotate.work import accounts, flagging, jobs, notes
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.pausing import pause
@@ -35,7 +38,37 @@ WHO = ("nobody", "guest", "ann", "bea", "ada", "manager")
 
 # The manager's pages of all tasks, and of one.
 OF_ALL = ("manage", "manage-questions", "manage-now", "manage-dates", "manage-everybody", "manage-hours")
-OF_A_TASK = ("task", "people", "comments", "notes", "tests", "agreement", "rule")
+OF_A_TASK = ("task", "people", "comments", "notes", "tests", "agreement", "rule", "guidelines", "settings")
+# Those of the desk, which managers look at.
+OF_THE_DESK = (
+    "corpora",
+    "corpus",
+    "rejects",
+    "jobs",
+    "job",
+    "job-packed",
+    "job-file",
+    "accounts",
+    "account",
+    "routes",
+    "kind",
+)
+# Where a manager acts by a form of its own page, and where by a button elsewhere.
+FORMS_OF_MANAGERS = (
+    "new-corpus",
+    "new-task",
+    "inbox",
+    "do",
+    "extend",
+    "new-accounts",
+    "new-manager",
+    "new-route",
+    "route",
+)
+BUTTONS_OF_MANAGERS = (
+    *("job-cancel", "job-again", "job-remove", "guidelines-add", "settings-change", "switch"),
+    *("account-change", "account-do", "route-remove"),
+)
 # address: (GET by each of WHO), (POST by each of WHO). 302 of nobody is to the login; 405: the address takes no such
 # request. 404 and 409 tell another annotator no more than that the thing is not theirs; the API's undo names none.
 PAGES = {
@@ -80,7 +113,7 @@ PAGES = {
     "adjudicate-together": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 409, 403)),
     "unsettle": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 302, 403)),
     **dict.fromkeys(
-        [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
+        [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person", *OF_THE_DESK))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
     **dict.fromkeys(
@@ -89,6 +122,19 @@ PAGES = {
     ),
     "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
+    **dict.fromkeys(
+        [f"manage-{page}" for page in FORMS_OF_MANAGERS],
+        ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
+    ),
+    # Links and passwords are told in the answer, and only there.
+    **dict.fromkeys(
+        ["manage-new-accounts", "manage-new-manager"], ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 200))
+    ),
+    **dict.fromkeys(
+        [f"manage-{page}" for page in BUTTONS_OF_MANAGERS],
+        ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
+    ),
+    "manage-guidelines-preview": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 200)),
     # The documentation holds no secret: it is for everybody who can reach the site.
     **dict.fromkeys(["docs", "docs-page", "docs-file"], ((200,) * 6, (405,) * 6)),
     "favicon.ico": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
@@ -121,12 +167,15 @@ API = {
 # the onlooker staff without any, Zoe a reader from whom all languages were taken; Pat, a reader, and Kit, an
 # adjudicator, are paused in every task.
 OTHERS = {
-    "clerk": ("manager", {}),
+    # Only a superuser makes managers.
+    "clerk": ("manager", {"manage-new-manager": (403, 403)}),
     "onlooker": (
         "manager",
         {
             **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
-            "manage-void": (403, 403),
+            "manage-guidelines-preview": (405, 403),
+            **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),
+            **dict.fromkeys((f"manage-{page}" for page in ("void", *FORMS_OF_MANAGERS)), (403, 403)),
         },
     ),
     "zoe": (
@@ -160,7 +209,6 @@ ADMIN = {
     "admin:index": (302, 302, 302, 302, 302, 200),
     "admin:annotate_task_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_annotator_changelist": (302, 302, 302, 302, 302, 200),
-    "admin:annotate_annotator_import": (302, 302, 302, 302, 302, 200),
     "admin:annotate_unit_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_judgment_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_judgment_add": (302, 302, 302, 302, 302, 403),
@@ -173,6 +221,8 @@ FORMS = (
     *("choose", "consent", "adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
     *("manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
     *("disturbing", "reply-read", "note-read"),
+    "manage-guidelines-preview",
+    *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
 
@@ -180,6 +230,7 @@ FORMS = (
 NEW_PASSWORD = {"new_password1": "quite a long one", "new_password2": "quite a long one"}
 
 
+QUERIES = {"manage-kind": "?kind=qa_match"}  # what an address needs behind it
 OF_ADJUDICATORS = {"unsettle", "api-dossier", "api-settle", "api-discard", "api-unsettle"}
 
 
@@ -222,6 +273,7 @@ class World:
             "manager": manager,
         }
         self.make_others(person)
+        done, waits = self.make_jobs(manager)
         self.arguments = {
             "invite": [accounts.invite(invited)],
             "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
@@ -232,6 +284,18 @@ class World:
             **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
             **{f"manage-{page}": [task.name] for page in OF_A_TASK},
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
+            **{
+                f"manage-{page}": [task.name]
+                for page in ("guidelines-add", "guidelines-preview", "settings-change", "switch", "extend")
+            },
+            **{f"manage-{page}": [ann.pk] for page in ("account", "account-change", "account-do")},
+            **{f"manage-{page}": ["hi"] for page in ("route", "route-remove")},
+            "manage-corpus": ["july"],
+            "manage-rejects": ["july", 1],
+            "manage-do": ["close"],
+            **{f"manage-job{act}": [done.pk] for act in ("", "-packed", "-again", "-remove")},
+            "manage-job-cancel": [waits.pk],
+            "manage-job-file": [done.pk, "card.md"],
             "reply-read": [asked.pk],
             "note-read": [note.pk],
             "manage-question": [asked.pk],
@@ -277,6 +341,25 @@ class World:
             "adjudicate": {"label": "de", "reason": "I read the language"},
             "adjudicate-together": {"case": f"{self.waiting.pk} de", "reason": "I read the language"},
             **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
+            "manage-do": {"task": task.name},
+            "manage-new-task": {"corpus": "july", "kind": "language", "name": "another", "size": "1", "seed": "1"},
+            "manage-extend": {"size": "20"},
+            "manage-guidelines-add": {"language": "en", "text": "Read better.", "change": "minor"},
+            "manage-guidelines-preview": {"language": "en", "text": "Read better."},
+            "manage-settings-change": {"title": "Another"},
+            "manage-switch": {"open": "no"},
+            "manage-new-accounts": {"username": "nia", "languages": "de:5"},
+            "manage-new-manager": {"name": "mia"},
+            "manage-account-change": {"name": "Anna", "languages": "de:5"},
+            "manage-account-do": {"do": "withdraw"},
+            "manage-new-route": {"language": "pt", "queue": "es"},
+            "manage-route": {"queue": "ur"},
+            "manage-new-corpus": {
+                "file": "posts.csv",
+                "corpus": "august",
+                "licence": "CC0-1.0",
+                "text_may_leave": "yes",
+            },
             "api-judge": {"label": "de"},
             "api-flag": {"kind": "broken"},
             "api-settle": {"label": "de", "reason": "I read the language"},
@@ -300,6 +383,19 @@ class World:
         self.who |= {"clerk": clerk, "onlooker": onlooker, "zoe": zoe.user, "pat": pat.user, "kit": kit.user}
 
     @staticmethod
+    def make_jobs(manager):
+        """A corpus of a file of which one row was rejected; a job that made a file, and one that waits."""
+        path = inbox.folder() / "posts.csv"
+        path.write_text("id,text\n1,Guten Morgen\n2,\n")
+        call_command("import_corpus", "july", path, licence="CC0-1.0", max_rejects="1", verbosity=0)
+        done, waits = (jobs.begin("close", {"task": "task"}, corpus="", by=manager) for _ in range(2))
+        (jobs.folder(done) / "out").mkdir(parents=True)
+        (jobs.folder(done) / "out" / "card.md").write_text("# A card")
+        now = timezone.now()
+        Job.objects.filter(pk=done.pk).update(state=Job.DONE, began_at=now, ended_at=now)
+        return done, waits
+
+    @staticmethod
     def of_concepts(ann):
         """Of tasks whose answers are concepts: a lease of Ann's, a question of hers, and a unit for an adjudicator."""
         ann.languages.create(language="en")
@@ -319,7 +415,9 @@ class World:
         Lease.objects.filter(closed_at__isnull=True).update(expires_at=now + timedelta(minutes=10))
 
     def address(self, name):
-        return "/favicon.ico" if name == "favicon.ico" else reverse(name, args=self.arguments.get(name))
+        if name == "favicon.ico":
+            return "/favicon.ico"
+        return reverse(name, args=self.arguments.get(name)) + QUERIES.get(name, "")
 
     def client(self, who, **options):
         client = Client(**options)
@@ -329,7 +427,10 @@ class World:
 
     def send(self, client, method, name):
         if method == "GET":
-            return client.get(self.address(name))
+            got = client.get(self.address(name))
+            if got.streaming:
+                b"".join(got.streaming_content)  # at its end the file is closed
+            return got
         json = {"content_type": "application/json"} if name.startswith("api-") else {}
         return client.post(self.address(name), self.fields.get(name, {}), **json)
 
@@ -415,7 +516,7 @@ def test_nobody_is_sent_to_the_login_and_back(world):
         "docs-file",
         "favicon.ico",
     }:
-        assert world.client("nobody").get(world.address(name)).url == f"/login/?next={world.address(name)}", name
+        assert world.client("nobody").get(world.address(name)).url == f"/login/?next={quote(world.address(name))}", name
 
 
 def test_a_token_opens_what_a_session_opens(world):

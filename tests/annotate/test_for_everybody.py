@@ -36,8 +36,8 @@ def asked_for(address: str) -> Callable:
     return act
 
 
-# What is a part of a page, and a file.
-NO_PAGES = ("manage-now", "manage-hours")
+# What is a part of a page, and what a browser saves instead of showing it.
+NO_PAGES = ("manage-now", "manage-hours", "manage-rejects", "manage-job-packed", "manage-job-file")
 # Who opens which pages of the access matrix; and states beside them: name -> the page, and the act that leads there.
 GETS = {
     "nobody": ["login", "invite", "forgotten", "reset", "docs", "docs-page"],
@@ -78,6 +78,15 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
     },
     "manager": {
         "agreement": ("manage-agreement", opened("text=Compute it")),
+        "codes of languages": ("manage-new-accounts", opened(".codes summary")),
+        "links to send": ("manage-new-accounts", lambda page: submit(page, username="eve", languages="de:5")),
+        "a person who is refused": ("manage-new-accounts", lambda page: submit(page, username="zoe", languages="xx:5")),
+        "nobody found": ("manage-accounts", asked_for("/manage/accounts/?q=nobody")),
+        "a manager made": ("manage-new-manager", lambda page: submit(page, name="mia")),
+        "a manager to be made of an account": ("manage-new-manager", lambda page: submit(page, name="bea")),
+        "guidelines that are refused": ("manage-guidelines", lambda page: submit(page, text=" ")),
+        "a setting that is refused": ("manage-settings", lambda page: submit(page, rounds="0")),
+        "a route that is refused": ("manage-new-route", lambda page: submit(page, language="xx", queue="de")),
         "a question with its reply": ("manage-questions", asked_for("/manage/questions/?all=1")),
     },
 }

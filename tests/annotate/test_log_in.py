@@ -223,7 +223,7 @@ def test_unlock_lets_somebody_log_in_at_once(ann, capsys):
 def test_unlock_says_who_is_locked_out_by_a_manager_and_who_does_not_exist(person, capsys):
     accounts.set_active([person("out", "de")], False)
     call_command("unlock", "out")
-    assert "out is locked out by a manager, who lets them in again in the admin." in capsys.readouterr().err
+    assert "out is locked out by a manager, who lets them in again on the page Accounts." in capsys.readouterr().err
     with pytest.raises(CommandError, match=r"^There is no account 'nobody'\.$"):
         call_command("unlock", "nobody")
 

@@ -270,10 +270,13 @@ def test_queues_that_stand_still_are_told_of_a_few_of_each_task(make_records_tas
 
 
 def test_the_admin_leads_to_the_pages_and_they_to_it(crowd, desk):
-    settings = f"/admin/annotate/task/{crowd.pk}/change/"
-    assert f'href="{address(crowd)}"' in desk.get(settings).text
+    record, settings = f"/admin/annotate/task/{crowd.pk}/change/", address(crowd, "settings/")
+    shown = desk.get(record).text
+    assert f'href="{address(crowd)}"' in shown
+    assert f'href="{settings}"' in shown
     assert 'href="/manage/"' in desk.get("/admin/").text
     assert f'href="{settings}"' in desk.get(address(crowd)).text
+    assert f'href="{record}"' in desk.get(settings).text
 
 
 # --- what a manager does

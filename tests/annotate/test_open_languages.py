@@ -17,7 +17,6 @@ from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES, LISTED
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.acts import NO_CHECKS
-from tests.annotate.admin.desk import form_of
 from tests.annotate.conftest import LONG, stored_task, votes
 
 ADDED = """
@@ -150,11 +149,11 @@ def test_a_route_may_name_what_a_tasks_file_adds(small_task, person, client, man
     client.force_login(manager)
     row = {"language": "en", "queue": "en", "extra_candidates": "pcm"}
     LanguageRoute.objects.filter(language="en").delete()
-    page = client.post("/admin/annotate/languageroute/add/", row)
+    page = client.post("/manage/routes/new/", row)
     assert "&#x27;pcm&#x27; is not a language code known here" in page.text
     small_task([], name="earlier")
     forget()
-    assert client.post("/admin/annotate/languageroute/add/", row).status_code == 302
+    assert client.post("/manage/routes/new/", row).status_code == 302
     task = small_task([("en", "en de", "de en")])
     assert task.units.get().candidates == ["en", "pcm"]
     eve, amaka = person("eve", "en"), person("amaka", "pcm")
@@ -235,8 +234,7 @@ def test_a_kind_without_the_file_does_not_know_what_another_adds(small_task, cor
 def test_a_task_without_the_file_is_not_given_what_another_adds_later(small_task, make_task, client, manager):
     small_task([])
     client.force_login(manager)
-    path = f"/admin/annotate/task/{make_task([]).pk}/change/"
-    page = client.post(path, form_of(client, path) | {"labels": "de pcm"})
+    page = client.post(f"/manage/tasks/{make_task([]).name}/settings/change/", {"labels": "de pcm"})
     assert "The language pcm was added by the file of another task." in page.text
 
 

@@ -1,9 +1,9 @@
-"""The admin's pages: languages and routing, people, tasks, and what people have said."""
+"""The admin's pages, for the rare: records as they stand, rights of accounts, gold answers, who needs no test."""
 
 from django.contrib import admin
 from knox.models import AuthToken
 
-from annotate.pages.admin import corpora, judged, languages, people, qualification, tasks  # noqa: F401
+from annotate.pages.admin import corpora, judged, people, qualification, tasks  # noqa: F401
 
 admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"

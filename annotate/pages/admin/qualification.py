@@ -1,7 +1,6 @@
-"""The manager's pages for what comes before the work: guidelines by version, gold answers, tests and qualifications.
+"""What comes before the work: guidelines by version, gold answers, tests and qualifications.
 
-Each change goes through its operation: versions are added, never edited, and a label is corrected with all that counts
-by it.
+Each change goes through its operation: a label is corrected with all that counts by it.
 """
 
 from functools import cache
@@ -14,61 +13,24 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
-from annotate.models import GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer
+from annotate.models import GoldAnswer, Guidelines, Qualification, Trial, TrialAnswer
 from annotate.pages.admin.base import ReadOnly, Undeletable, refused
 from annotate.quality.gold_answers import answered, check_correction, correct
-from annotate.quality.guidelines import check_version, current, majors, new_version
+from annotate.quality.guidelines import majors
 from annotate.quality.qualification import check_grant, grant
 from annotate.work.accounts import check_may_change
 
 # --- guidelines
 
 
-class GuidelinesForm(forms.ModelForm):
-    kind = forms.ChoiceField(
-        label="Change",
-        widget=forms.RadioSelect,
-        choices=[
-            ("minor", "Minor: says the same thing better. People who have passed go on."),
-            ("major", "Major: changes what is right. Everybody reads them and takes the test again."),
-        ],
-    )
-
-    class Meta:
-        model = Guidelines
-        fields = ["task", "language", "text"]
-        widgets = {"text": forms.Textarea(attrs={"rows": 28, "cols": 100, "dir": "auto"})}
-
-    def clean(self):
-        given = super().clean()
-        if {"task", "language", "text"} <= given.keys():
-            refused(check_version, given["task"], given["language"], given["text"])
-        return given
-
-
 @admin.register(Guidelines)
-class GuidelinesAdmin(Undeletable):
+class GuidelinesAdmin(ReadOnly):
+    """All versions of all tasks; new ones are written on the page of their task (guidelines.py)."""
+
     list_display = ["task", "language", "version", "holds", "created_at", "anew"]
     list_filter = ["task", "language"]
     list_select_related = ["task"]
-    form = GuidelinesForm
-
-    def get_fields(self, request, obj=None):
-        shown = ["version", "created_at", "as_shown", "text"]
-        return ["task", "language", *(shown if obj else ["kind", "text"])]
-
-    def get_readonly_fields(self, request, obj=None):
-        return self.get_fields(request, obj) if obj else []
-
-    def has_change_permission(self, request, obj=None):
-        return False  # people must find the version that they read
-
-    def get_changeform_initial_data(self, request):
-        """Begin with the version that holds: a new version is mostly the old one, improved."""
-        initial = super().get_changeform_initial_data(request)
-        task = Task.objects.filter(pk=initial["task"]).first() if str(initial.get("task", "")).isdecimal() else None
-        held = current(task, initial.get("language", "")) if task else None
-        return {**initial, **({"text": held.text} if held else {})}
+    fields = readonly_fields = ["task", "language", "version", "created_at", "as_shown", "text"]
 
     def get_queryset(self, request):
         others = Guidelines.objects.filter(task=OuterRef("task"), language=OuterRef("language"))
@@ -81,23 +43,15 @@ class GuidelinesAdmin(Undeletable):
 
     @admin.display(description="new version")
     def anew(self, guidelines):
-        query = urlencode({"task": guidelines.task_id, "language": guidelines.language})
-        return format_html('<a href="{}?{}">Write a new version</a>', reverse("admin:annotate_guidelines_add"), query)
+        query = urlencode({"language": guidelines.language})
+        address = reverse("manage-guidelines", args=[guidelines.task.name])
+        return format_html('<a href="{}?{}">Write a new version</a>', address, query)
 
     @admin.display(description="page")
     def as_shown(self, guidelines):
         query = urlencode({"language": guidelines.language, "version": guidelines.version})
         address = reverse("guidelines", args=[guidelines.task.name])
         return format_html('<a href="{}?{}">As annotators see it</a>', address, query)
-
-    def save_model(self, request, obj, form, change):
-        major = form.cleaned_data["kind"] == "major"
-        made = new_version(obj.task, obj.language, obj.text, major=major)
-        obj.pk, obj.major, obj.minor, obj.created_at = made.pk, made.major, made.minor, made.created_at
-        passed = obj.task.qualifications.filter(language=obj.language, major=obj.major - 1).count()
-        if major and obj.task.test_items and passed:
-            people = "1 annotator who had passed takes" if passed == 1 else f"{passed:,} annotators who had passed take"
-            messages.info(request, f"{people} the test again before they go on.")
 
 
 # --- gold answers

@@ -1,6 +1,5 @@
-"""Tasks: their options, where their units are, and what audit or decoys found."""
+"""Tasks as they stand: their options, where their units are, and what audit or decoys found."""
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
@@ -10,75 +9,23 @@ from django.urls import path, reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
-from annotate.core.option import Option, OptionError, flag, share, whole_number
 from annotate.core.refusals import Refusal
-from annotate.kinds.designs import DESIGNS
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
+from annotate.pages.access import may
 from annotate.pages.admin.audits_and_decoys import checks_of
-from annotate.pages.admin.base import CodesField
-from annotate.quality.gold_answers import GoldAnswerError, check_pool
+from annotate.pages.admin.base import ReadOnly
 from annotate.reports import audits_and_decoys, sentences
 from annotate.work import contesting, progress, routing
 from annotate.work.queue_states import queue_states_of
 
 
-def _options(task: Task | None, *, fixed: bool) -> list[Option]:
-    """The options of the task's kind, either those that may be changed or those that may not."""
-    names = task.kind.options if task else ()
-    return [OPTIONS[name] for name in names if OPTIONS[name].fixed is fixed]
-
-
-def _by_group(options: list[Option]) -> dict[str, list[str]]:
+def _by_group(task: Task) -> dict[str, list[str]]:
+    """The options of the task's kind, by their headings."""
     groups: dict[str, list[str]] = {}
-    for option in options:
-        groups.setdefault(option.group, []).append(option.name)
+    for name in task.kind.options:
+        groups.setdefault(OPTIONS[name].group, []).append(name)
     return groups
-
-
-def _field(option: Option) -> forms.Field:
-    """The form's field of an option, with its bounds and its help."""
-    said = {"help_text": option.help, "label": option.name.replace("_", " ").capitalize()}
-    bounds = {"min_value": option.least or 0, "max_value": option.most}
-    if option.choices:
-        return forms.ChoiceField(choices=[(choice, choice) for choice in option.choices], **said)
-    if option.read is flag:
-        return forms.BooleanField(required=False, **said)
-    return {whole_number: forms.IntegerField, share: forms.FloatField}[option.read](**bounds, **said)
-
-
-class TaskForm(forms.ModelForm):
-    class Meta:
-        model = Task
-        fields = ["title", "is_open"]
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        for name in OPTIONS.keys() & self.fields.keys():
-            self.initial.setdefault(name, getattr(self.instance, name))
-
-    def clean_labels(self):
-        if not self.cleaned_data["labels"]:
-            raise forms.ValidationError("Name at least one label.")
-        for code in self.cleaned_data["labels"]:
-            if not self.instance.kind.known(code):
-                raise forms.ValidationError(f"The language {code} was added by the file of another task.")
-        return sorted(set(self.cleaned_data["labels"]))
-
-    def clean(self):
-        """If the gold answers do not suffice for a test or another try, refuse it here, and not to the person who
-        takes it.
-        """
-        task, given = self.instance, super().clean()
-        changed = OPTIONS.keys() & given.keys()
-        try:
-            for name in changed:
-                setattr(task, name, OPTIONS[name].check(given[name]))
-            if "test" in task.kind.protections and {"test_items", "tries"} & set(self.changed_data):
-                check_pool(task)
-        except (OptionError, GoldAnswerError) as error:
-            raise forms.ValidationError(str(error)) from error
-        return given
 
 
 class TaskList(ChangeList):
@@ -93,43 +40,24 @@ class TaskList(ChangeList):
 
 
 @admin.register(Task)
-class TaskAdmin(admin.ModelAdmin):
+class TaskAdmin(ReadOnly):
+    """Where a task's units are, and what its checks found; its settings are changed on a page of their own."""
+
     list_display = ["name", "title", "is_open", "posts", "queued", "adjudication", "unread"]
     change_form_template = "admin/annotate/task/change_form.html"
 
     def get_changelist(self, request, **kwargs):
         return TaskList
 
-    def get_form(self, request, obj=None, **kwargs):
-        changeable = {option.name: _field(option) for option in _options(obj, fixed=False)}
-        if self._may_relabel(obj):
-            changeable["labels"] = CodesField(label="Labels")
-        return super().get_form(request, obj, form=type("TaskForm", (TaskForm,), changeable), **kwargs)
-
     def get_fieldsets(self, request, obj=None):
-        open_now = _by_group(_options(obj, fixed=False))
-        fixed = [option.name for option in _options(obj, fixed=True)]
+        first = ["name", "title", "is_open", "kind_slug", "asks_about", "draws_made", "created_at"]
         return [
-            (None, {"fields": ["name", "title", "is_open", "kind_slug", "draws_made", "created_at"]}),
-            ("Question", {"fields": ["labels" if self._may_relabel(obj) else "asks_about"]}),
-            *((group, {"fields": names}) for group, names in open_now.items()),
-            ("Fixed when it was opened", {"fields": fixed}),
+            (None, {"fields": first}),
+            *((group, {"fields": names}) for group, names in (_by_group(obj) if obj else {}).items()),
         ]
 
     def get_readonly_fields(self, request, obj=None):
-        fixed = [option.name for option in _options(obj, fixed=True)]
-        labels = [] if self._may_relabel(obj) else ["asks_about"]
-        return ["name", "kind_slug", "draws_made", "created_at", *fixed, *labels]
-
-    def _may_relabel(self, task) -> bool:
-        """Labels are fixed if each language has its own draw, and if they are a kind's answers."""
-        return task is None or (task.kind.is_routed and not DESIGNS[task.draw.design].asks_each)
-
-    def has_add_permission(self, request):
-        return False  # open_task draws and opens in one go
-
-    def has_delete_permission(self, request, obj=None):
-        return False
+        return [name for _, options in self.get_fieldsets(request, obj) for name in options["fields"]]
 
     def get_queryset(self, request):
         def at(stage):
@@ -175,6 +103,7 @@ class TaskAdmin(admin.ModelAdmin):
             "reroutes": not task.kind.waits,
             "stages": progress.stage_counts(task),
             "checks": checks_of(task),
+            "decides": may(request.user, "decide"),
             "undecidable": sentences.undecidable(progress.undecidable(task)),
         }
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
@@ -205,6 +134,6 @@ class TaskAdmin(admin.ModelAdmin):
 
     def _posted(self, request, pk):
         task = get_object_or_404(Task, pk=pk)
-        if request.method != "POST" or not self.has_change_permission(request, task):
+        if request.method != "POST" or not may(request.user, "decide"):
             raise PermissionDenied
         return task

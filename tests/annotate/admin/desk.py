@@ -1,12 +1,8 @@
-"""The pages of the admin, as a manager gets and sends them."""
+"""The pages of the admin, as a manager gets them."""
 
 from html.parser import HTMLParser
 
 from django.urls import reverse
-
-from annotate.models import Annotator
-
-HEADER = "username,name,languages\n"
 
 
 class Page(HTMLParser):
@@ -43,30 +39,3 @@ def page(desk, path, **data):
     response = desk.get(path, data)
     assert response.status_code == 200, path
     return Page(response)
-
-
-def form_of(desk, path):
-    """What the browser would send of the form on an admin page, unchanged."""
-    context = desk.get(path).context
-    forms = [context["adminform"].form]
-    for inline in context["inline_admin_formsets"]:
-        forms += [inline.formset.management_form, *inline.formset.forms]
-    sent = {}
-    for form in forms:
-        for field in form:
-            value = field.field.prepare_value(field.value())
-            if value is not None and value is not False:
-                sent[field.html_name] = value
-    return sent
-
-
-def errors(response):
-    assert response.status_code == 200
-    context = response.context
-    forms = [context["adminform"].form, *(f for i in context["inline_admin_formsets"] for f in i.formset.forms)]
-    return [error for form in forms for fault in form.errors.values() for error in fault]
-
-
-def run(desk, action, annotators):
-    sent = {"action": action, "_selected_action": [annotator.pk for annotator in annotators]}
-    return desk.post(address(Annotator, "changelist"), sent, follow=True)

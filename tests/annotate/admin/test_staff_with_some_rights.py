@@ -1,4 +1,4 @@
-"""Staff with permissions on annotators and tasks alone: what they may do to whom, by form, table, action and page."""
+"""Staff with permissions on annotators and tasks alone: what they may do to whom, by form, table, button and page."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Qualification, Task
 from annotate.work import accounts, pausing
-from tests.annotate.admin.desk import address, form_of, run
+from tests.annotate.admin.desk import address
 from tests.annotate.conftest import DISPUTED, make_person, records_task_maker, task_maker
 
 # To whom: an annotator; the clerk themselves; another of the staff; a superuser; a superuser who is not staff; one of
@@ -22,21 +22,14 @@ WHOM = ("ann", "clerk", "colleague", "root", "rootless", "former")
 def by_table(cells, columns="username,name,languages,adjudicates"):
     def send(desk, who):
         content = f"{columns}\n{who.user.username},{cells}\n".encode()
-        sent = {"table": SimpleUploadedFile("people.csv", content)}
-        return desk.post(reverse("admin:annotate_annotator_import"), sent)
+        return desk.post(reverse("manage-new-accounts"), {"file": SimpleUploadedFile("people.csv", content)})
 
     return send
 
 
 def by_form(desk, who):
-    """What the browser sends of the form, which it is shown of Ann."""
-    ann = Annotator.objects.get(user__username="ann")
-    sent = form_of(desk, address(Annotator, "change", ann.pk))
-    for name, value in sent.items():
-        if name.endswith("-annotator") and value == ann.pk:
-            sent[name] = who.pk
-    sent |= {"languages-0-id": who.languages.get().pk, "invites-0-id": who.invites.get().pk, "adjudicates": "on"}
-    return desk.post(address(Annotator, "change", who.pk), sent)
+    sent = {"name": "Somebody Else", "languages": "de:5", "adjudicates": "yes"}
+    return desk.post(reverse("manage-account-change", args=[who.pk]), sent)
 
 
 def without_a_test(desk, who):
@@ -48,9 +41,8 @@ def by_page(page):
     return lambda desk, who: desk.post(reverse(page, args=["task", who.pk]), {"reason": "a reason"})
 
 
-def by_action(action):
-    """Chosen together with Ann, who is no manager."""
-    return lambda desk, who: run(desk, action, [Annotator.objects.get(user__username="ann"), who])
+def by_button(act):
+    return lambda desk, who: desk.post(reverse("manage-account-do", args=[who.pk]), {"do": act})
 
 
 def lock(who):
@@ -77,10 +69,10 @@ ACTS = {
     ),
     "make an adjudicator by a form": (by_form, nothing, ONLY_ANN),
     "let in without a test": (without_a_test, nothing, ONLY_ANN),
-    "make a link": (by_action("send_invites"), nothing, ONLY_ANN),
-    "withdraw a link": (by_action("revoke_invites"), nothing, ONLY_ANN),
-    "lock out": (by_action("lock_out"), nothing, ONLY_ANN),
-    "let in": (by_action("let_in"), lock, ONLY_ANN),
+    "make a link": (by_button("link"), nothing, ONLY_ANN),
+    "withdraw a link": (by_button("withdraw"), nothing, ONLY_ANN),
+    "lock out": (by_button("lock_out"), nothing, ONLY_ANN),
+    "let in": (by_button("let_in"), lock, ONLY_ANN),
     "let go on": (by_page("manage-lift"), halt, ONLY_ANN),
     "pause": (by_page("manage-pause"), nothing, ONLY_ANN),
     "void": (by_page("manage-void"), nothing, ONLY_ANN),
@@ -158,9 +150,8 @@ def test_a_superuser_may_do_all_of_it_to_everybody(people, act):
 @pytest.mark.parametrize("name", ["clerk", "root", "rootless"])
 def test_staff_with_some_rights_make_no_annotators_of_themselves_or_of_superusers(people, name):
     Annotator.objects.filter(user__username=name).delete()
-    desk, path = signed_in("clerk"), address(Annotator, "add")
-    sent = form_of(desk, path) | {"user": User.objects.get(username=name).pk, "languages-0-language": "de"}
-    assert "Only a superuser may do this" in desk.post(path, sent).text
+    desk, sent = signed_in("clerk"), {"username": name, "languages": "de:5"}
+    assert "Only a superuser may do this" in desk.post(reverse("manage-new-accounts"), sent).text
     by_table("Me,de:5,")(desk, people[name])
     assert not Annotator.objects.filter(user__username=name).exists()
 

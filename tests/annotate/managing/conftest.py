@@ -1,10 +1,17 @@
-"""A test that somebody has finished, as it stands in the database."""
+"""A manager at the desk; and a test that somebody has finished, as it stands in the database."""
 
 import pytest
 from django.utils import timezone
 
 from annotate.models import Qualification, Trial, TrialAnswer
 from annotate.quality.guidelines import current
+
+
+@pytest.fixture
+def desk(client, manager):
+    """The client, signed in as a superuser."""
+    client.force_login(manager)
+    return client
 
 
 @pytest.fixture

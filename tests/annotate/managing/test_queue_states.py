@@ -110,7 +110,7 @@ def test_a_queue_of_a_closed_task(make_records_task, person):
     task.refresh_from_db()
     assert state(task) == (
         "closed",
-        "The task is closed, so nobody is given the 2 units that wait. Open it again in the admin.",
+        "The task is closed, so nobody is given the 2 units that wait. Its settings open it again.",
     )
 
 

@@ -1,0 +1,101 @@
+"""Routes of languages in the browser: which queue serves which, beside what waits there and who reads it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, DELETION
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotate.core.option import codes
+from annotate.core.refusals import Refusal
+from annotate.models import LanguageRoute, Task
+from annotate.pages.access import may, with_right
+from annotate.pages.around import manage_page as page
+from annotate.pages.around import note
+from annotate.pages.errors import status_of
+from annotate.reports import routes as told
+from annotate.reports.tables import Table, many
+from annotate.work import language_routes as work
+from annotate.work.languages import learn_languages
+from annotate.work.progress import queues_by_use
+
+
+@require_GET
+@with_right("manage")
+def routes(request, _):
+    learn_languages()
+    routed, sort = may(request.user, "route"), request.GET.get("sort", "")
+    address = lambda language: reverse("manage-route", args=[language]) if routed else ""  # noqa: E731 - handed on
+    return page(
+        request,
+        "routes",
+        table=told.routes_table(LanguageRoute.objects.all(), address, sort),
+        waiting=[(task, _queues(task)) for task in Task.objects.filter(is_open=True)],
+        routes=routed,
+    )
+
+
+def _queues(task: Task) -> list[tuple[str, Table]]:
+    """The queues in which something waits, and those that the page folds, with the words over them."""
+    use = queues_by_use(task)
+    folded = f"{many(len(use['idle']), 'queue')} with nothing waiting"
+    parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
+    return [(words, told.queues_table(caption, rows)) for words, caption, rows in parts if rows]
+
+
+@require_http_methods(["GET", "POST"])
+@with_right("route")
+def new_route(request, _):
+    """Fields: language, queue, extra_candidates (codes with spaces between), never_agree."""
+    if request.method == "GET":
+        return page(request, "route", said={})
+    said = _said(request.POST)
+    try:
+        route = work.add_route(request.POST.get("language", "").strip(), **said)
+    except Refusal as refusal:
+        return page(request, "route", said=request.POST, refusal=str(refusal), status=status_of(refusal))
+    note(request, route, "Added.", ADDITION)
+    messages.success(request, f"{route}: this holds from now on.")
+    return redirect("manage-routes")
+
+
+@require_http_methods(["GET", "POST"])
+@with_right("route")
+def route(request, _, language):
+    """Fields: those of `new_route`, without the language, which stays."""
+    found = work.route_of(language)
+    if request.method == "GET":
+        known = {
+            "queue": found.queue,
+            "extra_candidates": " ".join(found.extra_candidates),
+            "never_agree": found.never_agree,
+        }
+        return page(request, "route", route=found, said=known)
+    try:
+        changed_route, changed = work.change_route(language, **_said(request.POST))
+    except Refusal as refusal:
+        return page(request, "route", route=found, said=request.POST, refusal=str(refusal), status=status_of(refusal))
+    if changed:
+        note(request, changed_route, f"Changed {', '.join(changed).replace('_', ' ')}.")
+    messages.success(request, f"{changed_route}: this holds from now on.")
+    return redirect("manage-routes")
+
+
+@require_POST
+@with_right("route")
+def remove_route(request, _, language):
+    route = work.remove_route(language)
+    note(request, route, "Removed.", DELETION)
+    messages.success(request, f"{language} has no route any more.")
+    return redirect("manage-routes")
+
+
+def _said(posted: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "queue": posted.get("queue", "").strip(),
+        "extra_candidates": codes(posted.get("extra_candidates", "")),
+        "never_agree": "never_agree" in posted,
+    }

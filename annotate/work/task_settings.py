@@ -1,0 +1,93 @@
+"""The settings of a task that may be changed while people work: its title, its labels, and options that are not fixed.
+
+What was fixed when it was opened stays, since draws, lots and published figures rest on it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from annotate.core.option import Option, OptionError
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds.designs import DESIGNS
+from annotate.kinds.options import OPTIONS
+from annotate.models import Task
+from annotate.quality.gold_answers import GoldAnswerError, check_pool
+from annotate.work.contesting import locked
+from annotate.work.languages import is_language, unknown_code
+
+TITLE, LABELS = "title", "labels"
+LONGEST = 200  # characters of a title, as many as the database keeps
+# What decides whether the gold answers suffice for a test, or for another try.
+OF_POOL = {"test_items", "tries"}
+
+
+def changeable(task: Task) -> list[Option]:
+    """The options of the task's kind that may be changed."""
+    return [OPTIONS[name] for name in task.kind.options if not OPTIONS[name].fixed]
+
+
+def fixed(task: Task) -> list[Option]:
+    """Those that stay as they were when it was opened."""
+    return [OPTIONS[name] for name in task.kind.options if OPTIONS[name].fixed]
+
+
+def may_relabel(task: Task) -> bool:
+    """Labels are fixed if each language has its own draw, and if they are a kind's answers."""
+    return task.kind.is_routed and not DESIGNS[task.draw.design].asks_each
+
+
+@transaction.atomic
+def change(task: Task, given: Mapping[str, Any]) -> list[str]:
+    """Change what is given: the title, the labels as codes, and options, as text or as values. Returns the names of
+    what is otherwise now. InvalidAnswer with a sentence if the task cannot have it; then nothing is changed.
+    """
+    found = locked(task)
+    before = {name: getattr(found, name) for name in given}
+    for name, value in given.items():
+        setattr(found, name, _checked(found, name, value))
+    changed = [name for name in given if getattr(found, name) != before[name]]
+    if "test" in found.kind.protections and OF_POOL & set(changed):
+        try:
+            # Refused here, and not to the person who takes it.
+            check_pool(found)
+        except GoldAnswerError as error:
+            raise InvalidAnswer(str(error)) from error
+    if changed:
+        found.save(update_fields=[TITLE, LABELS, "options"])
+    return changed
+
+
+def _checked(task: Task, name: str, value: Any) -> Any:
+    if name == TITLE:
+        return _title(value)
+    if name == LABELS:
+        return _labels(task, value)
+    if name not in {option.name for option in changeable(task)}:
+        raise InvalidAnswer(f"{name} was fixed when the task was opened.")
+    try:
+        return OPTIONS[name].value(value)
+    except OptionError as error:
+        raise InvalidAnswer(str(error)) from error
+
+
+def _title(title: str) -> str:
+    if not title.strip():
+        raise InvalidAnswer("The task needs a title, by which people know it.")
+    if len(title) > LONGEST or not title.isprintable():
+        raise InvalidAnswer(f"The title is longer than {LONGEST} characters, or has some that cannot be seen.")
+    return title.strip()
+
+
+def _labels(task: Task, codes: list[str]) -> list[str]:
+    if not may_relabel(task):
+        raise InvalidAnswer("The labels were fixed when the task was opened.")
+    if not codes:
+        raise InvalidAnswer("Name at least one label.")
+    for code in codes:
+        if not is_language(code):
+            raise InvalidAnswer(unknown_code(code))
+        if not task.kind.known(code):
+            raise InvalidAnswer(f"The language {code} was added by the file of another task.")
+    return task.labels if set(codes) == set(task.labels) else sorted(set(codes))

@@ -1,0 +1,175 @@
+"""A task's settings in the browser: what may be changed is, what was fixed stays, and all else is led to."""
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.utils.text import capfirst
+
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds.options import OPTIONS
+from annotate.models import Job, Task
+from annotate.work import task_settings
+from annotate.work.languages import unknown_code
+from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.managing.acts import words
+
+
+def page_of(task, act=""):
+    return f"/manage/tasks/{task.name}/settings/{act}"
+
+
+def change(desk, task, **changes):
+    """What the browser would send of the form, with these changes."""
+    page = desk.get(page_of(task))
+    context = page.context
+    sent = {"title": context["title"], **({"labels": context["labels"]} if context["labels"] is not None else {})}
+    for fields in context["groups"].values():
+        sent |= {field.name: field.value for field in fields}
+    return desk.post(page_of(task, "change/"), sent | changes, follow=True)
+
+
+def test_what_may_be_changed_is_and_what_was_fixed_at_its_opening_stays(desk, make_task):
+    task = make_task([DISPUTED])
+    page = change(
+        desk, task, title="New", rounds="3", labels="fr de, en de", redundancy="9", least_letters="1", name="x"
+    )
+    assert "Changed: title, rounds, labels." in words(page)
+    task = Task.objects.get()
+    assert (task.title, task.rounds, task.labels) == ("New", 3, ["de", "en", "fr"])
+    assert (task.redundancy, task.least_letters, task.name) == (1, 20, "task")
+    assert LogEntry.objects.get().get_change_message() == "Changed title, rounds, labels."
+
+
+def test_the_form_as_it_stands_changes_nothing(desk, make_task):
+    task = make_task([DISPUTED])
+    before = Task.objects.values().get()
+    assert "Everything is as it was." in words(change(desk, task))
+    assert Task.objects.values().get() == before
+    assert not LogEntry.objects.exists()
+
+
+def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, make_records_task):
+    task = make_records_task(gold={"test": ["1", "0"] * 2}, test_items=2)
+    page = words(desk.get(page_of(task)))
+    for name in task.kind.options:
+        assert capfirst(OPTIONS[name].help) in page, name
+    assert (
+        "Pause below Pause people whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)" in page
+    )
+    assert "Redundancy How many people are asked for each unit 3" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"labels": "de xx"}, unknown_code("xx")),
+        ({"labels": " "}, "Name at least one label."),
+        ({"title": " "}, "The task needs a title, by which people know it."),
+        ({"title": "x" * 201}, "The title is longer than 200 characters"),
+        ({"rounds": "0"}, "“Rounds” is 0; it must be 1 to 99."),
+        ({"rounds": ""}, "“Rounds”: '' is not a whole number."),
+        ({"skip_limit": "0"}, "“Skip limit” is 0; it must be 1 to 99."),
+        ({"lease_minutes": "0"}, "“Lease minutes” is 0; it must be 1 to 1440."),
+        ({"least_level": "6"}, "“Least level” is 6; it must be 0 to 5."),
+        ({"audit_limit": "many"}, "“Audit limit”: 'many' is not a share; write it as 0.1, 10% or 1/10."),
+        ({"on_conflict": "QUEUED"}, "“On conflict” is 'QUEUED'; it is one of ADJUDICATION, DISCARDED."),
+    ],
+)
+def test_a_wrong_setting_is_refused_and_what_was_typed_stays(desk, make_task, changes, told):
+    task = make_task([AGREED])
+    before = Task.objects.values().get()
+    page = change(desk, task, **{"undo_minutes": "7", **changes})
+    assert page.status_code == 400
+    assert told in words(page)
+    assert re.search(r'name="undo_minutes"[^>]*value="7"', page.text)
+    assert Task.objects.values().get() == before
+
+
+def test_a_test_is_not_made_longer_than_its_gold_answers_allow(desk, make_records_task):
+    task = make_records_task(gold={"test": ["1", "0"] * 2}, test_items=2, tries=2)
+    page = change(desk, task, test_items="9")
+    assert "The test in en asks 9 questions, drawn at random, and needs a pool of 14 gold answers" in words(page)
+    assert Task.objects.get().test_items == 2
+
+
+def test_a_share_may_be_written_as_per_cent(desk, make_task):
+    change(desk, make_task([AGREED]), audit_limit="25%")
+    assert Task.objects.get().audit_limit == 0.25
+
+
+def test_what_a_verification_asks_about_cannot_be_changed(desk, make_task):
+    task = make_task([DISPUTED], asked="de")
+    change(desk, task, labels="fr", title="New")
+    task.refresh_from_db()
+    assert (task.labels, task.title) == (["de"], "New")
+    with pytest.raises(InvalidAnswer, match="The labels were fixed"):
+        task_settings.change(task, {"labels": ["fr"]})
+
+
+def test_nothing_that_is_fixed_is_changed_by_the_operation(make_task):
+    task = make_task([DISPUTED])
+    for name in [option.name for option in task_settings.fixed(task)]:
+        with pytest.raises(InvalidAnswer, match="was fixed when the task was opened"):
+            task_settings.change(task, {name: "1"})
+
+
+def test_a_task_is_closed_and_opened_again_at_once(desk, make_task):
+    task = make_task([DISPUTED])
+    page = desk.post(page_of(task, "switch/"), {"open": "no"}, follow=True)
+    assert "Task task is closed now: nobody is given its units." in words(page)
+    assert not Task.objects.get().is_open
+    page = desk.post(page_of(task, "switch/"), {"open": "yes"}, follow=True)
+    assert "Task task is open again" in words(page)
+    assert Task.objects.get().is_open
+    assert LogEntry.objects.count() == 2
+
+
+def test_what_can_be_done_with_the_task_is_led_to(desk, make_task):
+    task = make_task([DISPUTED])
+    page = desk.get(page_of(task)).text
+    for action in ("export_gold", "audit", "reroute", "adjudicate", "delete"):
+        assert f"/manage/do/{action}/?task=task" in page
+        assert desk.get(f"/manage/do/{action}/?task=task").status_code == 200
+    assert "/manage/tasks/task/extend/" in page
+
+
+def test_what_a_task_cannot_have_done_is_not_led_to(desk, make_records_task):
+    page = desk.get(page_of(make_records_task())).text
+    for action in ("audit", "reroute"):
+        assert f"/manage/do/{action}/" not in page
+
+
+def test_a_task_is_extended_by_a_job(desk, make_task):
+    task = make_task([DISPUTED])
+    path = "/manage/tasks/task/extend/"
+    assert f"The same seed draws more of the corpus {task.draw.corpus.name}" in words(desk.get(path))
+    sent = desk.post(path, {"size": "20"})
+    job = Job.objects.get()
+    assert sent.url == f"/manage/jobs/{job.pk}/"
+    assert (job.action, job.given, job.by.username) == (
+        "open_task",
+        {"name": "task", "size": "20", "extend": True},
+        "manager",
+    )
+    assert "Extend: task" in words(desk.get(sent.url))
+    assert "assay open_task task --size 20 --extend" in words(desk.get(sent.url))
+    desk.post(path, {"size": "20", "dry_run": "yes"})
+    assert Job.objects.first().given["dry_run"] is True
+    refused = desk.post(path, {"size": "many"})
+    assert (refused.status_code, Job.objects.count()) == (400, 2)
+    assert "“Size”: 'many' is not a whole number." in words(refused)
+
+
+def test_staff_without_the_permission_look_and_change_nothing(client, make_task):
+    task = make_task([DISPUTED])
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.add(Permission.objects.get(codename="view_task"))
+    client.force_login(staff)
+    page = client.get(page_of(task))
+    assert "Rounds How many languages' readers are tried before adjudication (1 to 99) 2" in words(page)
+    assert "<form" not in page.text.split("<main")[1]
+    assert client.post(page_of(task, "change/"), {"title": "Mine"}).status_code == 403
+    assert client.post(page_of(task, "switch/"), {"open": "no"}).status_code == 403
+    assert Task.objects.get().is_open
