@@ -139,6 +139,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "annotate.pages.middleware.PreferencesMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -271,6 +272,17 @@ except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
     raise ImproperlyConfigured(
         f"ASSAY_TIME_ZONE is {TIME_ZONE!r}, which is not the name of a time zone such as Europe/Berlin."
     ) from error
+
+# Of the interface, by their own names; the languages that are read are another matter (corpora/core/languages.py).
+LANGUAGE_CODE = "en"
+LANGUAGES = [
+    ("en", "English"),
+    ("de", "Deutsch"),
+    ("fr", "Français"),
+    ("es", "Español"),
+    ("ar", "العربية"),
+    ("he", "עברית"),
+]
 
 STATIC_URL = "static/"
 # Static files are served from the packages themselves, so that no collectstatic step can be forgotten.

@@ -1,7 +1,7 @@
 """The rows of the database: people, tasks, work and what protects its numbers."""
 
 from annotate.models.concepts import ChosenConcept, Suggestion
-from annotate.models.people import Annotator, AnnotatorLanguage, Invite
+from annotate.models.people import Annotator, AnnotatorLanguage, Invite, LanguageRequest, Preferences
 from annotate.models.preferences import Comparison, Side
 from annotate.models.quality import Consent, GoldAnswer, Lot, Pause, Qualification, Trial, TrialAnswer
 from annotate.models.tasks import Guidelines, LanguageRoute, Task
@@ -18,10 +18,12 @@ __all__ = [
     "Guidelines",
     "Invite",
     "Judgment",
+    "LanguageRequest",
     "LanguageRoute",
     "Lease",
     "Lot",
     "Pause",
+    "Preferences",
     "Qualification",
     "Reserve",
     "Side",

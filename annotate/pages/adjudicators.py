@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.languages import Choice
 from annotate.models import Transition
-from annotate.pages import bench, choosing
+from annotate.pages import bench, choosing, keys
 from annotate.pages.access import with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import whole_number
@@ -86,6 +86,7 @@ def _bench(request, annotator, unit, refusal=None):
         "place": bench.place(unit, annotator, language),
         "unit": unit,
         "refusal": refusal,
+        "keys": keys.of_bench(task),
         "posted": request.POST,
         **bench.dossier(unit, annotator, posted),
         **_just_decided(request, annotator, task),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Guidelines, Task
-from annotate.pages import choosing, showing
+from annotate.pages import choosing, keys, showing
 from annotate.pages.access import annotator_of, may, with_permit, with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
@@ -130,6 +130,8 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     if turned or not request.htmx:
         # In the language of the record on the screen.
         context["guidelines"] = showing.guidelines(task, language)
+    if not request.htmx:
+        context["keys"] = keys.of_queue(task, on_sheet=on_sheet)
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
 

@@ -35,6 +35,7 @@ from annotate.reports.balanced_sets import standing_table
 from annotate.work import comments as commenting
 from annotate.work import pausing, statistics
 from annotate.work.accounts import check_may_change, may_change
+from annotate.work.personal import waiting_requests
 from annotate.work.queue_states import queue_states, queue_states_of
 
 # Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
@@ -111,7 +112,15 @@ def manage(request):
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
     table = progress_report.tasks_table(rows, _task_page, _sort(request))
     new = [row for row in rows if row["newly_paused"]]
-    return _page(request, "tasks", table=table, waiting=waiting, new=new, counted_at=counted_at)
+    return _page(
+        request,
+        "tasks",
+        table=table,
+        waiting=waiting,
+        new=new,
+        asking=waiting_requests().count(),
+        counted_at=counted_at,
+    )
 
 
 @require_GET

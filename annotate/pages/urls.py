@@ -3,7 +3,7 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
-from annotate.pages import account, adjudicators, annotators, consent, docs, managers, qualification
+from annotate.pages import account, adjudicators, annotators, consent, docs, managers, personal, qualification
 
 urlpatterns = [
     path("", annotators.home, name="home"),
@@ -12,6 +12,8 @@ urlpatterns = [
     path("invite/<str:token>/", account.accept_invite, name="invite"),
     path("account/", account.account, name="account"),
     path("account/password/", account.change_password, name="password"),
+    path("account/preferences/", personal.preferences, name="preferences"),
+    path("account/languages/", personal.languages, name="languages"),
     path("forgotten/", account.forgotten, name="forgotten"),
     path("forgotten/<uidb64>/<token>/", account.Reset.as_view(), name="reset"),
     path("tasks/<slug:task>/", annotators.queue, name="queue"),
@@ -41,6 +43,7 @@ urlpatterns = [
     path("tasks/<slug:task>/adjudication/<int:unit>/choose/", adjudicators.choose, name="adjudicate-choose"),
     path("tasks/<slug:task>/adjudication/<int:unit>/unsettle/", adjudicators.unsettle, name="unsettle"),
     path("manage/", managers.manage, name="manage"),
+    path("manage/people/languages/", personal.requests, name="manage-languages"),
     path("manage/tasks/<slug:task>/", managers.task, name="manage-task"),
     path("manage/tasks/<slug:task>/people/", managers.people, name="manage-people"),
     path("manage/tasks/<slug:task>/comments/", managers.comments, name="manage-comments"),

@@ -13,7 +13,7 @@ from annotate.models import Annotator, Backlog, Judgment, Lease, Task
 from annotate.quality.checks import adjudicators
 from annotate.quality.qualification import FAILED, Standing, states
 from annotate.work.backlog import backlogs
-from annotate.work.permit import Permit, midnight
+from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.queue import waiting, with_free_place
 from annotate.work.routes import Routes, read_in
 from annotate.work.routing import lacking_readers
@@ -48,7 +48,7 @@ def progress_in(permits: Sequence[Permit]) -> list[Progress]:
 
 
 def _progress(backlog: Backlog) -> Progress:
-    is_today = backlog.day == timezone.localdate()
+    is_today = backlog.day == day_of()
     return Progress(
         answered_today=backlog.answered if is_today else 0,
         skipped_today=backlog.skipped if is_today else 0,

@@ -23,6 +23,7 @@ from annotate.work import accounts
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.pausing import pause
+from annotate.work.personal import ask_for_language
 from annotate.work.queue import take, take_sheet
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
@@ -44,6 +45,8 @@ PAGES = {
     "invite": ((200, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
     "account": ((302, 200, 200, 200, 200, 200), (302, 200, 200, 200, 200, 200)),
     "password": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
+    "preferences": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
+    "languages": ((302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)),
     "forgotten": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
     # The link of a mail leads on to its form.
     "reset": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
@@ -74,6 +77,7 @@ PAGES = {
         ["manage", *(f"manage-{page}" for page in (*OF_A_TASK, "person"))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
+    "manage-languages": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
     "manage-lift": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-pause": ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
     "manage-void": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
@@ -111,7 +115,12 @@ OTHERS = {
     "clerk": ("manager", {}),
     "onlooker": (
         "manager",
-        {"manage-lift": (405, 403), "manage-pause": (405, 403), "manage-void": (403, 403)},
+        {
+            "manage-languages": (200, 403),
+            "manage-lift": (405, 403),
+            "manage-pause": (405, 403),
+            "manage-void": (403, 403),
+        },
     ),
     "zoe": (
         "bea",
@@ -152,9 +161,21 @@ ADMIN = {
 }
 # What a logged-in person can post by a form of ours.
 FORMS = (
-    *("logout", "account", "password", "start", "judge", "undo", "pause", "sheet-start", "sheet-judge"),
+    *(
+        "logout",
+        "account",
+        "password",
+        "preferences",
+        "languages",
+        "start",
+        "judge",
+        "undo",
+        "pause",
+        "sheet-start",
+        "sheet-judge",
+    ),
     *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
-    *("manage-lift", "manage-pause", "manage-void"),
+    *("manage-languages", "manage-lift", "manage-pause", "manage-void"),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
 
@@ -235,6 +256,8 @@ class World:
             "reset": NEW_PASSWORD,
             "invite": NEW_PASSWORD,
             "account": {"make": "1"},
+            "languages": {"language": "fr", "level": "4"},
+            "manage-languages": {"refuse": ask_for_language(bea, "it", 5).pk},
             "judge": {"lease": lease.pk, "answer": "de"},
             "choose": {"lease": chosen.pk},
             "consent": {"do": "agree"},

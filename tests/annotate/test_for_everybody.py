@@ -39,8 +39,8 @@ def asked_for(address: str) -> Callable:
 # Who opens which pages of the access matrix; and states beside them: name -> the page, and the act that leads there.
 GETS = {
     "nobody": ["login", "invite", "forgotten", "reset", "docs", "docs-page"],
-    "guest": ["home", "password"],
-    "ann": ["home", "account", "queue", "sheet", "answers", "consent", "guidelines", "qualification"],
+    "guest": ["home", "password", "preferences"],
+    "ann": ["home", "account", "languages", "queue", "sheet", "answers", "consent", "guidelines", "qualification"],
     "ada": ["home", "adjudication", "adjudicate"],
     "manager": [name for name, (got, _) in PAGES.items() if name.startswith("manage") and got[-1] == 200],
 }
@@ -55,6 +55,7 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
     "ann": {
         "reasons": ("queue", opened("#undefined summary")),
         "languages": ("queue", opened("#picker summary")),
+        "keys": ("queue", opened("#keys summary")),
         "guidelines beside the post": ("queue", opened("#guidelines summary")),
         "a marked sheet": ("sheet", opened(".marks .no")),
         "concepts": ("queue", asked_for("/tasks/acts/")),

@@ -102,7 +102,13 @@
     mark(field);
   };
 
-  // --- keys
+  // --- keys: beside the digits, the letters of the hand that the person has chosen
+  const HANDS = { left: "ASDFERTXV", right: "JKLUIOPNM" };
+  const hand = [...(HANDS[document.documentElement.dataset.keys] || "")].map((letter) => `Key${letter}`);
+  // A letter that the page has for something else stays what it is; concepts have keys of their own.
+  const isFree = (code) => code && !find(`[data-key=${code}], .concepts`);
+  const meant = (code) => (hand.includes(code) && isFree(code) ? `Digit${hand.indexOf(code) + 1}` : code);
+  const HELP = ["?", "؟"]; // what keyboards print for a question mark
   const typing = (target) => target.matches("textarea, input:not([type=radio], [type=checkbox]), select");
   const veiled = () => find("#veil:not([open])");
   const close = (details) => { if (details && details.open) { details.open = false; return true; } return false; };
@@ -110,11 +116,13 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const code = meant(event.code);
     const undefinedSheet = find("#undefined");
     const picker = find("#picker");
-    if (event.code === "Escape") {
+    const keys = find("#keys");
+    if (code === "Escape") {
       if (undefinedSheet) delete undefinedSheet.dataset.wantsComment;
-      if (close(undefinedSheet) || close(picker) || close(find("#guidelines"))) event.preventDefault();
+      if (close(undefinedSheet) || close(picker) || close(find("#guidelines")) || close(find("#keys"))) event.preventDefault();
       if (typing(event.target)) event.target.blur();
       return;
     }
@@ -130,24 +138,30 @@
       }
       return;
     }
+    if (keys && HELP.includes(event.key)) {
+      event.preventDefault();
+      keys.open = !keys.open;
+      keys.querySelector("summary").focus({ preventScroll: true });
+      return;
+    }
     // A button reached by Tab keeps its own Space and Enter.
     const onControl = event.target.matches("button, summary, a");
-    if (onControl && (event.code === "Space" || event.code === "Enter")) return;
+    if (onControl && (code === "Space" || code === "Enter")) return;
     // While the reasons are shown, digits mean them and no language.
-    const reasons = undefinedSheet && undefinedSheet.open && (event.code === "KeyQ" || event.code.startsWith("Digit"));
+    const reasons = undefinedSheet && undefinedSheet.open && (code === "KeyQ" || code.startsWith("Digit"));
     const wanted = reasons
-      ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
-      : (event.shiftKey && find(`[data-shift-key=${event.code}]`)) || find(`[data-key=${event.code}]`);
+      ? undefinedSheet.querySelector(code === "KeyQ" ? ".sheet button" : `[data-reason-key=${code}]`)
+      : (event.shiftKey && find(`[data-shift-key=${code}]`)) || find(`[data-key=${code}]`);
     // What has not been read is not answered; it may be skipped.
     if (veiled() && wanted && wanted.closest("#answers, #settle") && wanted.name !== "skip") return;
-    const known = wanted || (event.code === "KeyG" && find("#guidelines")) || event.code === "KeyC";
+    const known = wanted || (code === "KeyG" && find("#guidelines")) || code === "KeyC";
     if (!known) return;
     event.preventDefault();
     if (event.repeat || busy || tooSoon()) return;
-    if (event.code === "KeyG" && !wanted) {
+    if (code === "KeyG" && !wanted) {
       const guidelines = find("#guidelines");
       guidelines.open = !guidelines.open;
-    } else if (event.code === "KeyC" && !wanted) {
+    } else if (code === "KeyC" && !wanted) {
       const field = find("[name=comment]");
       if (field) field.focus();
     } else if (wanted.matches("summary")) {
@@ -250,16 +264,23 @@
 
   // --- letter keys are positions: show what this keyboard prints there, where the browser tells
   let layout = null;
+  const printed = (code) => ((layout && layout.get(code)) || code.slice("Key".length)).toUpperCase();
   const labelKeys = () => {
+    for (const [name, before] of hand.length ? [["key", ""], ["reason-key", ""], ["shift-key", "⇧"]] : []) {
+      for (const button of document.querySelectorAll(`[data-${name}^=Digit]`)) {
+        const [letter, cap] = [hand[button.getAttribute(`data-${name}`).at(-1) - 1], button.querySelector("kbd")];
+        if (cap && isFree(letter)) cap.textContent = before + printed(letter);
+      }
+    }
     if (!layout) return;
     for (const cap of document.querySelectorAll("kbd[data-code]")) {
-      const printed = layout.get(cap.dataset.code);
-      if (printed) cap.textContent = printed.toUpperCase();
+      if (layout.get(cap.dataset.code)) cap.textContent = printed(cap.dataset.code);
     }
   };
   if (navigator.keyboard && navigator.keyboard.getLayoutMap) {
     navigator.keyboard.getLayoutMap().then((map) => { layout = map; labelKeys(); }, () => {});
   }
   offerReasons();
+  labelKeys();
   started();
 })();
