@@ -5,12 +5,13 @@ from annotate.models.people import Annotator, AnnotatorLanguage, Invite, Languag
 from annotate.models.preferences import Comparison, Side
 from annotate.models.quality import Consent, GoldAnswer, Lot, Pause, Qualification, Trial, TrialAnswer
 from annotate.models.tasks import Guidelines, LanguageRoute, Task
-from annotate.models.work import Backlog, Judgment, Lease, Reserve, Transition, Unit
+from annotate.models.work import Backlog, Change, Judgment, Lease, Reserve, Transition, Unit
 
 __all__ = [
     "Annotator",
     "AnnotatorLanguage",
     "Backlog",
+    "Change",
     "ChosenConcept",
     "Comparison",
     "Consent",

@@ -63,8 +63,8 @@ class PreferencesMiddleware:
     """Pages are as the person wants them: request.preferences for templates, times in their time zone, words in their
     language. The API's replies are the same for everybody.
 
-    What they want is kept in the session, so that no request reads it but the first after the log-in. In another browser
-    a change shows after the next log-in there.
+    What they want is kept in the session, so that no request reads it but the first after the log-in. In another
+    browser a change shows after the next log-in there.
     """
 
     def __init__(self, get_response):

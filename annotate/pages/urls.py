@@ -3,10 +3,12 @@
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
-from annotate.pages import account, adjudicators, annotators, consent, docs, managers, personal, qualification
+from annotate.pages import account, adjudicators, annotators, consent, docs, history, managers, personal, qualification
 
 urlpatterns = [
     path("", annotators.home, name="home"),
+    path("history/", history.history, name="history"),
+    path("rest/", annotators.rest, name="rest"),
     path("login/", auth.LoginView.as_view(template_name="annotate/login.html"), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("invite/<str:token>/", account.accept_invite, name="invite"),
@@ -25,7 +27,8 @@ urlpatterns = [
     path("tasks/<slug:task>/sheet/", annotators.sheet, name="sheet"),
     path("tasks/<slug:task>/sheet/start/", annotators.start_sheet, name="sheet-start"),
     path("tasks/<slug:task>/sheet/judge/", annotators.judge_sheet, name="sheet-judge"),
-    path("tasks/<slug:task>/answers/", annotators.answers, name="answers"),
+    path("tasks/<slug:task>/answers/", history.answers, name="answers"),
+    path("tasks/<slug:task>/answers/<int:judgment>/", history.change, name="change"),
     path("tasks/<slug:task>/consent/", consent.consent, name="consent"),
     path("tasks/<slug:task>/guidelines/", qualification.guidelines, name="guidelines"),
     *(

@@ -6,6 +6,7 @@ from functools import lru_cache
 from django import template
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from annotate.kinds.labels import label_name
 from annotate.pages import showing
@@ -15,6 +16,14 @@ register = template.Library()
 register.filter("question", showing.question_about)
 register.filter("language_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
+
+
+@register.filter
+def hours(seconds: float) -> str:
+    """A length of time in hours and minutes."""
+    whole, rest = divmod(int(seconds) // 60, 60)
+    told = {"hours": whole, "minutes": rest}
+    return _("%(hours)s h %(minutes)s min") % told if whole else _("%(minutes)s min") % told
 
 
 @register.simple_tag

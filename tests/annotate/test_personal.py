@@ -230,7 +230,7 @@ def test_letters_of_the_chosen_hand_answer_and_stand_on_the_buttons(make_task, a
     assert [label for _, label, _ in said(ann)] == ["de", "de"]
     let_guard_pass(hands.page)
     hands.press("KeyQ")
-    hands.press_and_wait("KeyL")
+    hands.press_and_wait("KeyJ")
     [_, _, (_, label, reason)] = said(ann)
     assert (label, bool(reason)) == ("und", True)
 

@@ -66,8 +66,10 @@
   // --- one request at a time; a press while one is under way does nothing
   let busy = false;
   // A search under way waits for nobody: the form sends itself after it.
-  document.addEventListener("htmx:beforeRequest", (event) => { busy = !event.detail.elt.matches("[type=search]"); });
-  document.addEventListener("htmx:afterRequest", () => { busy = false; });
+  // Nor does what the page asks by itself, of which nothing is said if it fails.
+  const byItself = (event) => event.detail.elt.matches("#rest");
+  document.addEventListener("htmx:beforeRequest", (event) => { if (!byItself(event)) busy = !event.detail.elt.matches("[type=search]"); });
+  document.addEventListener("htmx:afterRequest", (event) => { if (!byItself(event)) busy = false; });
   document.addEventListener("submit", (event) => {
     if (busy || (event.target === form() && tooSoon())) {
       event.preventDefault();
@@ -247,6 +249,10 @@
     if (choices) event.detail.headers["Assay-Shown"] = choices.dataset.shown;
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
+    if (byItself(event)) {
+      event.detail.shouldSwap = event.detail.xhr.status === 200 && !event.detail.xhr.responseURL.includes("/login/");
+      return;
+    }
     // The session is over: the whole page goes to the log-in, and comes back here.
     if (new URL(event.detail.xhr.responseURL || location.href).pathname.endsWith("/login/")) {
       event.detail.shouldSwap = false;
@@ -257,7 +263,8 @@
     }
   });
   for (const failure of ["htmx:sendError", "htmx:timeout"]) {
-    document.addEventListener(failure, () => {
+    document.addEventListener(failure, (event) => {
+      if (byItself(event)) return;
       say("There is no connection, so this was not saved. What you answered is still here: please send it again.");
     });
   }
