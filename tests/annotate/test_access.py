@@ -40,6 +40,8 @@ OF_A_TASK = ("task", "people", "comments", "tests", "agreement", "rule")
 PAGES = {
     # A manager who is no annotator is led on to the manager's pages.
     "home": ((302, 200, 200, 200, 200, 302), (302, 405, 405, 405, 405, 405)),
+    "history": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
+    "rest": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
     "login": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
     "logout": ((302, 405, 405, 405, 405, 405), (302, 302, 302, 302, 302, 302)),
     "invite": ((200, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
@@ -61,6 +63,8 @@ PAGES = {
     # Of a sheet the rest is saved: what another annotator's is not is said on the page.
     "sheet-judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 200, 200, 403)),
     "answers": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
+    # The form says the same that Ann has said already.
+    "change": ((302, 403, 200, 404, 404, 403), (302, 403, 400, 404, 404, 403)),
     "consent": ((302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)),
     "guidelines": ((302, 403, 200, 200, 200, 200), (302, 405, 405, 405, 405, 405)),
     # Bea has not practised yet, and Ada reads no language of the task.
@@ -174,7 +178,7 @@ FORMS = (
         "sheet-start",
         "sheet-judge",
     ),
-    *("choose", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
+    *("choose", "change", "consent", "adjudicate", "adjudicate-choose", "unsettle"),
     *("manage-languages", "manage-lift", "manage-pause", "manage-void"),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
 )
@@ -230,6 +234,7 @@ class World:
             **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
             "adjudication": [task.name],
             "choose": ["acts"],
+            "change": [task.name, judgment.pk],
             "consent": ["hurting"],
             "qualification-choose": ["tested-acts", "en"],
             "adjudicate-choose": ["acts", unsettled.pk],
@@ -260,6 +265,7 @@ class World:
             "manage-languages": {"refuse": ask_for_language(bea, "it", 5).pk},
             "judge": {"lease": lease.pk, "answer": "de"},
             "choose": {"lease": chosen.pk},
+            "change": {"answer": "de"},
             "consent": {"do": "agree"},
             "qualification-choose": {"question": sought.pk},
             "undo": {"judgment": judgment.pk},

@@ -40,7 +40,19 @@ def asked_for(address: str) -> Callable:
 GETS = {
     "nobody": ["login", "invite", "forgotten", "reset", "docs", "docs-page"],
     "guest": ["home", "password", "preferences"],
-    "ann": ["home", "account", "languages", "queue", "sheet", "answers", "consent", "guidelines", "qualification"],
+    "ann": [
+        "home",
+        "account",
+        "languages",
+        "queue",
+        "sheet",
+        "answers",
+        "history",
+        "change",
+        "consent",
+        "guidelines",
+        "qualification",
+    ],
     "ada": ["home", "adjudication", "adjudicate"],
     "manager": [name for name, (got, _) in PAGES.items() if name.startswith("manage") and got[-1] == 200],
 }
