@@ -49,7 +49,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     known = {
         "judgments": [(judgment, DONE[judgment.kind], kind.short(judgment.seen)) for judgment in judgments],
         "changes": [
-            (change, kind.short(said))
+            (change, kind.name(said, unit.item.language))
             for change, said in zip(changes, seen(annotator, ((unit, each.label) for each in changes)), strict=True)
         ],
         "transitions": moves,

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
@@ -149,7 +148,7 @@ def change(request, permit, judgment):
         except InvalidAnswer as error:
             refusal = error
         else:
-            return redirect(f"{reverse('answers', args=[task.name])}#answer-{own.unit_id}")
+            return redirect("answers", task=task.name)
     permit.check_not_stopped()
     asked = showing.question(Lease(pk=0, unit=own.unit), permit)
     [row] = _rows(permit.annotator, [own])
