@@ -143,7 +143,6 @@
     if (keys && HELP.includes(event.key)) {
       event.preventDefault();
       keys.open = !keys.open;
-      keys.querySelector("summary").focus({ preventScroll: true });
       return;
     }
     // A button reached by Tab keeps its own Space and Enter.
