@@ -39,7 +39,8 @@ def home(request):
         return render(request, "annotate/home.html")
     rows = _rows(annotator)
     first = next((row for row in rows if row["has_work"]), None)
-    listed = [row for row in rows if row is not first]
+    # A test that is passed opens more work, so it comes before what is open already.
+    listed = sorted((row for row in rows if row is not first), key=lambda row: not row["to_test"])
     context = {
         "annotator": annotator,
         "rows": rows,

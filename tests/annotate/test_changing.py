@@ -45,6 +45,14 @@ def test_an_answer_with_which_nobody_has_gone_on_is_replaced(make_task, person, 
     assert last_judgment(ann, task) == new
 
 
+def test_what_was_answered_last_is_still_what_undo_takes_back(make_task, person, ann):
+    task = make_task([DISPUTED] * 2, redundancy=2)
+    person("bea", "de")
+    first, last = answer(ann, task), answer(ann, task)
+    change(ann, task, first.pk, ENGLISH)
+    assert last_judgment(ann, task) == last
+
+
 @pytest.mark.parametrize("redundancy", [1, 2])
 def test_where_others_have_gone_on_an_adjudicator_decides_between_both(make_task, person, ann, client, redundancy):
     task = make_task([DISPUTED], redundancy=redundancy)
