@@ -53,6 +53,7 @@ RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
     "adjudicate": lambda user, annotator: annotator is not None and annotator.adjudicates,
     "manage": lambda user, annotator: is_manager(user),
     "decide": lambda user, annotator: is_manager(user) and user.has_perm("annotate.change_task"),
+    "people": lambda user, annotator: is_manager(user) and user.has_perm("annotate.change_annotator"),
 }
 REFUSALS = {
     "annotate": NO_ANNOTATOR,
@@ -61,6 +62,9 @@ REFUSALS = {
     "manage": gettext_noop("This is for managers only."),
     "decide": gettext_noop(
         "Your account may look at this, but not change it: it lacks the permission to change tasks."
+    ),
+    "people": gettext_noop(
+        "Your account may look at this, but not change it: it lacks the permission to change annotators."
     ),
 }
 
