@@ -11,9 +11,11 @@ from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, Paused, 
 from annotate.kinds import Answer
 from annotate.models import Change, Judgment, Lease, Task
 from annotate.quality import honeypots
+from annotate.work import flagging
 from annotate.work.changing import change
 from annotate.work.judging import judge, last_judgment, undo
 from annotate.work.pausing import pause
+from annotate.work.permit import acting
 from annotate.work.queue import take
 from tests.annotate import attacks
 from tests.annotate.acts import own_progress, settle
@@ -51,6 +53,20 @@ def test_what_was_answered_last_is_still_what_undo_takes_back(make_task, person,
     first, last = answer(ann, task), answer(ann, task)
     change(ann, task, first.pk, ENGLISH)
     assert last_judgment(ann, task) == last
+
+
+def test_what_a_manager_left_out_stays_out_whatever_its_reader_would_answer_now(make_task, person, ann, manager):
+    task = make_task([DISPUTED], redundancy=2)
+    bea = person("bea", "de")
+    first = answer(ann, task)
+    lease = take(bea, task)
+    with acting(bea, task.name) as permit:
+        flagged = flagging.flag(permit, lease.pk, "personal").flag
+    flagging.discard(flagged.pk, by=manager)
+    long_ago()
+    changed = change(ann, task, first.pk, ENGLISH)
+    first.refresh_from_db()
+    assert (changed.label, first.voided_at, where(task)[0]) == ("en", None, stages.DISCARDED)
 
 
 @pytest.mark.parametrize("redundancy", [1, 2])
