@@ -8,8 +8,9 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.shortcuts import redirect, render
+from django.utils.text import capfirst
+from django.utils.translation import get_language_from_request, get_language_info, gettext_lazy, override
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, override
 from django.views.decorators.http import require_http_methods
 
 from annotate.core.refusals import InvalidAnswer
@@ -49,13 +50,18 @@ def zones() -> list[str]:
     return sorted(name for name in available_timezones() if name.split("/")[0] in REGIONS)
 
 
+def tongues() -> list[tuple[str, str]]:
+    """The languages of the pages, each by its own name."""
+    return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
+
+
 class PreferencesForm(forms.ModelForm):
     text_size = forms.ChoiceField(label=gettext_lazy("Size of the text"), choices=TEXT_SIZES, required=False)
     theme = forms.ChoiceField(label=gettext_lazy("Colours"), choices=THEMES, required=False)
     keys = forms.ChoiceField(label=gettext_lazy("Keys that answer"), choices=KEYS, required=False)
     language = forms.ChoiceField(
         label=gettext_lazy("Language of the pages"),
-        choices=lambda: [("", _("as everywhere here")), *settings.LANGUAGES],
+        choices=lambda: [("", _("as the browser has it")), *tongues()],
         required=False,
         help_text=gettext_lazy("Texts that you read stay in theirs, and so does all that managers see."),
     )
@@ -92,7 +98,7 @@ def preferences(request):
     if form.is_valid():
         kept = personal.set_preferences(request.user, form.cleaned_data)
         request.session[KEPT] = kept
-        with override(kept["language"] or settings.LANGUAGE_CODE):
+        with override(kept["language"] or get_language_from_request(request)):
             messages.success(request, _("Your preferences are saved."))
         return redirect("preferences")
     return render(request, "annotate/preferences.html", {"form": form, "zones": zones()})

@@ -12,7 +12,7 @@ from django.utils import timezone, translation
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.kinds import Answer
-from annotate.models import Judgment, LanguageRequest, Preferences
+from annotate.models import Flag, Judgment, LanguageRequest, Preferences
 from annotate.work.judging import judge
 from annotate.work.permit import day_of, midnight, permit_of
 from annotate.work.personal import ask_for_language, grant, preferences_of, refuse
@@ -45,7 +45,10 @@ def save(client, **values):
 def test_text_size_theme_and_keys_are_told_to_every_page(as_ann):
     save(as_ann, text_size="larger", theme="dark", keys="left")
     for address in ("/", "/account/", "/docs/"):
-        assert '<html lang="en" dir="ltr" data-theme="dark" data-text="larger" data-keys="left">' in as_ann.get(address).text
+        assert (
+            '<html lang="en" dir="ltr" data-theme="dark" data-text="larger" data-keys="left">'
+            in as_ann.get(address).text
+        )
     save(as_ann)
     assert '<html lang="en" dir="ltr">' in as_ann.get("/").text
 
@@ -102,15 +105,38 @@ def test_a_request_takes_no_statement_for_preferences_after_the_first_of_a_sessi
 # --- the language of the pages, and time zones
 
 
-def test_pages_are_in_the_language_that_was_chosen_and_the_api_is_not(as_ann, monkeypatch):
-    spoken = []
-    save(as_ann, language="de")
-    monkeypatch.setattr("annotate.pages.account.render", lambda *_, **__: spoken.append(translation.get_language()))
-    with pytest.raises(ValueError, match="didn't return an HttpResponse"):
-        as_ann.get("/account/")
-    assert spoken == ["de"]
-    assert as_ann.get("/api/v1/tasks/").status_code == 200
-    assert translation.get_language() == "en"
+def test_pages_are_in_the_language_that_was_chosen_whatever_the_browser_asks_for(as_ann, make_task):
+    make_task([DISPUTED])
+    save(as_ann, language="ar")
+    for address in ("/", "/tasks/task/", "/account/", "/account/preferences/"):
+        page = as_ann.get(address, headers={"Accept-Language": "de"})
+        assert '<html lang="ar" dir="rtl"' in page.text
+        assert page["Content-Language"] == "ar"
+    with translation.override("ar"):
+        assert translation.gettext("Log out") in as_ann.get("/").text
+    save(as_ann)
+    assert '<html lang="de" dir="ltr"' in as_ann.get("/", headers={"Accept-Language": "de"}).text
+
+
+def test_managers_pages_the_documentation_and_the_api_stay_english_whatever_was_chosen(as_ann, ann, manager):
+    save(as_ann, language="ar")
+    page = as_ann.get("/docs/")
+    assert ('<html lang="en" dir="ltr"' in page.text, page["Content-Language"]) == (True, "en")
+    refused = as_ann.get("/api/v1/tasks/nowhere/")
+    assert (refused.status_code, refused["Content-Language"]) == (404, "en")
+    assert refused.text.isascii()
+    managers = Client()
+    managers.force_login(manager)
+    save(managers, language="ar")
+    page = managers.get("/manage/")
+    assert ('<html lang="en" dir="ltr"' in page.text, page["Content-Language"]) == (True, "en")
+    assert '<html lang="ar" dir="rtl"' in managers.get("/account/").text
+
+
+def test_the_word_that_preferences_are_saved_is_said_in_the_language_that_was_chosen(as_ann):
+    with translation.override("de"):
+        saved = translation.gettext("Your preferences are saved.")
+    assert saved in save(as_ann, language="de").text
 
 
 def test_times_are_told_in_ones_own_zone(as_ann, ann, make_task):
@@ -236,13 +262,29 @@ def test_letters_of_the_chosen_hand_answer_and_stand_on_the_buttons(make_task, a
 
 
 @pytest.mark.django_db(transaction=True)
+def test_beside_letters_of_the_left_hand_f_still_flags_and_the_letters_choose_among_the_flags(make_task, ann, at_work):
+    task = make_task([DISPUTED] * 2)
+    Preferences.objects.create(user=ann.user, keys="left")
+    hands = at_work(task, ann)
+    let_guard_pass(hands.page)
+    hands.press("KeyF")
+    assert hands.page.locator("#flag .sheet kbd").all_inner_texts() == ["A", "S", "D", "E"]
+    hands.press("KeyS")
+    hands.page.wait_for_selector("text=The manager has it now")
+    assert [each.kind for each in Flag.objects.all()] == ["personal"]
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_question_mark_shows_all_keys_of_the_page_and_again_hides_them(make_task, ann, at_work):
     task = make_task([DISPUTED] * 2)
     page = at_work(task, ann).page
     let_guard_pass(page)
     assert not page.locator("#keys dl").is_visible()
     page.keyboard.press("?")
-    assert "takes the last answer back" in page.inner_text("#keys dl")
+    listed = " ".join(page.inner_text("#keys dl").split())
+    assert "F tells the manager of it" in listed
+    assert "Z takes the last answer back" in listed
     assert faults(page) == []
     page.keyboard.press("Escape")
     assert not page.locator("#keys dl").is_visible()
