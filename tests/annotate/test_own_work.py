@@ -5,14 +5,16 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotate.kinds import Answer
 from annotate.models import Judgment, Preferences, Task
+from annotate.work import flagging
 from annotate.work.judging import judge, skip
 from annotate.work.own_work import is_long, minutes, own_answers, without_pause, worked
-from annotate.work.permit import midnight
+from annotate.work.permit import acting, midnight
 from annotate.work.queue import take
 from tests.annotate.acts import settle
 from tests.annotate.conftest import DISPUTED
@@ -229,6 +231,28 @@ def test_a_search_reads_no_more_than_the_latest_answers(make_task, ann, monkeypa
 
 
 # --- what adjudicators decided otherwise
+
+
+def test_what_one_found_disturbing_is_listed_without_its_text_and_tells_nobody_else_that_it_was_flagged(
+    make_task, ann, person, as_ann
+):
+    task = make_task([{"votes": DISPUTED, "text": "ein Satz zum Wegsehen"}], redundancy=2)
+    bea = person("bea", "de", takes_disturbing=True)
+    for name in ("cem", "dan"):
+        person(name, "de", takes_disturbing=True)
+    answered(bea, task)
+    others = Client()
+    others.force_login(bea.user)
+    before = re.search(r"<tbody>.*?</tbody>", others.get("/history/").text, re.S)[0].split("</td>")[1]
+    with acting(ann, task.name) as permit:
+        flagging.flag(permit, take(ann, task).pk, "disturbing")
+    page = as_ann.get("/history/").text
+    assert "hidden, since you found it disturbing" in page
+    assert "passed on as disturbing" in page
+    assert "ein Satz zum Wegsehen" not in page
+    after = re.search(r"<tbody>.*?</tbody>", others.get("/history/").text, re.S)[0].split("</td>")[1]
+    assert "ein Satz zum Wegsehen" in after
+    assert after == before
 
 
 @pytest.fixture
