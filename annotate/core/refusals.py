@@ -123,7 +123,7 @@ class NothingToUndo(Refusal):
 class TooLateToUndo(Refusal):
     """The answer or skip is older than the task lets people take it back (`--undo-minutes`).
 
-    Tell the manager if the answer was wrong; a manager can void it.
+    Change it on the page *Your answers*, as long as the task is open.
     """
 
     code = "too_late_to_undo"

@@ -126,7 +126,9 @@ def given_to(name: str) -> list[Given]:
         dests = {option.name for option in command.action.options}
     else:
         found, dests = [], set()
-    return found + [_of_argument(action) for action in own_arguments(name) if action.dest not in dests]
+    # What a command keeps for itself, --help leaves out too.
+    own = [action for action in own_arguments(name) if action.dest not in dests and action.help != argparse.SUPPRESS]
+    return found + [_of_argument(action) for action in own]
 
 
 def own_arguments(name: str) -> list[argparse.Action]:

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotate", "0014_jobs"),
+        ("annotate", "0015_preferences"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

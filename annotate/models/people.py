@@ -1,4 +1,6 @@
-"""People: annotators, the languages they read, and the links by which they set their passwords."""
+"""People: annotators, the languages they read and ask for, the links by which they set their passwords, and what
+everybody who logs in may set for themselves.
+"""
 
 import secrets
 
@@ -59,6 +61,72 @@ class AnnotatorLanguage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.language}:{self.level}"
+
+
+class LanguageRequest(models.Model):
+    """A language that a person says they read, until a manager grants or refuses it."""
+
+    GRANTED, REFUSED = "granted", "refused"
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="language_requests")
+    language = models.CharField(max_length=16)
+    level = models.PositiveSmallIntegerField(help_text="as they rate themselves, 1 to 5 (native)")
+    words = models.CharField(max_length=200, blank=True, help_text="how they come to read it, in their own words")
+    asked_at = models.DateTimeField()
+    outcome = models.CharField(max_length=8, blank=True, choices=[(o, o) for o in (GRANTED, REFUSED)])
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotator", "language"], condition=Q(outcome=""), name="language_asked_for_once"
+            ),
+            models.CheckConstraint(condition=Q(level__gte=1, level__lte=5), name="asked_for_level_1_to_5"),
+            models.CheckConstraint(
+                condition=Q(outcome="", decided_at__isnull=True, decided_by__isnull=True)
+                | (~Q(outcome="") & Q(decided_at__isnull=False)),
+                name="decided_by_an_outcome",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.language}:{self.level} for {self.annotator}"
+
+
+class Preferences(models.Model):
+    """How a person, annotator or manager, wants the pages. Nobody else sees them, and no figure rests on them."""
+
+    TEXT_SIZES = ["", "large", "larger"]
+    THEMES = ["", "light", "dark"]
+    KEYS = ["", "left", "right"]
+    MOST_A_DAY = 10_000
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="preferences")
+    text_size = models.CharField(max_length=8, blank=True, help_text="empty: as the browser has it")
+    theme = models.CharField(max_length=8, blank=True, help_text="empty: as the system has it")
+    keys = models.CharField(max_length=8, blank=True, help_text="empty: digits; else the hand whose letters answer")
+    time_zone = models.CharField(max_length=64, blank=True, help_text="empty: the installation's")
+    language = models.CharField(max_length=8, blank=True, help_text="of the interface; empty: the installation's")
+    goal = models.PositiveSmallIntegerField(null=True, blank=True, help_text="answers a day that they set themselves")
+
+    class Meta:
+        verbose_name_plural = "preferences"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(text_size__in=["", "large", "larger"])
+                & Q(theme__in=["", "light", "dark"])
+                & Q(keys__in=["", "left", "right"]),
+                name="preferences_that_pages_have",
+            ),
+            models.CheckConstraint(
+                condition=Q(goal__isnull=True) | Q(goal__gte=1, goal__lte=10_000), name="goal_of_a_day"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"preferences of {self.user}"
 
 
 class Invite(models.Model):

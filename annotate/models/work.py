@@ -371,6 +371,27 @@ class Judgment(models.Model):
         return f"{self.kind} {self.label}".strip()
 
 
+class Change(models.Model):
+    """What a person would answer now in place of what they answered: kept beside their answer, whatever becomes of it.
+
+    While nobody has gone on with the unit, another judgment stands in place of the first. Else the first counts until
+    an adjudicator has decided between both.
+    """
+
+    judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="changes")
+    label = models.TextField(help_text="the canonical text of the new answer")
+    reason = models.CharField(max_length=200, blank=True)
+    comment = models.TextField(blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.CheckConstraint(condition=~Q(label=""), name="changed_to_an_answer")]
+
+    def __str__(self) -> str:
+        return f"{self.judgment} to {self.label}"
+
+
 class Transition(models.Model):
     """One move of a unit from stage to stage, written together with the move."""
 

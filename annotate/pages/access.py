@@ -60,6 +60,7 @@ RIGHTS: dict[str, Callable[[Any, Annotator | None], bool]] = {
     "manage": lambda user, annotator: is_manager(user),
     "decide": _manager_with("change_task"),
     "invite": _manager_with("add_annotator", "change_annotator"),
+    "people": _manager_with("change_annotator"),
     "guide": _manager_with("add_guidelines"),
     "route": _manager_with("add_languageroute", "change_languageroute", "delete_languageroute"),
     "raise": lambda user, annotator: may_change_all(user),
@@ -74,6 +75,7 @@ REFUSALS = {
         "Your account may look at this, but not change it: it lacks the permission to change tasks."
     ),
     "invite": f"{LOOK_ONLY} add and change annotators.",
+    "people": f"{LOOK_ONLY} change annotators.",
     "guide": f"{LOOK_ONLY} add guidelines.",
     "route": f"{LOOK_ONLY} add, change and delete language routes.",
     "raise": "Only a superuser makes managers.",

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Judgment
-from annotate.pages import bench, choosing
+from annotate.pages import bench, choosing, keys
 from annotate.pages.access import with_task
 from annotate.pages.errors import CONFLICT, status_of
 from annotate.pages.forms import whole_number
@@ -106,6 +106,7 @@ def _bench(request, annotator, unit, refusal=None):
         "place": bench.place(unit, annotator, cut),
         "unit": unit,
         "refusal": refusal,
+        "keys": keys.of_bench(task),
         "posted": request.POST,
         "own_reasons": adjudicating.own_reasons(annotator, task),
         **bench.dossier(unit, annotator, posted),

@@ -1,11 +1,11 @@
-"""Annotators' pages: home, the queue, sheets, today's answers. Guidelines and tests are in qualification.py.
+"""Annotators' pages: home, the queue, sheets. What they answered is in history.py, guidelines and tests in
+qualification.py.
 
 GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect.
 """
 
 from collections import Counter
 
-from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -13,15 +13,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds.labels import label_name
 from annotate.models import Guidelines, Task
-from annotate.pages import choosing, replies, showing
-from annotate.pages.access import annotator_of, may, with_permit, with_task
+from annotate.pages import choosing, keys, replies, showing
+from annotate.pages.access import annotator_of, check_right, may, with_permit, with_task
 from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
 from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
-from annotate.work import flagging, judging, notes, progress
+from annotate.work import flagging, judging, notes, own_work, progress
 from annotate.work import queue as handing_out
 from annotate.work.permit import Permit, acting_as, permit_of, permits
 from annotate.work.progress import Progress
@@ -32,39 +31,71 @@ SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED
 
 @require_GET
 def home(request):
-    """The person's tasks: those with work first, of these the ones that they used last. A manager who does no such work
-    is led on to theirs.
+    """The person's tasks: the one to go on with, those with a test to take, the others with work, and what has nothing.
+    A manager who does no such work is led on to theirs.
     """
     annotator = annotator_of(request.user)
     if annotator is None and may(request.user, "manage"):
         return redirect("manage")
-    tasks = []
-    if annotator:
-        guided = Exists(Guidelines.objects.filter(task=OuterRef("pk")))
-        found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
-        listed = [permit.task for permit in found]
-        trials = _by_task(annotator, [task for task in listed if task.test_items])
-        done = progress.progress_in(found)
-        waiting = adjudicating.waiting_in(annotator, listed) if annotator.adjudicates else {}
-        used, titles = progress.last_used(annotator), Counter(task.title for task in listed)
-        tasks = [
-            {
-                "task": permit.task,
-                **_may(permit, own, trials.get(permit.task.pk, [])),
-                "has_sheets": bool(permit.task.kind.sheet),
-                "progress": own,
-                "adjudication": waiting.get(permit.task.pk, 0)
-                if annotator.adjudicates and not permit.is_paused
-                else None,
-                "not_a_reader": progress.not_a_reader(permit),
-                "has_namesake": titles[permit.task.title] > 1,
-            }
-            for permit, own in zip(found, done, strict=True)
-        ]
-        tasks.sort(key=lambda row: used.get(row["task"].pk, 0), reverse=True)
-        tasks.sort(key=lambda row: not _has_work(row))
-    told = replies.told(found) if annotator else {}
-    return render(request, "annotate/home.html", {"annotator": annotator, "tasks": tasks, **told})
+    if annotator is None:
+        return render(request, "annotate/home.html")
+    guided = Exists(Guidelines.objects.filter(task=OuterRef("pk")))
+    found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
+    rows = _rows(annotator, found)
+    first = next((row for row in rows if row["has_work"]), None)
+    # A test that is passed opens more work, so it comes before what is open already.
+    listed = sorted((row for row in rows if row is not first), key=lambda row: not row["to_test"])
+    context = {
+        "annotator": annotator,
+        "rows": rows,
+        "first": first,
+        "listed": [row for row in listed if row["has_work"] or row["to_test"] or row["stopped"]],
+        "idle": [row for row in listed if not (row["has_work"] or row["to_test"] or row["stopped"])],
+        "worked": own_work.worked(annotator),
+        "goal": request.preferences.get("goal"),
+        **_rest(annotator),
+        **replies.told(found),
+    }
+    return render(request, "annotate/home.html", context)
+
+
+@require_GET
+def rest(request):
+    """A quiet word to whoever has worked long without a pause; nothing to others. The queue asks now and then."""
+    return render(request, "annotate/_rest.html", _rest(check_right(request.user, "annotate")))
+
+
+def _rest(annotator) -> dict:
+    """For how many minutes they have worked without a pause, if that is long."""
+    stretch = own_work.without_pause(annotator)
+    return {"minutes": own_work.minutes(stretch) if own_work.is_long(stretch) else 0}
+
+
+def _rows(annotator, found: list[Permit]) -> list[dict]:
+    """The open tasks: those with work first, then those with tests to take, of each the one that was used last."""
+    listed = [permit.task for permit in found]
+    trials = _by_task(annotator, [task for task in listed if task.test_items])
+    done = progress.progress_in(found)
+    waiting = adjudicating.waiting_in(annotator, listed) if annotator.adjudicates else {}
+    used, titles = progress.last_used(annotator), Counter(task.title for task in listed)
+    rows = []
+    for permit, own in zip(found, done, strict=True):
+        task, may_adjudicate = permit.task, annotator.adjudicates and not permit.is_paused
+        row = {
+            "task": task,
+            "stopped": None,
+            **may_do(permit, own, trials.get(task.pk, [])),
+            "has_sheets": bool(task.kind.sheet),
+            "progress": own,
+            "adjudication": waiting.get(task.pk, 0) if may_adjudicate else None,
+            "not_a_reader": progress.not_a_reader(permit),
+            "has_namesake": titles[task.title] > 1,
+        }
+        row["has_work"] = bool(row["adjudication"] or (row["may_work"] and own.waiting))
+        row["to_test"] = any(each.step not in SETTLED for each in row.get("states", ()))
+        rows.append(row)
+    rows.sort(key=lambda row: (not row["has_work"], not row["to_test"], -used.get(row["task"].pk, 0)))
+    return rows
 
 
 def _by_task(annotator, tasks) -> dict[int, list]:
@@ -74,12 +105,7 @@ def _by_task(annotator, tasks) -> dict[int, list]:
     return found
 
 
-def _has_work(row: dict) -> bool:
-    to_test = any(found.step not in SETTLED for found in row.get("states", ()))
-    return bool(row["adjudication"] or row["progress"].waiting or to_test)
-
-
-def _may(permit: Permit, own: Progress, trials=None) -> dict:
+def may_do(permit: Permit, own: Progress, trials=None) -> dict:
     """Whether the annotator may work in any language of the task, and where they stand in each.
 
     A person who is stopped is offered nothing that would be refused, and so is everybody if the task is closed.
@@ -118,7 +144,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
         "noun": task.kind.noun,
         "progress": own,
         "last": last_said,
-        **({} if leases else _may(permit, own)),
+        **({} if leases else may_do(permit, own)),
         **extra,
     }
     if leases:
@@ -135,6 +161,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
         # In the language of the record on the screen.
         context["guidelines"] = showing.guidelines(task, language)
     if not request.htmx:
+        context |= {"keys": keys.of_queue(task, on_sheet=on_sheet), **_rest(permit.annotator)}
         context["notes"] = notes.to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
@@ -324,30 +351,3 @@ def _mark(task, said: str | None):
     if not said:
         raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
     return None if said == "skip" else judging.read_answer(task.kind, [said])
-
-
-# --- looking back
-
-
-@require_GET
-@with_permit
-def answers(request, permit):
-    task = permit.task
-    page = Paginator(progress.today(permit.annotator, task), 50).get_page(request.GET.get("page"))
-    for judgment in page:
-        judgment.unit.task = task
-    words = showing.said(page, permit.annotator, task.kind)
-    sets = showing.sets_answered(page, permit.annotator, task.kind)
-    rows = [_told(judgment, said, two) for judgment, said, two in zip(page, words, sets, strict=True)]
-    may = _may(permit, progress.own_progress(permit))
-    context = {"task": task, "has_sheets": bool(task.kind.sheet), "page": page, "rows": rows, **may}
-    return render(request, "annotate/answers.html", context | {"may_read": permit.has_agreed})
-
-
-def _told(judgment, said: str, sets: list) -> tuple:
-    """A judgment with its text, its answer, the reason, the language that was asked about, whether it is new enough to
-    be taken back, and the two sets if any.
-    """
-    why = showing.reason(judgment, judgment.unit.task.kind)
-    fresh = judging.may_be_taken_back(judgment, judgment.unit.task)
-    return judgment, judgment.unit.in_a_line, said, why, label_name(judgment.unit.asked), fresh, sets

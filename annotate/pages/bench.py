@@ -19,7 +19,7 @@ from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import choosing
 from annotate.pages.showing import record, sets
 from annotate.quality.sides import seen, sides_of
-from annotate.work import adjudication, together
+from annotate.work import adjudication, changing, together
 from annotate.work.languages import is_language
 from annotate.work.permit import check_willing
 
@@ -57,11 +57,16 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         annotator,
         ((unit, said) for said in (*(each.label for each in judgments), own.label if own else "", unit.label)),
     )
+    changes = [] if blind else list(changing.of_unit(unit))
     moves = unit.transitions.select_related("by", "judgment")
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     known = {
         "judgments": [(judgment, _(DONE[judgment.kind]), kind.short(judgment.seen)) for judgment in judgments],
+        "changes": [
+            (change, kind.name(said, unit.item.language))
+            for change, said in zip(changes, seen(annotator, ((unit, each.label) for each in changes)), strict=True)
+        ],
         "transitions": moves,
         "history": [
             (move, _(stages.happened(move.from_stage, move.event, move.to_stage)), _came_to(move)) for move in moves

@@ -25,6 +25,7 @@ from annotate.reports import progress as progress_report
 from annotate.reports.everybody import everybody_table, timesheet_csv
 from annotate.work import everybody as of_all
 from annotate.work import statistics
+from annotate.work.personal import waiting_requests
 from annotate.work.queue_states import queue_states_of
 
 FEW = 5  # stuck queues of a task, and jobs that failed, on the page of all tasks, at most
@@ -51,6 +52,7 @@ def manage(request):
         new=[row for row in rows if row["newly_paused"]],
         unadjudicated=[row for row in rows if row["is_open"] and row["adjudication"]] if not adjudicators() else [],
         flags=Flag.objects.open().count(),
+        asking=waiting_requests().count(),
         failed=Job.objects.filter(state=Job.FAILED)[:FEW],
         now=live_counts(),
         open_tasks=open_tasks,

@@ -1,18 +1,22 @@
 """What holds for every answer: nobody keeps it, acts take turns, and a refused act becomes a page that says why."""
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from threading import Lock
 
+from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
 from django.http import UnreadablePostError
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone, translation
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
 from annotate.pages.access import may
-from annotate.pages.errors import status_of
+from annotate.pages.errors import API, status_of
+from annotate.pages.tongues import is_english
+from annotate.work.personal import preferences_of
 
 
 class NothingKeptMiddleware:
@@ -52,6 +56,44 @@ class InTurnMiddleware:
             _ = request.body
         with self.turn:
             return self.get_response(request)
+
+
+KEPT = "preferences"  # in the session
+
+
+class PreferencesMiddleware:
+    """Pages are as the person wants them: request.preferences for templates, times in their time zone, words in their
+    language, unless the page is one that speaks English alone. The API's replies are the same for everybody.
+
+    What they want is kept in the session, so that no request reads it but the first after the log-in. In another
+    browser a change shows after the next log-in there.
+    """
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        request.preferences = kept = self._kept(request)
+        with ExitStack() as stack:
+            if zone := kept.get("time_zone"):
+                stack.enter_context(timezone.override(zone))
+            language = kept.get("language")
+            if not language or is_english(request.path_info):
+                return self.get_response(request)
+            stack.enter_context(translation.override(language))
+            request.LANGUAGE_CODE = language
+            response = self.get_response(request)
+            response.headers.setdefault("Content-Language", language)
+            return response
+
+    @staticmethod
+    def _kept(request) -> dict:
+        # Whoever has no session is asked for none, so that what is for everybody may be kept by browsers.
+        if request.path_info.startswith(API) or settings.SESSION_COOKIE_NAME not in request.COOKIES:
+            return {}
+        if request.user.is_authenticated and KEPT not in request.session:
+            request.session[KEPT] = preferences_of(request.user)
+        return request.session.get(KEPT, {})
 
 
 class RefusalMiddleware:

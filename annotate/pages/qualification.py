@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Trial, TrialAnswer, Unit
-from annotate.pages import choosing, showing
+from annotate.pages import choosing, keys, showing
 from annotate.pages.access import may, with_permit, with_task
 from annotate.pages.forms import whole_number
 from annotate.quality import qualification as qualifying
@@ -121,6 +121,7 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
         "found": found,
         "steps": _steps(found),
         "states": qualifying.states(permit),
+        "keys": keys.of_test(task),
         "guidelines": showing.markdown(found.guidelines.text if found.guidelines else ""),
     }
     question = qualifying.next_question(found.trial) if found.trial else None

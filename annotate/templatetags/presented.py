@@ -9,6 +9,7 @@ from django.template.defaultfilters import date
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from annotate.kinds.labels import label_name
@@ -27,6 +28,14 @@ register.simple_tag(lambda: VERSION, name="version")
 def day(moment: datetime) -> str:
     """A date in full, in the order of the page's language."""
     return date(moment, pgettext("a date, in the letters of Django's filter date", "j F Y"))
+
+
+@register.filter
+def hours(seconds: float) -> str:
+    """A length of time in hours and minutes."""
+    whole, rest = divmod(int(seconds) // 60, 60)
+    told = {"hours": whole, "minutes": rest}
+    return _("%(hours)s h %(minutes)s min") % told if whole else _("%(minutes)s min") % told
 
 
 @register.simple_tag

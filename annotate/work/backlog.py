@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import Turn, to_come, turns
-from annotate.work.permit import Permit, midnight
+from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.queue import WANTED, beyond, sql
 from corpora.prepared import kept_cursor, prepared
 
@@ -47,8 +47,8 @@ def _holds(row: Backlog | None, permit: Permit) -> bool:
 
 def said(permit: Permit, judgment: Judgment, number: int = 1) -> None:
     """After an answer, a skip or a flag, which counts as neither; -1 when it is taken back."""
-    today = timezone.localdate()
-    of_today = number if timezone.localdate(judgment.answered_at) == today else 0
+    today = day_of()
+    of_today = number if day_of(judgment.answered_at) == today else 0
     answered, skipped = (of_today * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
     own = [permit.annotator.pk, permit.task.pk, max(number, 0)]
     with kept_cursor() as cursor:
@@ -150,7 +150,7 @@ def _backlog(
         waiting=count(permit.queues, on_screen),
         behind_tests=behind,
         queues=list(permit.queues),
-        day=timezone.localdate(),
+        day=day_of(),
         answered=done[Judgment.ANSWER],
         skipped=done[Judgment.SKIP],
         counted_at=timezone.now(),

@@ -7,7 +7,7 @@ guidelines. Who may act at all, as annotator, adjudicator or manager, is decided
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -175,8 +175,16 @@ def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str
 
 
 def midnight() -> datetime:
-    """The last midnight in the installation's time zone: when the day began."""
-    return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    """The last midnight in the installation's time zone: when the day began. Not in the person's own, which they may
+    change: what they are given on a day would change with it.
+    """
+    here = timezone.localtime(timezone=timezone.get_default_timezone())
+    return here.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def day_of(at: datetime | None = None) -> date:
+    """The day of a moment, or today, in the installation's time zone."""
+    return timezone.localdate(at, timezone.get_default_timezone())
 
 
 def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:

@@ -15,16 +15,10 @@ from annotate.models import Annotator, Backlog, Judgment, Lease, Task
 from annotate.quality.checks import adjudicators
 from annotate.quality.qualification import FAILED, Standing, states
 from annotate.work.backlog import backlogs
-from annotate.work.permit import Permit, midnight
+from annotate.work.permit import Permit, day_of
 from annotate.work.queue import waiting, with_free_place
 from annotate.work.routes import Routes, read_in
 from annotate.work.routing import lacking_readers
-
-
-def today(annotator: Annotator, task: Task):
-    """The annotator's judgments since midnight in the installation's time zone, newest first."""
-    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, answered_at__gte=midnight())
-    return own.filter(lease__isnull=False).select_related("unit__item").order_by("-answered_at", "-pk")
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ def progress_in(permits: Sequence[Permit]) -> list[Progress]:
 
 
 def _progress(backlog: Backlog) -> Progress:
-    is_today = backlog.day == timezone.localdate()
+    is_today = backlog.day == day_of()
     return Progress(
         answered_today=backlog.answered if is_today else 0,
         skipped_today=backlog.skipped if is_today else 0,

@@ -129,12 +129,13 @@ def answers(task: Task) -> int:
 
 
 def pace(task: Task, now: datetime | None = None) -> dict:
-    """Answers by the hour in the last 24 hours, and by the hour, day or week since the first, in the local time zone.
+    """Answers by the hour in the last 24 hours, and by the hour, day or week since the first, in the installation's
+    time zone: these figures are kept, and shown to everybody.
 
     {"zone", "answers": in all, "today": in the last 24 hours, "last_day": [MOMENT, ...] of 24, "cut": "hour", ...,
      "since": [MOMENT, ...]}; MOMENT: at, answers. Those that were taken back or voided do not count.
     """
-    here = timezone.get_current_timezone()
+    here = timezone.get_default_timezone()
     first = _hour(now) - timedelta(hours=23)
     live = _counted(task).order_by()
     hours = _by_hour(live.filter(answered_at__gte=first).values_list("answered_at", flat=True), first)
@@ -168,8 +169,14 @@ def _since(live, span: dict, here) -> tuple[str, list[dict]]:
 
 
 def _hour(at: datetime | None) -> datetime:
-    """The beginning of its hour in the local time zone; in UTC, so that an hour is an hour when the clocks change."""
-    return timezone.localtime(at).replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+    """The beginning of its hour in the installation's time zone; in UTC, so that an hour is an hour when the clocks
+    change.
+    """
+    return (
+        timezone.localtime(at, timezone.get_default_timezone())
+        .replace(minute=0, second=0, microsecond=0)
+        .astimezone(UTC)
+    )
 
 
 def _by_hour(times, first: datetime) -> Counter[int]:

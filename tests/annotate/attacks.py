@@ -83,6 +83,7 @@ class Way:
 
     def __post_init__(self) -> None:
         self.client.force_login(self.annotator.user)
+        self.client.get("/docs/")  # the first page of a session reads what the person has set
         self.labels = self.labels or self.task.labels
 
     def _post(self, page: str, api: str, **fields: object) -> Reply:

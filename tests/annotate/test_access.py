@@ -27,6 +27,7 @@ from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.pausing import pause
 from annotate.work.permit import acting
+from annotate.work.personal import ask_for_language
 from annotate.work.queue import take, take_sheet
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
@@ -74,6 +75,8 @@ BUTTONS_OF_MANAGERS = (
 PAGES = {
     # A manager who is no annotator is led on to the manager's pages.
     "home": ((302, 200, 200, 200, 200, 302), (302, 405, 405, 405, 405, 405)),
+    "history": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
+    "rest": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
     "login": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
     "tongue": ((405,) * 6, (302,) * 6),
     "logout": ((302, 405, 405, 405, 405, 405), (302, 302, 302, 302, 302, 302)),
@@ -84,6 +87,8 @@ PAGES = {
     "reply-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 404, 404, 403)),
     "note-read": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 302, 404, 403)),
     "password": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
+    "preferences": ((302, 200, 200, 200, 200, 200), (302, 302, 302, 302, 302, 302)),
+    "languages": ((302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)),
     "forgotten": ((200, 200, 200, 200, 200, 200), (200, 200, 200, 200, 200, 200)),
     # The link of a mail leads on to its form.
     "reset": ((302, 302, 302, 302, 302, 302), (302, 302, 302, 302, 302, 302)),
@@ -99,6 +104,8 @@ PAGES = {
     # Of a sheet the rest is saved: what another annotator's is not is said on the page.
     "sheet-judge": ((302, 405, 405, 405, 405, 405), (302, 403, 302, 200, 200, 403)),
     "answers": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
+    # The form says the same that Ann has said already.
+    "change": ((302, 403, 200, 404, 404, 403), (302, 403, 400, 404, 404, 403)),
     "consent": ((302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)),
     "guidelines": ((302, 403, 200, 200, 200, 200), (302, 405, 405, 405, 405, 405)),
     # Bea has not practised yet, and Ada reads no language of the task.
@@ -116,6 +123,7 @@ PAGES = {
         [*OF_ALL, *(f"manage-{page}" for page in (*OF_A_TASK, "person", *OF_THE_DESK))],
         ((302, 403, 403, 403, 403, 200), (302, 405, 405, 405, 405, 405)),
     ),
+    "manage-languages": ((302, 403, 403, 403, 403, 200), (302, 403, 403, 403, 403, 302)),
     **dict.fromkeys(
         ["manage-lift", "manage-question", "manage-note"],
         ((302, 405, 405, 405, 405, 405), (302, 403, 403, 403, 403, 302)),
@@ -172,6 +180,7 @@ OTHERS = {
     "onlooker": (
         "manager",
         {
+            "manage-languages": (200, 403),
             **dict.fromkeys(("manage-lift", "manage-pause", "manage-question", "manage-note"), (405, 403)),
             "manage-guidelines-preview": (405, 403),
             **dict.fromkeys((f"manage-{page}" for page in BUTTONS_OF_MANAGERS), (405, 403)),
@@ -217,10 +226,10 @@ ADMIN = {
 }
 # What a logged-in person can post by a form of ours.
 FORMS = (
-    *("logout", "account", "password", "start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge"),
-    *("choose", "consent", "adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
-    *("manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
-    *("disturbing", "reply-read", "note-read"),
+    *("logout", "account", "password", "preferences", "languages", "disturbing", "reply-read", "note-read"),
+    *("start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge", "choose", "change", "consent"),
+    *("adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
+    *("manage-languages", "manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
     "manage-guidelines-preview",
     *(f"manage-{page}" for page in (*FORMS_OF_MANAGERS, *BUTTONS_OF_MANAGERS)),
     *("qualification-practice", "qualification-test", "qualification-answer", "qualification-choose"),
@@ -301,6 +310,7 @@ class World:
             "manage-question": [asked.pk],
             **{name: [task.name] for name in ("adjudication", "adjudicate-together", "manage-note")},
             "choose": ["acts"],
+            "change": [task.name, judgment.pk],
             "consent": ["hurting"],
             "qualification-choose": ["tested-acts", "en"],
             "adjudicate-choose": ["acts", unsettled.pk],
@@ -328,11 +338,14 @@ class World:
             "reset": NEW_PASSWORD,
             "invite": NEW_PASSWORD,
             "account": {"make": "1"},
+            "languages": {"language": "fr", "level": "4"},
+            "manage-languages": {"refuse": ask_for_language(bea, "it", 5).pk},
             "judge": {"lease": lease.pk, "answer": "de"},
             "flag": {"lease": lease.pk, "flag": "disturbing"},
             "choose": {"lease": chosen.pk},
             "manage-question": {"do": "dismiss"},
             "manage-note": {"text": "Another note."},
+            "change": {"answer": "de"},
             "consent": {"do": "agree"},
             "qualification-choose": {"question": sought.pk},
             "undo": {"judgment": judgment.pk},

@@ -350,7 +350,7 @@ def test_everything_works_without_javascript(new_page, make_task, person, consol
     ann = person("ann", "de")
     page = new_page(user=ann.user, java_script_enabled=False)
     page.goto("/")
-    page.click("button:has-text('Start')")
+    page.click("button:has-text('Continue')")
     page.click("button:has-text('German')")
     page.click("button:has-text('Skip')")
     page.click("button:has-text('Undo')")
@@ -364,7 +364,7 @@ def test_everything_works_without_javascript(new_page, make_task, person, consol
     page.click("summary:has-text('Another language')")
     page.click("button:has-text('Hebrew')")
     assert [label for _, label, _ in said(ann)] == ["de", "und", "he"]
-    page.click("text=Today’s answers")
+    page.click("text=Your answers")
     page.click("button:has-text('Take back') >> nth=0")
     assert [label for _, label, _ in said(ann)] == ["de", "und"]
     assert task.units.filter(stage="LABELLED").count() == 2
@@ -379,7 +379,7 @@ def test_nothing_sticks_out_of_the_screen(new_page, make_task, person, width):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
     page.goto("/")
-    page.click("button:has-text('Start')")
+    page.click("button:has-text('Continue')")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.click("button:has-text('Skip')")
     page.goto(f"/tasks/{task.name}/answers/")

@@ -41,8 +41,20 @@ NO_PAGES = ("manage-now", "manage-hours", "manage-rejects", "manage-job-packed",
 # Who opens which pages of the access matrix; and states beside them: name -> the page, and the act that leads there.
 GETS = {
     "nobody": ["login", "invite", "forgotten", "reset", "docs", "docs-page"],
-    "guest": ["home", "password"],
-    "ann": ["home", "account", "queue", "sheet", "answers", "consent", "guidelines", "qualification"],
+    "guest": ["home", "password", "preferences"],
+    "ann": [
+        "home",
+        "account",
+        "languages",
+        "queue",
+        "sheet",
+        "answers",
+        "history",
+        "change",
+        "consent",
+        "guidelines",
+        "qualification",
+    ],
     "ada": ["home", "adjudication", "adjudicate"],
     "manager": [
         name
@@ -62,6 +74,7 @@ STATES: dict[str, dict[str, tuple[str, Callable]]] = {
         "reasons": ("queue", opened("#undefined summary")),
         "languages": ("queue", opened("#picker summary")),
         "flags": ("queue", opened("#flag summary")),
+        "keys": ("queue", opened("#keys summary")),
         "guidelines beside the post": ("queue", opened("#guidelines summary")),
         "a marked sheet": ("sheet", opened(".marks .no")),
         "concepts": ("queue", asked_for("/tasks/acts/")),

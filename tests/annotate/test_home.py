@@ -190,7 +190,7 @@ def test_tasks_with_work_come_first_and_the_button_that_has_work_is_the_primary_
     client.force_login(ada.user)
     page = client.get("/").text
     assert re.findall("<small>([a-z]+)</small></h2>", page)[0] == "second"
-    assert re.findall('<a class="primary" href="([^"]*)">', page) == ["/tasks/second/adjudication/"]
+    assert re.findall('<a class="primary" href="([^"]*)"', page) == ["/tasks/second/adjudication/"]
     assert '<button class="primary">Start' not in page
 
 
@@ -215,12 +215,12 @@ def test_where_nothing_waits_the_home_page_urges_nobody(make_task, person, clien
     assert '<a href="/tasks/task/adjudication/">Nothing to adjudicate</a>' in home
     skip(ann, take(ann, task).pk)
     home = client.get("/").text
-    assert '<a class="primary" href="/tasks/task/adjudication/">Adjudicate 1</a>' in home
+    assert '<a class="primary" href="/tasks/task/adjudication/" autofocus>Adjudicate 1</a>' in home
     assert "Nothing to adjudicate" not in home
     make_task([DISPUTED], name="more")
     client.force_login(ann.user)
     home = client.get("/").text
-    assert home.count('<button class="primary">Start</button>') == 1
+    assert len(re.findall('<button class="primary" autofocus>Continue', home)) == 1
     assert "djudicat" not in home
 
 

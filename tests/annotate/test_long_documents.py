@@ -328,7 +328,7 @@ def test_long_documents_are_labelled_without_javascript(new_page, open_articles,
     open_articles(LONG)
     page = new_page(user=ann.user, java_script_enabled=False, **DESK)
     page.goto("/")
-    page.click("button:has-text('Start')")
+    page.click("button:has-text('Continue')")
     for act in ("Sports", "Undo", "Health", "Skip"):
         page.keyboard.press("End")
         page.locator("#post dd > p >> nth=-1").scroll_into_view_if_needed()

@@ -54,7 +54,7 @@ class Words(HTMLParser):
             self.found.append(data.strip())
 
     def _is_key(self, data: str) -> bool:
-        return "kbd" in self.inside and len(data.strip()) == 1
+        return "kbd" in self.inside and len(data.strip().removeprefix("⇧")) == 1
 
 
 def is_words(text: str) -> bool:
@@ -95,13 +95,13 @@ OF_OTHERS = {
     # work/: opening and importing, accounts of others, and figures
     *("deleting", "drawing_on", "expected", "imported_task", "importing", "languages", "new_task", "opening"),
     *("pausing", "people_file", "plan", "queue_states", "routes", "routing", "standing", "statistics", "suggesting"),
-    *("closing", "contesting", "auditing", "entering"),
+    *("closing", "contesting", "auditing", "entering", "everybody", "forecast", "jobs"),
     # quality/: what managers are told
     *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),
     *("modelled", "preferences", "true_labels", "with_suggestions", "audits", "declared_audits"),
     # pages/
     *("api", "api_adjudication", "api_concepts", "docs", "keeping", "managers", "metadata", "preview", "serializers"),
-    *("throttles", "tokens"),
+    *("throttles", "tokens", "deeds", "desk", "inbox", "questions", "setting_up"),
 }
 KINDS = ("concepts", "declared", "language", "languages", "preferences", "verify", "forms/choice", "forms/labels")
 MODULES = [
@@ -111,7 +111,13 @@ MODULES = [
 # Names of exceptions whose sentence is for whoever wrote a program, and none of ours.
 OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoesNotExist"}
 # Functions in modules of annotators by which managers act.
-OF_MANAGERS = {"check_may_change", "check_grant"}
+OF_MANAGERS = {
+    *("check_may_change", "check_grant"),
+    # of languages for which people ask
+    *("grant", "refuse", "_decided", "requests"),
+    # of flags and notes
+    *("reply", "dismiss", "discard", "make_example", "_locked", "write", "withdraw"),
+}
 # Functions by whose words people are told something.
 TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for_another", "decision", "_came_to"}
 

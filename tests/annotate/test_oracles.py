@@ -226,6 +226,7 @@ def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_a
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
     client.force_login(ada.user)
+    client.get("/docs/")  # the first page of a session reads what the person has set
     address, sent = "/tasks/task/adjudication/{}/", {"answer": "de", "reason": "I read it"}
     how = {}
     if name == "api":

@@ -67,8 +67,10 @@
   // --- one request at a time; a press while one is under way does nothing
   let busy = false;
   // A search under way waits for nobody: the form sends itself after it.
-  document.addEventListener("htmx:beforeRequest", (event) => { busy = !event.detail.elt.matches("[type=search]"); });
-  document.addEventListener("htmx:afterRequest", () => { busy = false; });
+  // Nor does what the page asks by itself, of which nothing is said if it fails.
+  const byItself = (event) => event.detail.elt.matches("#rest");
+  document.addEventListener("htmx:beforeRequest", (event) => { if (!byItself(event)) busy = !event.detail.elt.matches("[type=search]"); });
+  document.addEventListener("htmx:afterRequest", (event) => { if (!byItself(event)) busy = false; });
   document.addEventListener("submit", (event) => {
     if (busy || (event.target === form() && tooSoon())) {
       event.preventDefault();
@@ -105,7 +107,13 @@
     mark(field);
   };
 
-  // --- keys
+  // --- keys: beside the digits, the letters of the hand that the person has chosen
+  const HANDS = { left: "ASDERTXVB", right: "JKLUIOPNM" };
+  const hand = [...(HANDS[document.documentElement.dataset.keys] || "")].map((letter) => `Key${letter}`);
+  // A letter that the page has for something else stays what it is; concepts have keys of their own.
+  const isFree = (code) => code && !find(`[data-key=${code}], .concepts`);
+  const meant = (code) => (hand.includes(code) && isFree(code) ? `Digit${hand.indexOf(code) + 1}` : code);
+  const HELP = ["?", "؟"]; // what keyboards print for a question mark
   const typing = (target) => target.matches("textarea, input:not([type=radio], [type=checkbox]), select");
   const veiled = () => find("#veil:not([open])");
   const close = (details) => { if (details && details.open) { details.open = false; return true; } return false; };
@@ -113,12 +121,15 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const code = meant(event.code);
     const undefinedSheet = find("#undefined");
     const picker = find("#picker");
     const flags = find("#flag");
-    if (event.code === "Escape") {
+    const keys = find("#keys");
+    if (code === "Escape") {
       if (undefinedSheet) delete undefinedSheet.dataset.wantsComment;
-      if (close(undefinedSheet) || close(picker) || close(flags) || close(find("#guidelines"))) event.preventDefault();
+      const open = [undefinedSheet, picker, flags, find("#guidelines"), keys];
+      if (open.some(close)) event.preventDefault();
       if (typing(event.target)) event.target.blur();
       return;
     }
@@ -138,27 +149,32 @@
       }
       return;
     }
+    if (keys && HELP.includes(event.key)) {
+      event.preventDefault();
+      keys.open = !keys.open;
+      return;
+    }
     // A button reached by Tab keeps its own Space and Enter.
     const onControl = event.target.matches("button, summary, a");
-    if (onControl && (event.code === "Space" || event.code === "Enter")) return;
+    if (onControl && (code === "Space" || code === "Enter")) return;
     // While the reasons or the flags are shown, digits mean them and no language.
-    const reasons = undefinedSheet && undefinedSheet.open && (event.code === "KeyQ" || event.code.startsWith("Digit"));
-    const flagged = flags && flags.open && event.code.startsWith("Digit");
+    const reasons = undefinedSheet && undefinedSheet.open && (code === "KeyQ" || code.startsWith("Digit"));
+    const flagged = flags && flags.open && code.startsWith("Digit");
     const wanted = flagged
-      ? flags.querySelector(`[data-flag-key=${event.code}]`)
+      ? flags.querySelector(`[data-flag-key=${code}]`)
       : reasons
-      ? undefinedSheet.querySelector(event.code === "KeyQ" ? ".sheet button" : `[data-reason-key=${event.code}]`)
-      : (event.shiftKey && find(`[data-shift-key=${event.code}]`)) || find(`[data-key=${event.code}]`);
+      ? undefinedSheet.querySelector(code === "KeyQ" ? ".sheet button" : `[data-reason-key=${code}]`)
+      : (event.shiftKey && find(`[data-shift-key=${code}]`)) || find(`[data-key=${code}]`);
     // What has not been read is not answered; it may be skipped.
     if (veiled() && wanted && wanted.closest("#answers, #settle") && wanted.name !== "skip") return;
-    const known = wanted || (event.code === "KeyG" && find("#guidelines")) || event.code === "KeyC";
+    const known = wanted || (code === "KeyG" && find("#guidelines")) || code === "KeyC";
     if (!known) return;
     event.preventDefault();
     if (event.repeat || busy || tooSoon()) return;
-    if (event.code === "KeyG" && !wanted) {
+    if (code === "KeyG" && !wanted) {
       const guidelines = find("#guidelines");
       guidelines.open = !guidelines.open;
-    } else if (event.code === "KeyC" && !wanted) {
+    } else if (code === "KeyC" && !wanted) {
       const field = find("[name=comment]");
       if (field) field.focus();
     } else if (wanted.matches("summary")) {
@@ -268,6 +284,10 @@
     if (find("#flag")) event.detail.headers["Assay-Flag"] = "1";
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
+    if (byItself(event)) {
+      event.detail.shouldSwap = event.detail.xhr.status === 200 && !event.detail.xhr.responseURL.includes("/login/");
+      return;
+    }
     // The session is over: the whole page goes to the log-in, and comes back here.
     if (new URL(event.detail.xhr.responseURL || location.href).pathname.endsWith("/login/")) {
       event.detail.shouldSwap = false;
@@ -278,23 +298,31 @@
     }
   });
   for (const failure of ["htmx:sendError", "htmx:timeout"]) {
-    document.addEventListener(failure, () => {
+    document.addEventListener(failure, (event) => {
+      if (byItself(event)) return;
       say(find("#work").dataset.offline);
     });
   }
 
   // --- letter keys are positions: show what this keyboard prints there, where the browser tells
   let layout = null;
+  const printed = (code) => ((layout && layout.get(code)) || code.slice("Key".length)).toUpperCase();
   const labelKeys = () => {
+    for (const [name, before] of hand.length ? [["key", ""], ["reason-key", ""], ["flag-key", ""], ["shift-key", "⇧"]] : []) {
+      for (const button of document.querySelectorAll(`[data-${name}^=Digit]`)) {
+        const [letter, cap] = [hand[button.getAttribute(`data-${name}`).at(-1) - 1], button.querySelector("kbd")];
+        if (cap && isFree(letter)) cap.textContent = before + printed(letter);
+      }
+    }
     if (!layout) return;
     for (const cap of document.querySelectorAll("kbd[data-code]")) {
-      const printed = layout.get(cap.dataset.code);
-      if (printed) cap.textContent = printed.toUpperCase();
+      if (layout.get(cap.dataset.code)) cap.textContent = printed(cap.dataset.code);
     }
   };
   if (navigator.keyboard && navigator.keyboard.getLayoutMap) {
     navigator.keyboard.getLayoutMap().then((map) => { layout = map; labelKeys(); }, () => {});
   }
   offerReasons();
+  labelKeys();
   started();
 })();

@@ -116,7 +116,7 @@ def test_before_an_answer_is_taken_back_it_is_seen_what_this_one_was(at_work, co
     for key in ("Digit2", "Digit3"):
         stood.append(page.locator(".set li").all_inner_texts())
         hands.press_and_wait(key)
-    page.click("text=Today’s answers")
+    page.click("text=Your answers")
     for row, number, chosen in ((0, 1, []), (1, 0, ["That one"])):  # the last answer is on top
         told = page.locator(".sets-answered").nth(row)
         assert told.locator("li").first.is_hidden()

@@ -1,0 +1,122 @@
+"""What one person did: today and this week, how long without a pause, and all their answers. Reads only.
+
+Everything goes by the index of a person's own answers, so that what waits in a task costs nothing here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.models import Annotator, Judgment, Task
+from annotate.work.permit import midnight
+
+PAUSE = timedelta(minutes=5)
+LONG = timedelta(minutes=50)  # of work without a pause, after which a word is said
+LOOKED_BACK = timedelta(hours=4)
+SEARCHED = 5_000  # of one's latest answers, in which a search looks
+
+
+@dataclass(frozen=True)
+class Worked:
+    """Answers that stand, and seconds of active time with those of skips; the week begins on Monday. Days are those of
+    the installation's time zone.
+    """
+
+    answered_today: int
+    seconds_today: float
+    answered_this_week: int
+    seconds_this_week: float
+
+
+def worked(annotator: Annotator) -> Worked:
+    """What a person did today and this week, in all tasks; in one statement."""
+    today = midnight()
+    week = today - timedelta(days=today.weekday())
+    # What an adjudicator decides is timed nowhere.
+    own = Judgment.objects.live().filter(annotator=annotator, answered_at__gte=week, lease__isnull=False).order_by()
+    an_answer, of_today = Q(kind=Judgment.ANSWER), Q(answered_at__gte=today)
+    found = own.aggregate(
+        answered_today=Count("pk", filter=an_answer & of_today),
+        seconds_today=Sum("active_seconds", filter=of_today, default=0.0),
+        answered_this_week=Count("pk", filter=an_answer),
+        seconds_this_week=Sum("active_seconds", default=0.0),
+    )
+    return Worked(**found)
+
+
+def without_pause(annotator: Annotator, now: datetime | None = None) -> timedelta:
+    """How long a person has been at work without a pause of five minutes, four hours at most; nothing if they rest."""
+    end = now = now or timezone.now()
+    own = Judgment.objects.filter(annotator=annotator, answered_at__gt=now - LOOKED_BACK, answered_at__lte=now)
+    for at, shown, active in own.order_by("-answered_at").values_list("answered_at", "shown_at", "active_seconds"):
+        if end - at >= PAUSE:
+            break
+        # A long document is work from when it was shown, as far as the page measured any.
+        began = at - timedelta(seconds=active) if active is not None else shown or at
+        end = min(end, began)
+    # From the last answer on nothing is known yet.
+    return now - end
+
+
+def is_long(stretch: timedelta) -> bool:
+    return stretch >= LONG
+
+
+def minutes(stretch: timedelta) -> int:
+    return int(stretch.total_seconds() // 60)
+
+
+# --- all of it
+
+
+def own_answers(
+    annotator: Annotator, *, task: Task | None = None, said: str = "", words: str = "", commented: bool = False
+) -> QuerySet[Judgment]:
+    """A person's answers and skips that stand, newest first.
+
+    said: "answered", "skipped", or a label; words: texts with these in them, of the latest SEARCHED; commented: only
+    those with a comment.
+    """
+    own = Judgment.objects.live().filter(annotator=annotator, lease__isnull=False)
+    if task is not None:
+        own = own.filter(unit__task=task)
+    if said == "answered":
+        own = own.filter(kind=Judgment.ANSWER)
+    elif said == "skipped":
+        own = own.filter(kind=Judgment.SKIP)
+    elif said:
+        own = own.filter(kind=Judgment.ANSWER, label=said)
+    if commented:
+        own = own.exclude(comment="")
+    own = own.order_by("-answered_at", "-pk")
+    if words:
+        latest = own.values("pk")[:SEARCHED]
+        own = Judgment.objects.filter(pk__in=latest, unit__item__text__icontains=words)
+        own = own.order_by("-answered_at", "-pk")
+    return own.select_related("unit__item", "unit__task")
+
+
+def overruled(annotator: Annotator, own: QuerySet[Judgment]) -> QuerySet[Judgment]:
+    """Of one's own answers those that an adjudicator decided otherwise, as far as they are told: see `decided`."""
+    decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
+    told = own.filter(kind=Judgment.ANSWER).filter(_TOLD).annotate(settled=Subquery(decided.values("unit__label")[:1]))
+    return told.filter(settled__isnull=False).exclude(settled=F("label"))
+
+
+# While a task is open, that a unit was adjudicated would tell who is checked and what was audited; of a hidden answer
+# it is told never.
+_TOLD = Q(unit__task__is_open=False, unit__known_answer="", unit__honeypot=False, unit__stage=stages.LABELLED)
+
+
+def decided(judgments: Iterable[Judgment]) -> dict[int, Judgment]:
+    """Unit -> the adjudicator's decision that became its label, where it is otherwise than the judgment and may be
+    told: of closed tasks only, and never of what was hidden among the work.
+    """
+    said = {each.unit_id: each.label for each in judgments if each.kind == Judgment.ANSWER}
+    settled = Judgment.objects.live().filter(_TOLD, unit__in=said, kind=Judgment.SETTLE, label=F("unit__label"))
+    found = settled.select_related("unit__item").order_by("-pk")
+    return {each.unit_id: each for each in found if each.label != said[each.unit_id]}

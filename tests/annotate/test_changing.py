@@ -1,0 +1,254 @@
+"""An answer that its person changes later: what becomes of the unit, who decides, and what nobody can tell from it."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, Paused, WrongStage
+from annotate.kinds import Answer
+from annotate.models import Change, Judgment, Lease, Task
+from annotate.quality import honeypots
+from annotate.work import flagging
+from annotate.work.changing import change
+from annotate.work.judging import judge, last_judgment, undo
+from annotate.work.pausing import pause
+from annotate.work.permit import acting
+from annotate.work.queue import take
+from tests.annotate import attacks
+from tests.annotate.acts import own_progress, settle
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.one_unit import ENGLISH, FRENCH, answer, history, where
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de")
+
+
+def long_ago():
+    Judgment.objects.update(shown_at=timezone.now() - timedelta(days=3), answered_at=timezone.now() - timedelta(days=3))
+
+
+def test_an_answer_with_which_nobody_has_gone_on_is_replaced(make_task, person, ann):
+    task = make_task([DISPUTED], redundancy=2)
+    person("bea", "de")
+    first = answer(ann, task)
+    long_ago()
+    changed = change(ann, task, first.pk, ENGLISH)
+    first.refresh_from_db()
+    [new] = Judgment.objects.live()
+    assert (first.voided_at is not None, first.voided_by, new.label) == (True, None, "en")
+    assert (new.answered_at, new.active_seconds) == (first.answered_at, first.active_seconds)
+    assert (new.lease.place, new.lease.outcome, first.lease.outcome) == (1, "answered", "undone")
+    assert (changed.judgment, changed.label, where(task)[0]) == (first, "en", stages.QUEUED)
+    assert last_judgment(ann, task) == new
+
+
+def test_what_was_answered_last_is_still_what_undo_takes_back(make_task, person, ann):
+    task = make_task([DISPUTED] * 2, redundancy=2)
+    person("bea", "de")
+    first, last = answer(ann, task), answer(ann, task)
+    change(ann, task, first.pk, ENGLISH)
+    assert last_judgment(ann, task) == last
+
+
+def test_what_a_manager_left_out_stays_out_whatever_its_reader_would_answer_now(make_task, person, ann, manager):
+    task = make_task([DISPUTED], redundancy=2)
+    bea = person("bea", "de")
+    first = answer(ann, task)
+    lease = take(bea, task)
+    with acting(bea, task.name) as permit:
+        flagged = flagging.flag(permit, lease.pk, "personal").flag
+    flagging.discard(flagged.pk, by=manager)
+    long_ago()
+    changed = change(ann, task, first.pk, ENGLISH)
+    first.refresh_from_db()
+    assert (changed.label, first.voided_at, where(task)[0]) == ("en", None, stages.DISCARDED)
+
+
+@pytest.mark.parametrize("redundancy", [1, 2])
+def test_where_others_have_gone_on_an_adjudicator_decides_between_both(make_task, person, ann, client, redundancy):
+    task = make_task([DISPUTED], redundancy=redundancy)
+    bea, ada = person("bea", "de"), person("ada", adjudicates=True)
+    first = answer(ann, task)
+    if redundancy > 1:
+        answer(bea, task)
+    assert where(task) == (stages.LABELLED, "de")
+    long_ago()
+    change(ann, task, first.pk, Answer("en", comment="I read it again"))
+    first.refresh_from_db()
+    assert (first.voided_at, first.label, where(task)) == (None, "de", (stages.ADJUDICATION, ""))
+    assert history(task)[-1][0] == "changed"
+    client.force_login(ada.user)
+    shown = client.get(f"/tasks/task/adjudication/{first.unit_id}/").text
+    assert "ann would answer English now." in shown
+    assert "I read it again" in shown
+    assert "its reader would answer otherwise now" in shown
+    settle(ada, first.unit, "en")
+    assert where(task) == (stages.LABELLED, "en")
+
+
+def test_one_that_waits_for_others_goes_to_an_adjudicator_once_one_of_them_has_answered(make_task, person, ann):
+    task = make_task([DISPUTED], redundancy=3)
+    bea, _ = person("bea", "de"), person("cyd", "de")
+    first = answer(ann, task)
+    answer(bea, task)
+    change(ann, task, first.pk, ENGLISH)
+    assert where(task)[0] == stages.ADJUDICATION
+
+
+def test_what_an_adjudicator_decided_stands_and_the_change_is_kept(make_task, person, ann):
+    task = make_task([DISPUTED])
+    first, ada = answer(ann, task), person("ada", adjudicates=True)
+    change(ann, task, first.pk, ENGLISH)
+    settle(ada, first.unit, "fr")
+    change(ann, task, first.pk, Answer("he"))
+    assert where(task) == (stages.LABELLED, "fr")
+    assert [each.label for each in Change.objects.all()] == ["en", "he"]
+
+
+def test_an_audited_post_stays_blind_to_the_adjudicator(make_task, person, ann, client):
+    task = make_task([("de", "de", "de")] * 3, audit_least=3, audit_recheck=0)
+    first = answer(ann, task)
+    change(ann, task, first.pk, ENGLISH)
+    client.force_login(person("ada", adjudicates=True).user)
+    shown = client.get(f"/tasks/task/adjudication/{first.unit_id}/").text
+    assert "checked blind" in shown
+    assert "would answer" not in shown
+
+
+def test_what_cannot_be_changed_is_refused_in_a_sentence_and_nothing_is_kept(make_task, person, ann, manager):
+    task = make_task([DISPUTED])
+    first = answer(ann, task)
+    bea = person("bea", "de")
+    with pytest.raises(NotFound, match="no such answer of yours"):
+        change(bea, task, first.pk, ENGLISH)
+    with pytest.raises(InvalidAnswer, match="That is what you have said"):
+        change(ann, task, first.pk, Answer("de"))
+    with pytest.raises(InvalidAnswer):
+        change(ann, task, first.pk, Answer("tlh"))
+    language = ann.languages.get()
+    ann.languages.all().delete()
+    with pytest.raises(NotAllowed, match="may not work in German any more"):
+        change(ann, task, first.pk, ENGLISH)
+    language.save(force_insert=True)
+    Task.objects.update(is_open=False)
+    with pytest.raises(WrongStage, match="closed, so your answer stands"):
+        change(ann, task, first.pk, ENGLISH)
+    Task.objects.update(is_open=True)
+    pause(ann, task, by=manager, reason="asleep")
+    with pytest.raises(Paused):
+        change(ann, task, first.pk, ENGLISH)
+    assert not Change.objects.exists()
+    assert where(task) == (stages.LABELLED, "de")
+
+
+def test_a_change_can_be_changed_again_and_what_was_taken_back_is_not_changed(make_task, person, ann):
+    task = make_task([DISPUTED])
+    first = answer(ann, task)
+    change(ann, task, first.pk, ENGLISH)
+    with pytest.raises(InvalidAnswer, match="That is what you have said"):
+        change(ann, task, first.pk, ENGLISH)
+    change(ann, task, first.pk, FRENCH)
+    undo(ann, task, first.pk)
+    assert where(task)[0] == stages.QUEUED
+    with pytest.raises(NotFound):
+        change(ann, task, first.pk, ENGLISH)
+
+
+def test_the_page_offers_the_change_of_what_cannot_be_taken_back_any_more(make_task, ann, client):
+    task = make_task([DISPUTED])
+    first = answer(ann, task)
+    client.force_login(ann.user)
+    address = f"/tasks/task/answers/{first.pk}/"
+    assert address not in client.get("/tasks/task/answers/").text
+    long_ago()
+    assert address in client.get("/tasks/task/answers/").text
+    form = client.get(address).text
+    assert "You said: <b>German</b>" in form
+    assert 'name="skip"' not in form
+    assert client.post(address, {"answer": "de"}).status_code == 400
+    page = client.post(address, {"answer": "en", "comment": "now"}, follow=True).text
+    assert re.search(r"<b>English</b>.*now.*changed", page, re.S)
+    assert "<b>German</b>" not in page
+    Task.objects.update(is_open=False)
+    assert address not in client.get("/tasks/task/answers/").text
+    assert client.post(address, {"answer": "fr"}).status_code == 409
+
+
+# --- gold answers
+
+
+@pytest.fixture
+def crowd(make_records_task, person):
+    """A task that hides gold answers, and the people at work in it."""
+
+    def make(redundancy):
+        gold = {"queue": ["1", "0"] * 10}
+        task = make_records_task(count=30, gold=gold, gold_share=0.3, redundancy=redundancy, pause_below=0.0)
+        return task, [person(name, "en") for name in ("ann", "bea", "cyd")]
+
+    return make
+
+
+OTHERWISE = {"1": "0", "0": "1"}
+
+
+@pytest.mark.parametrize("redundancy", [1, 3])
+@pytest.mark.parametrize("others_go_on", [False, True])
+def test_a_changed_gold_answer_looks_like_changed_work(crowd, client, redundancy, others_go_on):
+    """To the page, to its history, to a retry of the first answer, and by its statements."""
+    task, (ann, *others) = crowd(redundancy)
+    client.force_login(ann.user)
+    client.get("/docs/")  # the first page of a session reads what the person has set
+    seen = {True: set(), False: set()}
+    for _ in range(14):
+        lease = take(ann, task)
+        first = judge(ann, lease.pk, Answer("1"))
+        if others_go_on:
+            for other in others:
+                if theirs := take(other, task):
+                    judge(other, theirs.pk, Answer("1"))
+        before = own_progress(ann, task)
+        with attacks.statements() as ran:
+            reply = client.post(f"/tasks/crowd/answers/{first.pk}/", {"answer": "0"})
+        again = client.post("/tasks/crowd/judge/", {"lease": lease.pk, "answer": "1"})
+        sentence = re.search(r"You (have already )?(said|answered)[^.]*", again.text)
+        page = client.get("/tasks/crowd/answers/").text
+        row = re.search(r"<tbody>\s*(<tr>.*?</tr>)", page, re.S)[1]
+        told = ("changed" in row, "<b>No</b>" in row or "<b>0</b>" in row, "Take back" in row)
+        same = own_progress(ann, task) == before
+        outcome = (tuple(ran), reply.status_code, again.status_code, sentence and sentence[0], told, same)
+        seen[first.unit.honeypot].add(outcome)
+        Lease.objects.filter(annotator=ann, closed_at=None).delete()
+    assert min(len(seen[True]), len(seen[False])) >= 1
+    if not others_go_on:
+        assert seen[True] == seen[False]
+        assert len(seen[True]) == 1
+    assert {outcome[0] for outcome in seen[True]} == {outcome[0] for outcome in seen[False]}
+
+
+def test_of_a_gold_answer_the_first_answer_counts_and_it_goes_nowhere(crowd):
+    task, (ann, *_) = crowd(1)
+    lease = take(ann, task)
+    while not lease.unit.honeypot:
+        judge(ann, lease.pk, Answer("1"))
+        lease = take(ann, task)
+    wrong = OTHERWISE[lease.unit.known_answer]
+    first = judge(ann, lease.pk, Answer(wrong))
+    change(ann, task, first.pk, Answer(lease.unit.known_answer))
+    lease.unit.refresh_from_db()
+    assert (lease.unit.stage, lease.instead_of.stage) == (stages.QUEUED, stages.QUEUED)
+    assert honeypots.by_annotator(task, ann)[ann.pk]["right"] == 0
+    assert not task.units.filter(transitions__event="changed").exists()
+
+
+def test_a_decoy_goes_to_no_adjudicator(make_task, person, ann):
+    task = make_task([DISPUTED] * 2, asked="de", decoys=1)
+    for _ in range(2):
+        first = judge(ann, take(ann, task).pk, Answer("de"))
+        change(ann, task, first.pk, Answer("not-de"))
+    assert list(task.units.filter(stage=stages.ADJUDICATION).values_list("known_answer", flat=True)) == [""]

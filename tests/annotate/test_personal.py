@@ -1,0 +1,327 @@
+"""What people set for themselves: how pages look, their times and keys, and the languages for which they ask."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone, translation
+
+from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
+from annotate.kinds import Answer
+from annotate.models import Flag, Judgment, LanguageRequest, Preferences
+from annotate.work.judging import judge
+from annotate.work.permit import day_of, midnight, permit_of
+from annotate.work.personal import ask_for_language, grant, preferences_of, refuse
+from annotate.work.queue import take
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.hands import let_guard_pass, said
+from tests.looks import faults
+
+NONE = {"text_size": "", "theme": "", "keys": "", "time_zone": "", "language": "", "goal": ""}
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de")
+
+
+@pytest.fixture
+def as_ann(client, ann):
+    client.force_login(ann.user)
+    return client
+
+
+def save(client, **values):
+    return client.post("/account/preferences/", NONE | values, follow=True)
+
+
+# --- what is kept
+
+
+def test_text_size_theme_and_keys_are_told_to_every_page(as_ann):
+    save(as_ann, text_size="larger", theme="dark", keys="left")
+    for address in ("/", "/account/", "/docs/"):
+        assert (
+            '<html lang="en" dir="ltr" data-theme="dark" data-text="larger" data-keys="left">'
+            in as_ann.get(address).text
+        )
+    save(as_ann)
+    assert '<html lang="en" dir="ltr">' in as_ann.get("/").text
+
+
+def test_what_was_set_is_there_after_the_next_log_in_and_nobody_else_has_it(as_ann, ann, person):
+    save(as_ann, theme="dark", goal="300")
+    again, other = Client(), Client()
+    again.force_login(ann.user)
+    other.force_login(person("bea", "de").user)
+    assert 'data-theme="dark"' in again.get("/").text
+    assert 'value="300"' in again.get("/account/preferences/").text
+    assert "data-theme" not in other.get("/").text
+
+
+def test_a_manager_who_is_no_annotator_has_preferences_too(client, manager):
+    client.force_login(manager)
+    save(client, theme="light")
+    assert 'data-theme="light"' in client.get("/manage/").text
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"time_zone": "Mars/Olympus"}, "There is no such time zone"),
+        ({"time_zone": "../../etc/passwd"}, "There is no such time zone"),
+        ({"theme": "pink"}, "Select a valid choice"),
+        ({"language": "xx"}, "Select a valid choice"),
+        ({"goal": "0"}, "greater than or equal to 1"),
+        ({"goal": "many"}, "Enter a whole number"),
+    ],
+)
+def test_what_no_page_has_is_refused_in_a_sentence_and_nothing_is_kept(as_ann, ann, values, sentence):
+    assert sentence in as_ann.post("/account/preferences/", NONE | values).text
+    assert not Preferences.objects.filter(user=ann.user).exists()
+
+
+def test_the_database_refuses_preferences_that_no_page_has(ann):
+    for values in ({"theme": "pink"}, {"keys": "both"}, {"text_size": "huge"}, {"goal": 0}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Preferences.objects.create(user=ann.user, **values)
+
+
+def test_a_request_takes_no_statement_for_preferences_after_the_first_of_a_session(as_ann):
+    save(as_ann, theme="dark", time_zone="Asia/Tokyo")
+    with CaptureQueriesContext(connection) as found:
+        assert 'data-theme="dark"' in as_ann.get("/account/preferences/").text
+    own = [query["sql"] for query in found if "annotate_preferences" in query["sql"]]
+    assert len(own) == 1  # the form's own
+    with CaptureQueriesContext(connection) as found:
+        as_ann.get("/account/")
+    assert not [query for query in found if "annotate_preferences" in query["sql"] or "UPDATE" in query["sql"]]
+
+
+# --- the language of the pages, and time zones
+
+
+def test_pages_are_in_the_language_that_was_chosen_whatever_the_browser_asks_for(as_ann, make_task):
+    make_task([DISPUTED])
+    save(as_ann, language="ar")
+    for address in ("/", "/tasks/task/", "/account/", "/account/preferences/"):
+        page = as_ann.get(address, headers={"Accept-Language": "de"})
+        assert '<html lang="ar" dir="rtl"' in page.text
+        assert page["Content-Language"] == "ar"
+    with translation.override("ar"):
+        assert translation.gettext("Log out") in as_ann.get("/").text
+    save(as_ann)
+    assert '<html lang="de" dir="ltr"' in as_ann.get("/", headers={"Accept-Language": "de"}).text
+
+
+def test_managers_pages_the_documentation_and_the_api_stay_english_whatever_was_chosen(as_ann, ann, manager):
+    save(as_ann, language="ar")
+    page = as_ann.get("/docs/")
+    assert ('<html lang="en" dir="ltr"' in page.text, page["Content-Language"]) == (True, "en")
+    refused = as_ann.get("/api/v1/tasks/nowhere/")
+    assert (refused.status_code, refused["Content-Language"]) == (404, "en")
+    assert refused.text.isascii()
+    managers = Client()
+    managers.force_login(manager)
+    save(managers, language="ar")
+    page = managers.get("/manage/")
+    assert ('<html lang="en" dir="ltr"' in page.text, page["Content-Language"]) == (True, "en")
+    assert '<html lang="ar" dir="rtl"' in managers.get("/account/").text
+
+
+def test_the_word_that_preferences_are_saved_is_said_in_the_language_that_was_chosen(as_ann):
+    with translation.override("de"):
+        saved = translation.gettext("Your preferences are saved.")
+    assert saved in save(as_ann, language="de").text
+
+
+def test_times_are_told_in_ones_own_zone(as_ann, ann, make_task):
+    task = make_task([DISPUTED])
+    judgment = judge(ann, take(ann, task).pk, Answer("de"))
+    at = midnight() + timedelta(hours=0, minutes=7, seconds=9)
+    Judgment.objects.filter(pk=judgment.pk).update(answered_at=at, shown_at=at)
+    assert "00:07" in as_ann.get("/tasks/task/answers/").text
+    save(as_ann, time_zone="Asia/Tokyo")
+    assert "09:07" in as_ann.get("/tasks/task/answers/").text
+
+
+def test_the_day_of_what_one_is_given_and_of_what_counts_stays_the_installations(make_records_task, ann):
+    """Else whoever moves to the east would be given twice as much of work that may hurt."""
+    task = make_records_task("toxic_pairs", count=1)
+    here, today = midnight(), day_of()
+    for zone in ("Pacific/Kiritimati", "Pacific/Niue"):
+        with timezone.override(zone):
+            assert (midnight(), day_of()) == (here, today)
+            assert permit_of(ann, task).read_today == 0
+
+
+# --- languages that people read
+
+
+def test_a_language_is_asked_for_granted_and_read_from_then_on(as_ann, ann, make_task, manager):
+    task = make_task([DISPUTED], asked="")
+    reader = ann.languages.get()
+    reader.delete()
+    assert take(ann, task) is None
+    page = as_ann.post("/account/languages/", {"language": "de", "level": "5", "words": "I grew up there"}, follow=True)
+    assert "German: a manager has not decided yet" in page.text
+    assert take(ann, task) is None
+    managers = Client()
+    managers.force_login(manager)
+    assert "1 language</a> for which people ask" in managers.get("/manage/").text
+    shown = managers.get("/manage/people/languages/").text
+    assert "I grew up there" in shown
+    [number] = re.findall('name="grant" value="([0-9]+)"', shown)
+    done = managers.post("/manage/people/languages/", {"grant": number, f"level-{number}": "4"}, follow=True)
+    assert "ann reads German." in done.text
+    assert [str(row) for row in ann.languages.all()] == ["de:4"]
+    assert "German: granted" in as_ann.get("/account/languages/").text
+    assert take(ann, task)
+
+
+def test_a_language_that_is_refused_changes_nothing_and_may_be_asked_for_again(as_ann, ann, manager):
+    refuse(ask_for_language(ann, "fr", 3).pk, manager)
+    assert "French: refused" in as_ann.get("/account/languages/").text
+    assert [str(row) for row in ann.languages.all()] == ["de:5"]
+    assert ask_for_language(ann, "fr", 3).outcome == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "level", "sentence"),
+    [
+        ("xx", 5, "Choose one of the languages"),
+        ("", 5, "Choose one of the languages"),
+        ("fr", None, "from 1"),
+        ("fr", 9, "from 1"),
+        ("de", 5, "already"),
+        ("it", 5, "no manager has decided yet"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_in_a_sentence(as_ann, ann, language, level, sentence):
+    ask_for_language(ann, "it", 5)
+    with pytest.raises(InvalidAnswer, match=sentence):
+        ask_for_language(ann, language, level)
+    page = as_ann.post("/account/languages/", {"language": language, "level": level or ""})
+    assert (page.status_code, sentence in page.text) == (400, True)
+    assert LanguageRequest.objects.count() == 1
+
+
+def test_two_managers_decide_once(ann, manager):
+    asked = ask_for_language(ann, "fr", 4)
+    grant(asked.pk, manager)
+    for decide in (grant, refuse):
+        with pytest.raises(NotFound, match="has been decided"):
+            decide(asked.pk, manager)
+    assert sorted(map(str, ann.languages.all())) == ["de:5", "fr:4"]
+
+
+def test_staff_who_may_not_change_annotators_or_their_own_account_grant_nothing(ann, client, person):
+    onlooker = User.objects.create_user("onlooker", password="a long password", is_staff=True)
+    client.force_login(onlooker)
+    asked = ask_for_language(ann, "fr", 4)
+    refused = client.post("/manage/people/languages/", {"grant": asked.pk})
+    assert (refused.status_code, "lacks the permission" in refused.text) == (403, True)
+    own = person("clerk")
+    User.objects.filter(pk=own.user.pk).update(is_staff=True)
+    clerk = User.objects.get(pk=own.user.pk)
+    clerk.user_permissions.set(Permission.objects.filter(content_type__app_label="annotate"))
+    with pytest.raises(NotAllowed):
+        grant(ask_for_language(own, "fr", 5).pk, clerk)
+    grant(asked.pk, clerk)
+    assert [row.outcome for row in LanguageRequest.objects.order_by("pk")] == ["granted", ""]
+
+
+def test_a_form_that_decides_nothing_is_refused(client, manager):
+    client.force_login(manager)
+    assert client.post("/manage/people/languages/", {}).status_code == 400
+    assert client.post("/manage/people/languages/", {"grant": "999"}).status_code == 404
+
+
+# --- in a browser
+
+
+@pytest.mark.django_db(transaction=True)
+def test_letters_of_the_chosen_hand_answer_and_stand_on_the_buttons(make_task, ann, at_work):
+    task = make_task([DISPUTED] * 3)
+    Preferences.objects.create(user=ann.user, keys="right")
+    hands = at_work(task, ann)
+    caps = hands.page.locator("#answers .languages kbd").all_inner_texts()
+    assert caps[0] == "J"
+    hands.press_and_wait("KeyJ")
+    hands.press_and_wait("Digit1")
+    assert [label for _, label, _ in said(ann)] == ["de", "de"]
+    let_guard_pass(hands.page)
+    hands.press("KeyQ")
+    hands.press_and_wait("KeyJ")
+    [_, _, (_, label, reason)] = said(ann)
+    assert (label, bool(reason)) == ("und", True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_beside_letters_of_the_left_hand_f_still_flags_and_the_letters_choose_among_the_flags(make_task, ann, at_work):
+    task = make_task([DISPUTED] * 2)
+    Preferences.objects.create(user=ann.user, keys="left")
+    hands = at_work(task, ann)
+    let_guard_pass(hands.page)
+    hands.press("KeyF")
+    assert hands.page.locator("#flag .sheet kbd").all_inner_texts() == ["A", "S", "D", "E"]
+    hands.press("KeyS")
+    hands.page.wait_for_selector("text=The manager has it now")
+    assert [each.kind for each in Flag.objects.all()] == ["personal"]
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_question_mark_shows_all_keys_of_the_page_and_again_hides_them(make_task, ann, at_work):
+    task = make_task([DISPUTED] * 2)
+    page = at_work(task, ann).page
+    let_guard_pass(page)
+    assert not page.locator("#keys dl").is_visible()
+    page.keyboard.press("?")
+    listed = " ".join(page.inner_text("#keys dl").split())
+    assert "F tells the manager of it" in listed
+    assert "Z takes the last answer back" in listed
+    assert faults(page) == []
+    page.keyboard.press("Escape")
+    assert not page.locator("#keys dl").is_visible()
+    page.click("#keys summary")
+    assert page.locator("#keys dl").is_visible()
+    page.keyboard.press("?")
+    assert not page.locator("#keys dl").is_visible()
+    page.keyboard.press("c")
+    page.keyboard.type("what?")
+    assert not page.locator("#keys dl").is_visible()
+    assert page.input_value("[name=comment]") == "what?"
+
+
+@pytest.mark.parametrize("address", ["/tasks/task/", "/tasks/asking/sheet/", "/tasks/crowd/qualification/en/"])
+def test_the_keys_of_each_page_can_be_opened_without_a_script(make_task, make_records_task, person, client, address):
+    make_task([DISPUTED])
+    make_task([DISPUTED], asked="de", name="asking")
+    make_records_task(gold={"practice": ["1"], "test": ["1"] * 2}, test_items=2)
+    client.force_login(person("bea", "de en").user)
+    shown = client.get(address).text
+    keys = re.findall("<dt><kbd>(.*?)</kbd></dt>", shown)
+    assert "?" in keys
+    assert ("Y" in keys) == ("sheet" in address)
+    assert ("Z" in keys) == (address == "/tasks/task/")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_chosen_theme_holds_whatever_the_system_has(new_page, ann, theme):
+    Preferences.objects.create(user=ann.user, theme=theme, text_size="large")
+    for scheme in ("light", "dark"):
+        page = new_page(user=ann.user, color_scheme=scheme)
+        page.goto("/account/preferences/")
+        ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        assert ground == {"light": "rgb(251, 250, 247)", "dark": "rgb(24, 23, 21)"}[theme]
+        assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "19px"
+
+
+def test_nothing_is_set_of_whoever_has_set_nothing(ann):
+    assert preferences_of(ann.user) == NONE | {"goal": None}
