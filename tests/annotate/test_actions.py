@@ -30,7 +30,7 @@ ACTIONS = [
     if hasattr(module, "ACTION")
 ]
 # What is no action of a manager: it serves, writes the documentation, or looks at a file as the pages do.
-OTHERS = {"serve", "write_docs", "check_kind"}
+OTHERS = {"serve", "work", "write_docs", "write_catalogs", "check_kind"}
 
 
 class Recorded(Progress):
