@@ -89,8 +89,8 @@ def test_words_that_are_not_marked_are_found():
 
 # --- modules
 
-# Whose refusals and words reach annotators, and what of these rooms does not: managers, programs and files of theirs. By
-# its room where another room has one of that name which does.
+# Whose refusals and words reach annotators, and what of these rooms does not: managers, programs and files of theirs;
+# by its room where another room has one of that name which does.
 ROOMS = ("work", "quality", "pages")
 OF_OTHERS = {
     # work/: opening and importing, accounts of others, and figures
