@@ -1,19 +1,21 @@
 """The keys of a page, which `?` shows. annotate/docs/reference/keys.md has the same for reading."""
 
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models import Task
 
-Keys = list[tuple[str, object]]  # what is printed on the keys, and what they do
+Keys = list[tuple[object, object]]  # what is printed on the keys, and what they do
 
-_EVERYWHERE: Keys = [("G", _("guidelines")), ("Esc", _("closes what is open")), ("?", _("these keys"))]
+_CTRL_ENTER = format_lazy("{} ↵", _("Ctrl"))
+_EVERYWHERE: Keys = [("G", _("guidelines")), (_("Esc"), _("closes what is open")), ("?", _("these keys"))]
 _ON_A_SHEET: Keys = [
     ("↑ ↓, J K", _("go from post to post")),
     ("N", _("marks No")),
     ("U", _("marks Undefined")),
     ("S", _("skips the post")),
     ("Y", _("takes a mark back")),
-    ("Ctrl ↵", _("submits the sheet")),
+    (_CTRL_ENTER, _("submits the sheet")),
 ]
 _OF_CONCEPTS: Keys = [
     ("F", _("search, by beginnings of words")),
@@ -23,7 +25,7 @@ _OF_CONCEPTS: Keys = [
     ("→ ←", _("open a concept, and go back up")),
     ("X", _("takes the last one away")),
     ("M", _("a concept and a broader one are both meant")),
-    ("Ctrl ↵", _("done, from anywhere")),
+    (_CTRL_ENTER, _("done, from anywhere")),
 ]
 _OF_LANGUAGES: Keys = [("Q", _("undefined; then why")), ("W", _("any other language, by its name"))]
 _AT_THE_BENCH: Keys = [
@@ -43,7 +45,7 @@ def of_queue(task: Task, *, on_sheet: bool = False) -> Keys:
         return [*_ON_A_SHEET, *_EVERYWHERE]
     undo = [("Z", _("takes the last answer back")), ("C", _("comment")), ("↵", _("starts, and looks again"))]
     flag = ("⇧ F" if task.kind.flag_needs_shift else "F", _("tells the manager of it; then a digit says what it is"))
-    return [*_answers(task), flag, (task.kind.skip_key.cap, _("skips")), *undo, *_EVERYWHERE]
+    return [*_answers(task), flag, (_(task.kind.skip_key.cap), _("skips")), *undo, *_EVERYWHERE]
 
 
 def of_test(task: Task) -> Keys:

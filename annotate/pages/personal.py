@@ -123,7 +123,7 @@ def languages(request):
     context = {
         "reads": [(label_name(row.language), LEVELS.get(row.level, row.level)) for row in annotator.languages.all()],
         "asked": [(label_name(row.language), row) for row in annotator.language_requests.order_by("-pk")[:20]],
-        "choices": sorted((language.name, code) for code, language in LANGUAGES.items() if code != UND),
+        "choices": sorted((label_name(code), code) for code in LANGUAGES if code != UND),
         "levels": LEVELS.items(),
         "refusal": refusal,
         "posted": request.POST,
