@@ -53,6 +53,7 @@ OF_THE_DESK = (
     "account",
     "routes",
     "kind",
+    "foreseen",
 )
 # Where a manager acts by a form of its own page, and where by a button elsewhere.
 FORMS_OF_MANAGERS = (
@@ -239,7 +240,10 @@ FORMS = (
 NEW_PASSWORD = {"new_password1": "quite a long one", "new_password2": "quite a long one"}
 
 
-QUERIES = {"manage-kind": "?kind=qa_match"}  # what an address needs behind it
+QUERIES = {  # what an address needs behind it
+    "manage-kind": "?kind=qa_match",
+    "manage-foreseen": "?kind=language&design=uniform",
+}
 OF_ADJUDICATORS = {"unsettle", "api-dossier", "api-settle", "api-discard", "api-unsettle"}
 
 

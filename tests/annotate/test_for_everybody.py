@@ -37,7 +37,7 @@ def asked_for(address: str) -> Callable:
 
 
 # What is a part of a page, and what a browser saves instead of showing it.
-NO_PAGES = ("manage-now", "manage-hours", "manage-rejects", "manage-job-packed", "manage-job-file")
+NO_PAGES = ("manage-now", "manage-foreseen", "manage-hours", "manage-rejects", "manage-job-packed", "manage-job-file")
 # Who opens which pages of the access matrix; and states beside them: name -> the page, and the act that leads there.
 GETS = {
     "nobody": ["login", "invite", "forgotten", "reset", "docs", "docs-page"],
