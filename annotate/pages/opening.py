@@ -83,7 +83,7 @@ def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, d
 
 def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
     """A name that no task has, and a seed that nobody has chosen to suit them: today's date."""
-    stem = f"{corpus}-{kind.slug}" if design == kind.designs[0] else f"{corpus}-{design}"
+    stem = f"{corpus}-{design if kind.designs.index(design) else kind.slug}"
     taken = set(Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
     names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 2))]
     return {"name": next(name for name in names if name not in taken), "seed": f"{timezone.localdate():%Y-%m-%d}"}
@@ -128,7 +128,7 @@ def forecast(request, _):
     for it again where something is changed.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
-    if design != "uniform" or "audit" not in kind.protections:
+    if not (design in DESIGNS and DESIGNS[design].of_stream and "audit" in kind.protections):
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
     try:
         # What it will be called changes nothing.

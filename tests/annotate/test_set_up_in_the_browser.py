@@ -3,6 +3,7 @@
 import json
 import subprocess
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from django.urls import reverse
 from annotate.actions import working
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Task
+from annotate.models import Annotator, Judgment, Task
 from annotate.work.judging import judge
-from annotate.work.queue import take
+from annotate.work.queue import release_all, take
+from tests.annotate.hands import RUSSIAN, Hands
 from tests.annotate.test_http_load import database_url
 
 POSTS = django_settings.BASE_DIR / "fixtures" / "demo_posts.jsonl"
@@ -47,8 +49,19 @@ def done(page):
     assert page.locator(".state.good").count() == 1, page.inner_text(".job")
 
 
-def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, person, tmp_path, data_dir):
-    reader = person("ann", " ".join(f"{code}:5" for code in LANGUAGES.split()))
+def come_in(page, link):
+    """Set a password by the link of an invitation, and begin by the one key that begins: Enter."""
+    page.goto(link)
+    page.fill("[name=new_password1]", "quite a long one")
+    page.fill("[name=new_password2]", "quite a long one")
+    page.click("main button.primary")
+    page.locator("button:focus", has_text="Continue").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#post")
+    return Hands(page, RUSSIAN)
+
+
+def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, tmp_path, data_dir):
     page = new_page(user=manager)
     page.goto("/manage/")
     page.click("text=Corpora")
@@ -85,10 +98,28 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, p
     task = Task.objects.get()
     assert (task.name, task.draw.size, task.draw.seed) == ("july-language", 150, "2014")
 
+    page.goto("/manage/")
+    page.click("text=Accounts")
+    page.click("text=Invite people")
+    reads = " ".join(f"{code}:5" for code in LANGUAGES.split())
+    page.fill("#table", f"username,name,languages\nann,Ann Lee,{reads}\nbea,Bea Ray,{reads}\n")
+    page.click("text=Invite all of them")
+    for number in (1, 2):
+        hands = come_in(new_page(), page.input_value(f"#link-{number}"))
+        for _ in range(3):
+            hands.press_and_wait("Digit1")
+    assert Counter(Judgment.objects.values_list("annotator__user__username", flat=True)) == {"ann": 3, "bea": 3}
+
+    # The rest of their work, as they would do it.
+    reader = Annotator.objects.get(user__username="ann")
     truth = dict(line.split("\t") for line in TRUTH.read_text(encoding="utf-8").splitlines())
     while lease := take(reader, task):
         said = truth[lease.unit.item.key]
         judge(reader, lease.pk, Answer(said) if said in task.labels else Answer("und", "gibberish"))
+    # What the other has open is given back.
+    release_all(Annotator.objects.get(user__username="bea"), task)
+    while lease := take(reader, task):
+        judge(reader, lease.pk, Answer("und", "gibberish"))
     assert not task.units.filter(stage=stages.QUEUED).exists()
 
     page.goto(reverse("manage-do", args=["export_gold"]) + "?task=july-language")
