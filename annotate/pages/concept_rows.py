@@ -97,7 +97,7 @@ class Listing:
         return self.rows([hit.concept for hit in hits], SEARCHED, found=others)
 
     def browsed(self, at: str) -> dict[str, Any]:
-        what, _, key = at.partition(":")
+        what, _colon, key = at.partition(":")
         if what == "concept" and (concept := concepts_of(self.vocabulary, [key]).get(key)):
             return self._at_concept(concept)
         scheme = self.vocabulary.schemes.filter(key=key).first() if what == "scheme" else None

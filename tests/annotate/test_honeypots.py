@@ -14,10 +14,9 @@ from annotate.models import Backlog, Judgment, Task
 from annotate.quality import honeypots
 from annotate.quality.honeypots import before
 from annotate.quality.qualification import grant
-from annotate.work import judging, progress
+from annotate.work import judging, own_work, progress
 from annotate.work.judging import undo
 from annotate.work.permit import permit_of
-from annotate.work.progress import today
 from annotate.work.queue import take
 from tests.annotate.acts import own_progress, why_empty
 
@@ -226,7 +225,7 @@ def test_a_honeypot_takes_everybody_s_answer_and_gets_no_label(make_records_task
 def test_one_s_own_answers_of_today_count_them_among_the_others(make_records_task, person):
     task, ann = make_records_task("qa_match", 6, gold={"queue": POTS}, gold_share=0.5), person("ann", "en")
     day = whole_day(ann, task)
-    assert own_progress(ann, task)["answered_today"] == today(ann, task).count() == len(day)
+    assert own_progress(ann, task)["answered_today"] == own_work.worked(ann).answered_today == len(day)
 
 
 def test_pages_of_one_query_come_apart_so_that_a_hidden_one_of_another_does_not_stick_out(db, tmp_path):

@@ -535,7 +535,8 @@ def checked(path, capsys, **options):
 
 def test_the_warning_the_limit_of_a_day_and_the_filter_that_is_audited_are_told():
     told = tell(KINDS["toxic_pairs"])
-    assert "they first agree to this warning, and in German (de), French (fr):\n- Some of these messages" in told
+    others = "Arabic (ar), German (de), Spanish (es), French (fr), Hebrew (he)"
+    assert f"they first agree to this warning, and in {others}:\n- Some of these messages" in told
     assert "On a day a person is given 50 " in told
     assert "toxic is the answer of what it is meant to drop" in told
     assert "hurt" not in tell(KINDS["topic"])

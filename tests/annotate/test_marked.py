@@ -180,6 +180,26 @@ def test_sentences_that_are_not_marked_are_found():
     assert unmarked(ast.parse('def f():\n    raise Wrong("%(x)s is wrong.", x=x)')) == []
 
 
+def shadowing(tree: ast.AST) -> list[str]:
+    """The functions that translate by a name which they have given to something else."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names = [each for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == "_"]
+            if len({type(each.ctx) for each in names}) > 1:
+                found.append(node.name)
+    return found
+
+
+@pytest.mark.parametrize("room", ["kinds", *ROOMS])
+def test_no_function_takes_away_the_name_by_which_it_translates(room):
+    for path in sorted((ROOT / room).rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if "gettext as _\n" in source:
+            assert shadowing(ast.parse(source)) == [], path
+    assert shadowing(ast.parse('def f(x):\n    a, _, b = x\n    return _("All")')) == ["f"]
+
+
 def test_modules_of_others_are_there():
     paths = [(room, path.stem) for room in ROOMS for path in (ROOT / room).glob("*.py")]
     assert {stem for _, stem in paths} | {f"{room}/{stem}" for room, stem in paths} >= OF_OTHERS

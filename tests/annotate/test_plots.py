@@ -210,11 +210,8 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
 def test_numbers_on_every_shade_can_be_read_in_light_and_dark(mode):
-    block = re.findall(r":root \{(.*?)\}", STYLES.read_text(encoding="utf-8"), re.DOTALL)[mode]
-    colours = {
-        name: tuple(int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4))
-        for name, digits in re.findall(r"--([a-z-]+): #([0-9a-f]{6})", block)
-    }
+    both = re.findall(r"--([a-z-]+): light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\)", STYLES.read_text(encoding="utf-8"))
+    colours = {name: tuple(int(digits[mode][n : n + 2], 16) / 255 for n in (0, 2, 4)) for name, *digits in both}
     for _, opacity, ink in SHADES:
         shade = [
             opacity * accent + (1 - opacity) * paper

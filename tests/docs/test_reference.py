@@ -4,6 +4,7 @@ import ast
 import itertools
 import re
 import shlex
+from argparse import SUPPRESS
 
 import pytest
 from django.contrib.auth.models import User
@@ -91,7 +92,7 @@ def taken_by(name):
     """The spellings of all that a command takes, as its parser has them."""
     common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
     for action in parser_of(name)._actions:
-        if (action.dest, type(action)) not in common:
+        if (action.dest, type(action)) not in common and action.help != SUPPRESS:
             yield from action.option_strings or [action.dest.upper()]
 
 
@@ -231,7 +232,7 @@ def test_the_reference_has_every_address_of_the_api_with_what_is_sent_and_got():
 def test_the_reference_has_every_key_of_the_pages():
     templates = "".join(text_of(path) for path in (ROOT / "annotate" / "templates").rglob("*.html"))
     script = text_of(ROOT / "annotate" / "static" / "annotate" / "queue.js")
-    pressed = {*re.findall(r'data-key="(\w+)"', templates), *re.findall(r'event\.code === "(\w+)"', script)}
+    pressed = {*re.findall(r'data-key="(\w+)"', templates), *re.findall(r'\bcode === "(\w+)"', script)}
     caps = {"Period": ".", "Comma": ","}
     shown = {caps.get(code, code.removeprefix("Key")) for code in pressed if not code.startswith("Digit")}
     told = {code for key in cells(page_text("reference/keys")) for code in key.split(" to ")}

@@ -189,6 +189,11 @@ SET_UP = [
     ("add_manager meg extra", None, 2, "does not know: extra"),
     ("write_docs extra", None, 2, "does not know: extra"),
     ("write_docs --out elsewhere", None, 2, "does not know: --out"),
+    ("write_catalogs de", None, 2, "does not know: de"),
+    ("write_catalogs --out elsewhere", None, 2, "does not know: --out"),
+    ("work july", None, 2, "does not know: july"),
+    ("work --until-done=yes", None, 2, "--until-done takes no value"),
+    ("work --job many", None, 2, "--job cannot be"),
     ("status posts", None, 2, "does not know: posts"),
     ("status --json=yes", None, 2, "--json takes no value"),
 ]
