@@ -96,17 +96,15 @@ def _has_gone_on(work: Unit, first: Judgment) -> bool:
 
 
 def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
-    """Another judgment in place of the first, at the same place and as of the same time, so that what a person is told
-    of their day does not tell which way a change went.
+    """Another judgment in place of the first, with its lease and as of the same time, so that what a person is told of
+    their day, and which answer Undo takes back, do not tell which way a change went.
     """
-    lease, judgment, place = copy(first.lease), copy(first), first.lease.place
-    first.voided_at = timezone.now()
-    update_one(first, "voided_at", keep=keep)
-    first.lease.place, first.lease.outcome = None, "undone"
-    update_one(first.lease, "place", "outcome", keep=keep)
-    lease.pk, lease.place = None, place
+    judgment, lease = copy(first), copy(first.lease)
+    lease.pk, lease.place, lease.outcome = None, None, "undone"
     insert_one(lease, keep=keep)
-    judgment.pk, judgment.lease_id, judgment.voided_at = None, lease.pk, None
+    first.voided_at, first.lease_id = timezone.now(), lease.pk
+    update_one(first, "voided_at", "lease", keep=keep)
+    judgment.pk, judgment.voided_at = None, None
     judgment.label, judgment.reason, judgment.comment = answer.label, answer.reason, answer.comment.strip()
     insert_one(judgment, keep=keep)
 

@@ -321,9 +321,9 @@ def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> J
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
-    """The one that Undo takes back: by the time, since what stands in place of another is of the other's time."""
+    """The one that Undo takes back, by its lease: what stands in place of another has the other's, and clocks err."""
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-    return own.select_related("unit__item").order_by("-answered_at", "-pk").first()
+    return own.select_related("unit__item").order_by("-lease").first()
 
 
 def may_be_taken_back(judgment: Judgment, task: Task) -> bool:

@@ -53,7 +53,7 @@ def test_every_command_tells_all_that_came_of_it_as_one_document(asked, demo_cor
     assert sorted(told["links"]) == ["ann", "ben"]
     assert told["updated"] == []
     told = asked("add_annotators", people)
-    assert told == {"links": {}, "updated": ["ann", "ben"]}
+    assert told == {"links": {}, "updated": ["ann", "ben"], "mailed": {}}
     # A warning stands beside the document, not in it.
     assert asked.err == (
         "Updated, as the file has them now (names, languages): ann, ben.\n"

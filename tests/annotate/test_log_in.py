@@ -412,7 +412,9 @@ def test_a_mail_brings_a_link_that_sets_a_password_once(with_mail, typed):
 @pytest.mark.usefixtures("mailing")
 def test_the_page_says_the_same_whether_a_name_exists_or_not(with_mail, person):
     person("bea", "de")  # no address
-    assert len({ask(name).text for name in ("ann", "bea", "nobody", "nobody@example.org")}) == 1
+    # The form for the language of the page has a token of its own each time.
+    pages = [ask(name).text for name in ("ann", "bea", "nobody", "nobody@example.org")]
+    assert len({re.sub(r'(csrfmiddlewaretoken" value=)"\w+"', r"\1", page) for page in pages}) == 1
     assert len(mail.outbox) == 1
 
 
@@ -465,7 +467,7 @@ def test_the_link_leads_to_the_site_and_not_to_where_the_request_says(with_mail,
 def test_where_no_mail_can_be_sent_the_page_says_who_helps_and_takes_nothing(with_mail):
     for reply in (Client().get(reverse("forgotten")), ask("ann")):
         assert "Ask your manager for a new invite link." in reply.text
-        assert "<input" not in reply.text
+        assert "<input" not in reply.text.partition("<footer")[0]
     assert mail.outbox == []
 
 

@@ -68,6 +68,7 @@ def test_somebody_is_found_by_name_and_by_language(desk, person):
 def test_the_list_takes_as_many_statements_however_many_there_are(desk, person, django_assert_max_num_queries):
     for number in range(12):
         accounts.invite(person(f"p{number}", "de en"))
+    desk.get("/docs/")  # what the manager wants of pages is read once
     with django_assert_max_num_queries(12):
         desk.get(ACCOUNTS)
 

@@ -73,13 +73,13 @@ def test_a_verification_is_counted_by_the_language_that_is_asked_about(make_task
 # --- pace and times
 
 
-def test_answers_are_counted_by_the_hour_of_the_last_day_in_the_local_time_zone(make_records_task, person):
+def test_answers_are_counted_by_the_hour_of_the_last_day_where_the_installation_is(make_records_task, person, settings):
     task, ann = make_records_task(count=5, redundancy=1), person("ann", "en")
     made = work(ann, task)
     for judgment, ago in zip(made, (0, 31, 50, 23 * 60, 25 * 60), strict=True):
         at(judgment, NOW - timedelta(minutes=ago))
-    with timezone.override("Asia/Kolkata"):
-        found = statistics.pace(task, NOW)
+    settings.TIME_ZONE = "Asia/Kolkata"
+    found = statistics.pace(task, NOW)
     hours = {f"{row['at']:%d %H:%M}": row["answers"] for row in found["last_day"]}
     # Half past twelve in London's winter is six in the evening there.
     assert len(hours) == 24
@@ -88,11 +88,11 @@ def test_answers_are_counted_by_the_hour_of_the_last_day_in_the_local_time_zone(
     assert (found["answers"], found["today"]) == (5, 4)
 
 
-def test_an_hour_that_the_clock_skips_or_has_twice_is_an_hour(make_records_task):
+def test_an_hour_that_the_clock_skips_or_has_twice_is_an_hour(make_records_task, settings):
     task = make_records_task()
-    with timezone.override("Europe/Berlin"):
-        spring = [row["at"] for row in statistics.pace(task, NOW)["last_day"]]
-        autumn = [row["at"] for row in statistics.pace(task, datetime(2026, 10, 25, 12, tzinfo=UTC))["last_day"]]
+    settings.TIME_ZONE = "Europe/Berlin"
+    spring = [row["at"] for row in statistics.pace(task, NOW)["last_day"]]
+    autumn = [row["at"] for row in statistics.pace(task, datetime(2026, 10, 25, 12, tzinfo=UTC))["last_day"]]
     assert "02:00" not in {f"{moment:%H:%M}" for moment in spring}
     assert [f"{moment:%H:%M}" for moment in autumn].count("02:00") == 2
     for moments in (spring, autumn):
@@ -100,23 +100,23 @@ def test_an_hour_that_the_clock_skips_or_has_twice_is_an_hour(make_records_task)
         assert {later - earlier for earlier, later in pairwise(in_utc)} == {timedelta(hours=1)}
 
 
-def test_the_hour_that_a_clock_has_twice_is_two_columns_since_the_beginning_too(make_records_task, person):
+def test_the_hour_that_a_clock_has_twice_is_two_columns_since_the_beginning_too(make_records_task, person, settings):
     task = make_records_task(count=3, redundancy=1)
     for judgment, hour in zip(work(person("ann", "en"), task), (0, 1, 2), strict=True):
         at(judgment, datetime(2026, 10, 25, hour, 10, tzinfo=UTC))
-    with timezone.override("Europe/Berlin"):
-        since = statistics.pace(task, NOW)["since"]
+    settings.TIME_ZONE = "Europe/Berlin"
+    since = statistics.pace(task, NOW)["since"]
     assert [(f"{row['at']:%H:%M}", row["answers"]) for row in since] == [("02:00", 1), ("02:00", 1), ("03:00", 1)]
 
 
 @pytest.mark.parametrize(("days", "cut", "columns"), [(0.2, "hour", 6), (9, "day", 10), (200, "week", 29)])
-def test_since_the_beginning_is_cut_into_hours_days_or_weeks(make_records_task, person, days, cut, columns):
+def test_since_the_beginning_is_cut_into_hours_days_or_weeks(make_records_task, person, settings, days, cut, columns):
     task = make_records_task(count=2, redundancy=1)
     first, last = work(person("ann", "en"), task)
     at(last, NOW)
     at(first, NOW - timedelta(days=days))
-    with timezone.override("Europe/Berlin"):
-        found = statistics.pace(task, NOW)
+    settings.TIME_ZONE = "Europe/Berlin"
+    found = statistics.pace(task, NOW)
     assert (found["cut"], len(found["since"])) == (cut, columns)
     assert [row["answers"] for row in (found["since"][0], found["since"][-1])] == [1, 1]
     assert sum(row["answers"] for row in found["since"]) == 2
