@@ -25,7 +25,7 @@ def test_managers_programs_and_readers_of_the_documentation_are_told_in_english(
         page = world.client("manager", headers=GERMAN).get(world.address(name))
         assert (page.status_code, page["Content-Language"]) == (200, "en"), name
         assert name in NO_PAGES or 'lang="en' in page.text[:300], name
-        page.close()  # of those that are files
+        page.getvalue()  # which closes those that are files
     told = world.client("guest", headers=GERMAN).get("/api/v1/tasks/").json()
     assert told == {"code": "not_allowed", "detail": "Your account is not an annotator's. The manager can make it one."}
     nothing = world.client("ann", headers=GERMAN).post(
