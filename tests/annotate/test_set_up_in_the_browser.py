@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from datasets import load_dataset
 from django.conf import settings as django_settings
 from django.urls import reverse
 
@@ -128,10 +129,11 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     with page.expect_download() as gold:
         page.click("text=Download all")
     with zipfile.ZipFile(Path(gold.value.path())) as packed:
-        names = packed.namelist()
-        manifest = json.loads(packed.read("manifest.json"))
-    assert {"README.md", "manifest.json"} <= set(names)
+        packed.extractall(tmp_path / "gold")
+    manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["counts"]["posts"] == 150
+    [loaded] = load_dataset(str(tmp_path / "gold"), cache_dir=str(tmp_path / "cache")).values()
+    assert len(loaded) == manifest["counts"]["labelled"]
 
     page.click("text=Measure a classifier on it")
     page.select_option("[name=predictor]", "fasttext")
