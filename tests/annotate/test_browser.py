@@ -49,7 +49,7 @@ def test_the_whole_way_from_a_file_of_posts_to_the_export(new_page, live_server,
     page.fill("[name=username]", "noa")
     page.fill("[name=password]", "a long password")
     page.click("button:has-text('Log in')")
-    page.click("button:has-text('Start')")
+    page.click("button:has-text('Continue')")
     hands = Hands(page, ARABIC)
     page.wait_for_selector("#post")
     assert "@somebody" not in page.content()
