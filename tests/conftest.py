@@ -122,6 +122,11 @@ def pytest_collection_modifyitems(config, items):
     items[:] = sorted(kept, key=lambda item: not item.module.__name__.startswith(LONG))
 
 
+def pytest_make_parametrize_id(val, argname):
+    """Packed bytes hold the second at which they were packed, and every worker must give a test the same name."""
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
 def _refuse_skip(report):
     if not report.skipped or hasattr(report, "wasxfail"):
         return
