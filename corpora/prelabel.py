@@ -207,7 +207,7 @@ def _explained(worker: Worker, name: str) -> Iterator[None]:
     """CorpusError where the worker has ended before it was told to."""
     try:
         yield
-    except (EOFError, ConnectionError) as error:
+    except (EOFError, OSError) as error:  # an OSError in the middle of a message
         reading, kept = f"A process that was reading posts of corpus {name}", "What is done is kept"
         status = worker.wait()
         if status == -signal.SIGKILL:

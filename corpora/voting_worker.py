@@ -24,7 +24,7 @@ Chunk = tuple[pa.RecordBatch, int]
 def main() -> None:
     """Answer what the parent sends, a function and its argument, until the parent is gone. argv has the connection."""
     connection = Connection(int(sys.argv[1]))
-    with suppress(EOFError, ConnectionError):
+    with suppress(EOFError, OSError):  # an OSError in the middle of a message
         while True:
             vote, posts = connection.recv()
             try:

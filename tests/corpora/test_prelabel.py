@@ -2,6 +2,7 @@
 
 import errno
 import os
+import subprocess
 
 import pyarrow.parquet as pq
 import pytest
@@ -51,6 +52,24 @@ def test_every_post_gets_the_votes_that_the_detectors_give(corpus, prelabel):
         assert stored == [*detect(cleaned, 3)]
     assert [row["fasttext"][0]["language"] for row in rows[:4]] == ["de", "en", "fr", "ru"]
     assert "Corpus c: 6 posts have votes; on 5 (83.3%) all three detectors name the same language." in said
+
+
+CUT_IN_A_MESSAGE = """
+import multiprocessing.connection, os, signal, struct, sys
+connection = multiprocessing.connection.Connection(int(sys.argv[1]))
+connection.recv_bytes()
+os.write(connection.fileno(), struct.pack("!i", 100) + b"the first of them")
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_worker_that_ends_in_the_middle_of_what_it_says_is_explained(corpus, prelabel, monkeypatch):
+    begin = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda command, **how: begin([*command[:3], CUT_IN_A_MESSAGE, command[-1]], **how)
+    )
+    with pytest.raises(CommandError, match="was ended by the signal 15"):
+        prelabel(processes=2)
 
 
 def test_one_post_is_spoken_of_as_one(write, import_corpus, prelabel):
