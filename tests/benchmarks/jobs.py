@@ -1,4 +1,4 @@
-"""Jobs whose process, worker, watcher, server or database is killed at random points: each ends, and is done again.
+"""Jobs whose process, worker, server or database is killed at random points: each ends, and is done again.
 
 What is there after the job was begun once more is compared, file by file and table by table, with what an undisturbed
 job leaves. On SQLite, or where DATABASE_URL names one on PostgreSQL (python -m tests.postgres). No data are needed.
@@ -67,12 +67,15 @@ class Running:
         return cls(place, subprocess.Popen(command, cwd=place.folder, env=place.env, start_new_session=True, **quiet))
 
     def those(self, words: str) -> list[int]:
-        """The processes of this place whose command has these words in it, the youngest last."""
+        """The processes of this place whose command has these words in it, the youngest last; the one that watches
+        for jobs has those of all that it starts, and is among them only where no words are given.
+        """
         found = []
         for path in Path("/proc").iterdir():
             with suppress(OSError):
                 said = [(path / name).read_bytes().decode(errors="replace") for name in ("cmdline", "environ")]
-                if words in said[0].replace("\0", " ") and str(self.place.folder) in said[1]:
+                is_asked = words in said[0].replace("\0", " ") and not (words and "annotate.watching" in said[0])
+                if is_asked and str(self.place.folder) in said[1]:
                     found.append(int(path.name))
         return sorted(found)
 
