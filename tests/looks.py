@@ -2,6 +2,7 @@
 
 from axe_playwright_python.base import AXE_SCRIPT
 
+A4 = {"width": 680, "height": 1000}  # in pixels of 1/96 inch, without margins of 15 mm
 # How much of a window's height may be covered, at most, by what keeps its place on it.
 MOST_COVERED = 0.46
 
@@ -55,3 +56,19 @@ def covered(page):
             return covered / innerHeight;
         }"""
     )
+
+
+def lay_on_paper(page):
+    page.emulate_media(media="print")
+    page.evaluate(
+        """new Promise(laid => {
+            const paper = matchMedia("print");
+            if (paper.matches) laid(); else paper.onchange = laid;
+        })"""
+    )
+
+
+def too_wide(page, selector):
+    """How the texts of elements begin that are wider than the room they have."""
+    wide = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText.slice(0, 80))"
+    return page.locator(selector).evaluate_all(wide)

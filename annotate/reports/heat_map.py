@@ -57,7 +57,7 @@ def heat_map(
     shown = [*labels, *([OTHERS] if any(OTHERS in pair for pair in sums) else [])]
     place = {label: number for number, label in enumerate(shown)}
     numbered = len(shown) <= NUMBERED
-    side, left, top = (36, 64, 40) if numbered else (12, 64, 64)
+    side, left, top = (44, 72, 44) if numbered else (12, 64, 64)
     size = side * len(shown)
     parts = [text(f"{predicted} →", left, 12, fill=QUIET), text("gold ↓", 0, top - 6, fill=QUIET)]
     for n in range(len(shown) + 1):
@@ -76,9 +76,9 @@ def heat_map(
             x, y = left + side * place[said], top + side * place[gold]
             parts.append(_heat_cell(gold, said, weight, weight / totals[gold], x, y, side))
     parts.append(_shades(top + size + 14))
-    width, height = max(left + size, 480) + 2, top + size + 32
+    width, height = max(left + size, 560) + 2, top + size + 32
     measures = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
-    return picture(title, description, parts, font_size=11 if numbered else 10, **measures)
+    return picture(title, description, parts, font_size=13 if numbered else 11, **measures)
 
 
 def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int, side: int) -> SafeString:
@@ -93,7 +93,7 @@ def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int
     parts = [element("title", escaped(f"{words}: {count(weight)} posts, {percent(share)} of {gold}"))]
     parts.append(element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
     if side > ROW:
-        parts.append(text(_short(weight), x + side / 2, y + side / 2 + 4, fill=ink, font_size=10, text_anchor="middle"))
+        parts.append(text(_short(weight), x + side / 2, y + side / 2 + 4, fill=ink, font_size=12, text_anchor="middle"))
     return element("g", *parts)
 
 
@@ -103,10 +103,10 @@ def _shades(y: int) -> SafeString:
     words = [f"<{bounds[0]}%", *(f"{low}–{high}%" for low, high in pairwise(bounds)), f"≥{bounds[-1]}%"]
     parts = []
     for number, (word, (_, opacity, _)) in enumerate(zip(words, SHADES, strict=True)):
-        x = 64 * number
+        x = 72 * number
         parts.append(element("rect", x=x, y=y, width=12, height=12, fill=ACCENT, fill_opacity=opacity))
         parts.append(text(word, x + 16, y + 10))
-    return element("g", *parts, text("of the gold label’s posts", 64 * len(words), y + 10, fill=QUIET))
+    return element("g", *parts, text("of the gold label’s posts", 72 * len(words), y + 10, fill=QUIET))
 
 
 def _short(weight: float) -> str:

@@ -48,7 +48,7 @@ MOST_CUT = 0.1  # of the intervals may leave a zoomed axis; an arrow then says s
 # Of stacked bars, from what is done to what nobody has begun: told apart by shade, and by order, without colour.
 SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))
 END = 99.0  # percent of the width where a stacked bar of the largest row ends
-HEIGHT = 96  # pixels of a plot over time
+HEIGHT = 160  # pixels of a plot over time
 WIDEST = 12.0  # percent of the width, a column
 LEFT = 7.0  # percent of the width that the axis of a plot over time takes
 
@@ -356,5 +356,5 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
         bar = element("rect", **measures, height=height, fill=ACCENT)
         parts.append(element("g", tooltip(f"{moment.said}: {count(moment.count)} {counted}"), room, bar))
         if moment.tick:
-            parts.append(text(moment.tick, f"{x + width / 2:.4g}%", bottom + 16, fill=QUIET, text_anchor="middle"))
-    return picture(title, description, parts, width="100%", height=bottom + 22, font_size=11)
+            parts.append(text(moment.tick, f"{x + width / 2:.4g}%", bottom + 18, fill=QUIET, text_anchor="middle"))
+    return picture(title, description, parts, width="100%", height=bottom + 24, font_size=13)

@@ -52,7 +52,7 @@ def tooltip(words: str) -> SafeString:
 def picture_of_rows(title: str, description: str, parts: Iterable[SafeString], bottom: int) -> SafeString:
     """With a line below the last row."""
     line = element("line", x1=0, x2="100%", y1=bottom, y2=bottom, stroke=LINE, stroke_opacity=0.5)
-    return picture(title, description, [*parts, line], width="100%", height=bottom + 1, font_size=12)
+    return picture(title, description, [*parts, line], width="100%", height=bottom + 1, font_size=13)
 
 
 def legend(mark: SafeString, words: str, top: float, *, room: int = 18) -> SafeString:

@@ -20,6 +20,7 @@ from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import worst_contrast
+from tests.looks import A4, lay_on_paper, too_wide
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAGES = ("", "people/", "comments/", "tests/", "agreement/", "agreement/?show=1", "rule/")
@@ -433,6 +434,17 @@ def test_every_page_can_be_read_and_fits_a_phone(new_page, crowd, max_, manager,
         phone.goto(at)
         assert phone.evaluate("document.documentElement.scrollWidth") <= 390, at
         assert phone.evaluate("[...document.querySelectorAll('.plot-wide')].every(e => !e.checkVisibility())"), at
+
+
+@browser_test
+def test_on_paper_pages_are_light_and_whole_and_have_nothing_to_press(new_page, crowd, max_, manager):
+    page = new_page(user=manager, viewport=A4, color_scheme="dark")
+    for at in ("/manage/", "/manage/people/", *(address(crowd, page) for page in PAGES)):
+        page.goto(at)
+        lay_on_paper(page)
+        assert too_wide(page, "body, .manage .scroll") == [], at
+        assert not page.locator("button, .tabs, .top, input, .of-table").filter(visible=True).count(), at
+        assert page.locator("html").evaluate("each => getComputedStyle(each).backgroundColor") == "rgb(255, 255, 255)"
 
 
 @browser_test

@@ -276,7 +276,7 @@ def test_stacked_bars_are_as_long_as_their_counts_and_name_the_parts_that_there_
 def test_columns_over_time_reach_as_high_as_their_counts():
     plot = parsed(columns([Moment("01", "one", 5), Moment("", "two", 0), Moment("03", "three", 10)], title="x"))
     heights = [float(each.attrib["height"]) for each in plot.iter(f"{SVG}rect") if each.attrib.get("fill")]
-    assert heights == [48, 0, 96]
+    assert heights == [80, 0, 160]
     assert [each.text for each in plot.iter(f"{SVG}text")] == ["10", "0", "01", "03"]
     assert parsed(columns([], title="nothing")) is not None
 

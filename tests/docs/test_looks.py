@@ -9,14 +9,13 @@ from annotate.manual.pages import address
 from annotate.models import Annotator
 from annotate.pages import annotators as home
 from tests.docs.markdown import PAGES
-from tests.looks import faults
+from tests.looks import A4, faults, lay_on_paper, too_wide
 
 # A live server empties the database after each test; what the migrations put into it is put back for the next one.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 760}
 LAPTOP = {"width": 1280, "height": 800}
-A4 = {"width": 680, "height": 1000}  # in pixels of 1/96 inch, without margins of 15 mm
 FOUND = "/docs/?q=audit"
 ADDRESSES = [*map(address, PAGES), FOUND, "/docs/?q=xyzzy", "/login/"]
 # Beside what stands around the text, all pages are made of what these have.
@@ -232,16 +231,6 @@ def test_lines_are_no_longer_than_one_can_read(page):
     assert 60 <= letters <= 85
 
 
-def lay_on_paper(page):
-    page.emulate_media(media="print")
-    page.evaluate(
-        """new Promise(laid => {
-            const paper = matchMedia("print");
-            if (paper.matches) laid(); else paper.onchange = laid;
-        })"""
-    )
-
-
 @pytest.mark.page(viewport=DESKTOP)
 def test_on_paper_there_is_the_page_alone(page):
     page.goto("/docs/reference/stages/")
@@ -257,8 +246,7 @@ def test_on_paper_it_is_light_and_nothing_is_too_wide(page):
         page.goto(address(name))
         lay_on_paper(page)
         assert not page.locator(".narrow").filter(visible=True).count(), name
-        wide = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText.slice(0, 80))"
-        assert page.locator(".text pre, .text .wide, body").evaluate_all(wide) == [], name
+        assert too_wide(page, ".text pre, .text .wide, body") == [], name
     ground, words = page.locator("html").evaluate(
         "each => [getComputedStyle(each).backgroundColor, getComputedStyle(each).color]"
     )
