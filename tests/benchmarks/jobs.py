@@ -45,6 +45,12 @@ django.setup()
 from tests import digests
 print(json.dumps({name: digest for name, digest in digests.meaning().items() if name != "annotate.Job"}))
 """
+# A task draws a secret, and its lots by that: every process begins with the same, so that two runs can be compared.
+SAME_SECRETS = """
+import random, secrets
+drawn = random.Random("secrets")
+secrets.token_hex = lambda size=32: drawn.randbytes(size).hex()
+"""
 ENDED = ("done", "failed", "cancelled")
 HANGS = 900.0  # seconds
 
@@ -116,7 +122,9 @@ def run(folder: Path, options) -> None:
     rows, bad = [], []
     with new_place() as base:
         commands.prepare(base)
-        base.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings", "PYTHONPATH": str(ROOT)}
+        (base.folder / "sitecustomize.py").write_text(SAME_SECRETS)
+        path = os.pathsep.join(map(str, (base.folder, ROOT)))
+        base.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings", "PYTHONPATH": path}
         expected = {action: _undisturbed(base, action) for action in JOBS}
         sorts = dict(SORTS)
         if base.database == "PostgreSQL":
