@@ -14,7 +14,7 @@ from annotate.work.routes import Routes
 
 
 @transaction.atomic
-def add_audits(task: Task, number: int, languages: Collection[str] = (), by=None) -> dict[str, int]:
+def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
     """Add `number` posts that nobody was asked about to the audit, or all there are. Returns how many by language.
 
     languages: labels on which the detectors agree, among which they are shared out (core/audits.allotted); empty for
@@ -46,5 +46,5 @@ def add_audits(task: Task, number: int, languages: Collection[str] = (), by=None
         unit.audited = True
     save_all(units, [], ["audited"])
     # Those that had been chosen before have left the detectors' stage.
-    send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task), by)
+    send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
     return {label: len(units) for label, units in found.items()}

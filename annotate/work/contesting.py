@@ -69,19 +69,16 @@ def _locked(task) -> QuerySet[Task]:
 
 
 @transaction.atomic
-def contest(task: Task, label: str, by=None) -> int:
-    """Have people label every unit on which the detectors agreed on a label. Returns how many.
-
-    by: the manager who asks for it; None if the audit itself does.
-    """
-    return send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load(task), by)
+def contest(task: Task, label: str) -> int:
+    """Have people label every unit on which the detectors agreed on a label. Returns how many."""
+    return send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load(task))
 
 
-def contest_all(task: Task, by=None) -> dict[str, int]:
+def contest_all(task: Task) -> dict[str, int]:
     """The same for all languages of a task, for example after its limit was lowered. Label -> units sent to people."""
     sent = {}
     unfinished = labels_of(waiting(task.units))
     for label, audit in audits(task).items():
         if label not in unfinished and left(task, label) and over_limit(task, audit):
-            sent[label] = contest(task, label, by)
+            sent[label] = contest(task, label)
     return sent

@@ -65,19 +65,19 @@ def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[A
     )
 
 
-def to_people(unit: Unit, event: str, routes: Routes, by=None) -> Any:
+def to_people(unit: Unit, event: str, routes: Routes) -> Any:
     """Put a unit into the queue of its most likely language; the caller saves both."""
     unit.candidates = unit.task.kind.candidates(unit, routes)
     queue = routes.queue_in(unit.candidates[0])
-    return moved(unit, event, stages.QUEUED, by=by, of=PLAIN, round=1, language=queue, visited=[queue])
+    return moved(unit, event, stages.QUEUED, of=PLAIN, round=1, language=queue, visited=[queue])
 
 
-def send_to_people(units: QuerySet[Unit], event: str, routes: Routes, by=None) -> int:
+def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
     """Take AGREED units out of their stage. Returns how many."""
     units = units.filter(stage=stages.AGREED).select_related("item", "task")
     # no_key: otherwise they and an extension that is about to add copies of them would wait for each other.
     found = list(units.select_for_update(of=("self",), no_key=True))
-    transitions = [to_people(unit, event, routes, by) for unit in found]
+    transitions = [to_people(unit, event, routes) for unit in found]
     if event == "audited":
         choose_rechecks(routes.task, found)
     else:

@@ -248,7 +248,7 @@ def _able(readers: set[int], takers: set[int], *, disturbing: bool) -> set[int]:
 
 
 @transaction.atomic
-def reroute(task: Task, by=None) -> dict[str, int]:
+def reroute(task: Task) -> dict[str, int]:
     """Send on the units whose queue has too few readers left; this does not use up their round.
 
     Returns how many went to "queues" and to "adjudication"; decoys that nobody can be asked about are dropped. A
@@ -272,9 +272,9 @@ def reroute(task: Task, by=None) -> dict[str, int]:
         if unit.stage != stages.QUEUED or _enough_readers(unit, readers, not_asked, answers):
             continue
         if queue := _next_queue(unit, routes, readers, not_asked):
-            move(unit, "rerouted", stages.QUEUED, by=by, language=queue, visited=[*unit.visited, queue])
+            move(unit, "rerouted", stages.QUEUED, language=queue, visited=[*unit.visited, queue])
             counts["queues"] += 1
         else:
-            move(unit, "exhausted", _when_exhausted(unit), by=by)
+            move(unit, "exhausted", _when_exhausted(unit))
             counts["adjudication"] += unit.stage == stages.ADJUDICATION
     return counts

@@ -222,7 +222,6 @@ ADMIN = {
     "admin:annotate_unit_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_judgment_changelist": (302, 302, 302, 302, 302, 200),
     "admin:annotate_judgment_add": (302, 302, 302, 302, 302, 403),
-    "admin:annotate_task_reroute": (302, 302, 302, 302, 302, 403),
     "admin:auth_user_changelist": (302, 302, 302, 302, 302, 200),
 }
 # What a logged-in person can post by a form of ours.
@@ -331,7 +330,6 @@ class World:
             **{name: [crowd.name, "de"] for name in ("api-practise", "api-test", "qualification")},
             **{f"qualification-{name}": [crowd.name, "de"] for name in ("practice", "test", "answer")},
             "api-answer": [question.pk],
-            "admin:annotate_task_reroute": [task.pk],
             "docs-page": ["reference/commands"],
             "docs-file": ["reference/commands.md"],
         }

@@ -40,8 +40,8 @@ def checks(monkeypatch):
         # So that nobody's word is there for the others before all have looked, or wait for one who has.
         until(lambda: len(looked) + waiting_for_locks() >= AUDITED)
 
-    def contest(task, label, by=None):
-        contested.append(real_contest(task, label, by))
+    def contest(task, label):
+        contested.append(real_contest(task, label))
         return contested[-1]
 
     for module in (judging, adjudication):
@@ -85,7 +85,7 @@ def test_so_it_is_with_adjudicators_who_have_the_last_word(audited, person, monk
     assert_contested_once(audited, checks)
 
 
-def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_twice(audited, person, manager):
+def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_twice(audited, person):
     people = [person(f"reader{number}", "de") for number in range(AUDITED)]
     *others, last = people
     for annotator in others:
@@ -93,7 +93,7 @@ def test_a_manager_who_contests_while_the_last_audit_is_finished_sends_nothing_t
     lease = take(last, audited)
     said = at_once(
         lambda: judge(last, lease.pk, Answer("de")),
-        *(lambda: contesting.contest_all(audited, by=manager) for _ in range(3)),
+        *(lambda: contesting.contest_all(audited) for _ in range(3)),
     )
     judgment, *sent = said
     assert isinstance(judgment, Judgment), judgment

@@ -1,22 +1,20 @@
 """Tasks as they stand: their options, where their units are, and what audit or decoys found."""
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q
-from django.shortcuts import get_object_or_404, redirect
-from django.urls import path, reverse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
-from annotate.core.refusals import Refusal
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from annotate.pages.access import may
 from annotate.pages.admin.audits_and_decoys import checks_of
 from annotate.pages.admin.base import ReadOnly
-from annotate.reports import audits_and_decoys, sentences
-from annotate.work import contesting, progress, routing
+from annotate.reports import sentences
+from annotate.work import progress
 from annotate.work.queue_states import queue_states_of
 
 
@@ -41,7 +39,7 @@ class TaskList(ChangeList):
 
 @admin.register(Task)
 class TaskAdmin(ReadOnly):
-    """Where a task's units are, and what its checks found; its settings are changed on a page of their own."""
+    """Where a task's units are, and what its checks found. What is done with a task has pages of its own."""
 
     list_display = ["name", "title", "is_open", "posts", "queued", "adjudication", "unread"]
     change_form_template = "admin/annotate/task/change_form.html"
@@ -107,33 +105,3 @@ class TaskAdmin(ReadOnly):
             "undecidable": sentences.undecidable(progress.undecidable(task)),
         }
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
-
-    def get_urls(self):
-        views = [("reroute", self.reroute_view), ("contest", self.contest_view)]
-        paths = [
-            path(f"<int:pk>/{name}/", self.admin_site.admin_view(view), name=f"annotate_task_{name}")
-            for name, view in views
-        ]
-        return [*paths, *super().get_urls()]
-
-    def reroute_view(self, request, pk):
-        task = self._posted(request, pk)
-        try:
-            counts = routing.reroute(task, by=request.user)
-        except Refusal as refusal:
-            messages.warning(request, str(refusal))
-        else:
-            messages.success(request, sentences.rerouted(counts))
-        return redirect("admin:annotate_task_change", pk)
-
-    def contest_view(self, request, pk):
-        task = self._posted(request, pk)
-        sent = contesting.contest_all(task, by=request.user)
-        messages.success(request, audits_and_decoys.contested(sent))
-        return redirect("admin:annotate_task_change", pk)
-
-    def _posted(self, request, pk):
-        task = get_object_or_404(Task, pk=pk)
-        if request.method != "POST" or not may(request.user, "decide"):
-            raise PermissionDenied
-        return task

@@ -1,7 +1,11 @@
 """The admin, by its real pages: tasks as they stand, and what their audits found."""
 
+import re
+from html import unescape
+
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.management import call_command
 from django.urls import reverse
 
 from annotate.core.intervals import jeffreys
@@ -11,8 +15,14 @@ from annotate.work.adjudication import settle
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.models import Draw
-from tests.annotate.admin.desk import Page, address, page
+from tests.annotate.admin.desk import address, page
 from tests.annotate.conftest import AGREED, DISPUTED
+
+
+def led_to(desk, task, words):
+    """The page to which a link on a task's page leads."""
+    [link] = re.findall(rf'<a href="([^"]+)">{words}', desk.get(address(Task, "change", task.pk)).content.decode())
+    return desk.get(unescape(link)).content.decode()
 
 
 def test_a_tasks_page_shows_its_stages_and_queues(desk, world):
@@ -47,7 +57,7 @@ def test_a_tasks_page_shows_what_its_audit_found(desk, failed):
     assert "over the limit" not in shown.text
 
 
-def test_a_lower_limit_shows_what_is_over_it_and_the_button_has_people_label_that(desk, failed, manager):
+def test_a_lower_limit_shows_what_is_over_it_and_a_page_has_people_label_that(desk, failed, manager):
     desk.post(reverse("manage-settings-change", args=[failed.name]), {"audit_limit": "0.6", "audit_share": "0.9"})
     failed.refresh_from_db()
     assert (failed.audit_limit, failed.audit_share) == (0.6, 0)
@@ -55,16 +65,13 @@ def test_a_lower_limit_shows_what_is_over_it_and_the_button_has_people_label_tha
     assert shown.forbidden == []
     assert "Over the task’s limit: de. Have people label the languages over the limit" in shown.text
     assert "more than 60% may be wrong" in shown.text
-    path = reverse("admin:annotate_task_contest", args=[failed.pk])
-    assert desk.get(path).status_code == 403
+    form = led_to(desk, failed, "Have people label")
+    assert f'<option value="{failed.name}" selected>' in form
+    assert re.search(r'name="contest" value="yes"[^>]* checked', form)
     assert failed.units.filter(stage="AGREED").count() == 12
-    reply = desk.post(path, follow=True)
-    assert "Sent to people: 8 of de." in Page(reply).text
-    assert "contested: people label all of it" in Page(reply).text
-    moves = Transition.objects.filter(event="contested")
-    assert set(moves.values_list("unit__agreed_label", "by__username")) == {("de", "manager")}
-    assert "a finished audit is over the limit, so nothing was sent" in Page(desk.post(path, follow=True)).text
-    assert desk.post(reverse("admin:annotate_task_contest", args=[0])).status_code == 404
+    call_command("audit", failed.name, contest=True)
+    assert "contested: people label all of it" in page(desk, address(Task, "change", failed.pk)).text
+    assert set(Transition.objects.filter(event="contested").values_list("unit__agreed_label")) == {("de",)}
 
 
 def test_a_page_says_where_the_audit_is_not_done_and_where_there_is_none(desk, make_task):
@@ -138,9 +145,8 @@ def test_annotators_see_none_of_it(client, failed):
         address(Task, "change", failed.pk),
         address(Unit, "changelist"),
         address(Draw, "changelist"),
-        reverse("admin:annotate_task_contest", args=[failed.pk]),
     ):
-        reply = client.post(path) if "contest" in path else client.get(path)
+        reply = client.get(path)
         assert (reply.status_code, "/login/" in reply.url) == (302, True), path
     assert failed.units.filter(stage="AGREED").count() == 12
 
@@ -155,24 +161,10 @@ def test_staff_who_may_only_look_at_tasks_see_the_audit_and_cannot_contest(clien
     assert "Over the task’s limit: de." in shown
     assert "Have people label" not in shown
     assert "Send on units" not in shown
-    assert client.post(reverse("admin:annotate_task_contest", args=[failed.pk])).status_code == 403
-    assert failed.units.filter(stage="AGREED").count() == 12
 
 
-def test_units_are_sent_on_by_the_button_and_by_nothing_else(desk, world, person):
-    person("dov", "he")
-    path = reverse("admin:annotate_task_reroute", args=[world.pk])
-    unit = Unit.objects.get(language="fr")
-    assert desk.get(path).status_code == 403
-    unit.refresh_from_db()
-    assert unit.language == "fr"
-    reply = desk.post(path, follow=True)
-    assert reply.redirect_chain == [(address(Task, "change", world.pk), 302)]
-    assert "Sent on: 1 to readers of their next language, 0 to adjudication." in Page(reply).text
-    unit.refresh_from_db()
-    assert unit.language == "he"
-    assert unit.transitions.last().by.username == "manager"
-    assert desk.post(reverse("admin:annotate_task_reroute", args=[0])).status_code == 404
+def test_a_task_leads_to_the_page_where_its_units_are_sent_on(desk, world):
+    assert f'<option value="{world.name}" selected>' in led_to(desk, world, "Send on units")
 
 
 def test_a_task_that_is_not_there_is_not_found(desk, db):
