@@ -236,9 +236,7 @@ def _answer(request, permit, comment: str):
     """What the form says; None: skip."""
     if "skip" in request.POST:
         return None
-    sent, reason = request.POST.getlist("answer"), request.POST.get("reason", "")
-    ways, is_sure = choosing.read_ways(request.POST), "is_sure" in request.POST
-    return judging.read_answer(permit.task.kind, sent, reason, comment, ways=ways, is_sure=is_sure)
+    return choosing.read_answer(permit.task.kind, request.POST, comment)
 
 
 @require_POST

@@ -15,10 +15,12 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from annotate.kinds import Answer, Kind
 from annotate.kinds.kind import ALLOW, ASK, SUGGESTED, WAYS
-from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.pages.concept_rows import Listing, in_order
 from annotate.quality.suggestions import shown_to, suggested
+from annotate.work import judging
 from annotate.work.permit import Permit
 from corpora.core.thesaurus import VocabularyError
 from corpora.models import Item
@@ -43,6 +45,12 @@ def read_ways(posted: QueryDict) -> dict[str, str]:
     """Concept -> what led to it, as a form says; empty where it does not."""
     ways = dict(pair.partition(" ")[::2] for pair in posted.getlist("way"))
     return {key: way if (way := ways.get(key, "")) in WAYS else "" for key in posted.getlist("answer") if key}
+
+
+def read_answer(kind: Kind, posted: QueryDict, comment: str) -> Answer:
+    """What a form says of one unit, of concepts or of anything else. InvalidAnswer if it cannot be read."""
+    sent, reason = posted.getlist("answer"), posted.get("reason", "")
+    return judging.read_answer(kind, sent, reason, comment, ways=read_ways(posted), is_sure="is_sure" in posted)
 
 
 def read_state(posted: QueryDict) -> State:
@@ -81,6 +89,20 @@ def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, A
     state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
     address = reverse("choose", args=[unit.task.name])
     return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
+
+
+def of_change(judgment: Judgment, said: Change | None, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
+    """The panel of somebody who changes an answer. said: their last change of it; what they say now is chosen at
+    first.
+    """
+    task, unit = permit.task, judgment.unit
+    if task.vocabulary_id is None:
+        return {}
+    ways = dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
+    now = {key: ways.get(key, "") for key in task.kind.form.facets(said.label if said else judgment.label)}
+    state = read_state(posted) if posted is not None else State(now)
+    address = reverse("change-choose", args=[task.name, judgment.pk])
+    return _panel(task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
 
 
 def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:

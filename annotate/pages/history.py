@@ -5,14 +5,15 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Judgment, Lease, Task
-from annotate.pages import keys, showing
+from annotate.pages import choosing, keys, showing
 from annotate.pages.access import check_right, with_permit
 from annotate.pages.annotators import may_do
 from annotate.pages.errors import status_of
@@ -98,7 +99,7 @@ def _row(judgment, said: str, sets: list, permit, change, decision) -> dict[str,
     task, unit = permit.task, judgment.unit
     may_act = task.is_open and not permit.stopped
     fresh = judging.may_be_taken_back(judgment, task)
-    may_change = may_act and not fresh and judgment.kind == Judgment.ANSWER and task.vocabulary_id is None
+    may_change = may_act and not fresh and judgment.kind == Judgment.ANSWER
     return {
         "judgment": judgment,
         "task": task,
@@ -133,25 +134,50 @@ def _by_day(rows: list[dict]) -> list[tuple]:
 @require_http_methods(["GET", "POST"])
 @with_permit
 def change(request, permit, judgment):
-    """One answer, to be given otherwise. Fields: answer, or only reason if a reason's button was pressed; comment."""
-    task, refusal = permit.task, None
-    own = changing.changeable(permit.annotator, task).select_related("unit__item").filter(pk=judgment).first()
-    if own is None:
-        raise NotFound(_("There is no such answer of yours."))
-    own.unit.task = task
+    """One answer, to be given otherwise. Fields: as annotators.judge."""
+    own, refusal = _own(permit, judgment), None
     if request.method == "POST":
         comment = request.POST.get("comment", "").replace("\r\n", "\n")
         try:
-            sent = request.POST.getlist("answer")
-            said = judging.read_answer(task.kind, sent, request.POST.get("reason", ""), comment)
-            changing.change(permit.annotator, task, judgment, said)
+            said = choosing.read_answer(permit.task.kind, request.POST, comment)
+            changing.change(permit.annotator, permit.task, judgment, said)
         except InvalidAnswer as error:
             refusal = error
         else:
-            return redirect("answers", task=task.name)
+            return redirect("answers", task=permit.task.name)
+    return _to_change(request, permit, own, refusal)
+
+
+@require_POST
+@with_permit
+def choose(request, permit, judgment):
+    """Where several labels are chosen from many: a step on the way to another answer, of which nothing is stored."""
+    own = _own(permit, judgment)
+    if permit.task.vocabulary_id is None:
+        raise NotFound(_("There is no such answer of yours."))
+    if request.htmx:
+        panel = choosing.of_change(own, changing.latest([own]).get(own.unit_id), permit, request.POST)
+        return render(request, "annotate/_chosen_and_found.html", panel)
+    return _to_change(request, permit, own)
+
+
+def _own(permit, number) -> Judgment:
+    own = changing.changeable(permit.annotator, permit.task).select_related("unit__item").filter(pk=number).first()
+    if own is None:
+        raise NotFound(_("There is no such answer of yours."))
+    own.unit.task = permit.task
+    return own
+
+
+def _to_change(request, permit, own: Judgment, refusal: InvalidAnswer | None = None):
     permit.check_not_stopped()
     asked = showing.question(Lease(pk=0, unit=own.unit), permit)
     [row] = _rows(permit.annotator, [own])
-    context = {"task": task, "row": row, "refusal": refusal, "keys": keys.of_test(task), **asked}
-    context |= {"changing": request.path, "comment": request.POST.get("comment", own.comment)}
+    posted = request.POST if request.method == "POST" else None
+    context = {"task": permit.task, "row": row, "refusal": refusal, "keys": keys.of_test(permit.task), **asked}
+    context |= choosing.of_change(own, row["changed"], permit, posted)
+    context |= {
+        "changing": reverse("change", args=[permit.task.name, own.pk]),
+        "comment": request.POST.get("comment", row["comment"]),
+    }
     return render(request, "annotate/change.html", context, status=status_of(refusal) if refusal else 200)

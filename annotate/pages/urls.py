@@ -55,6 +55,7 @@ urlpatterns = [
     path("tasks/<slug:task>/sheet/judge/", annotators.judge_sheet, name="sheet-judge"),
     path("tasks/<slug:task>/answers/", history.answers, name="answers"),
     path("tasks/<slug:task>/answers/<int:judgment>/", history.change, name="change"),
+    path("tasks/<slug:task>/answers/<int:judgment>/choose/", history.choose, name="change-choose"),
     path("tasks/<slug:task>/consent/", consent.consent, name="consent"),
     path("tasks/<slug:task>/guidelines/", qualification.guidelines, name="guidelines"),
     *(

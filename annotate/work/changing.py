@@ -21,6 +21,7 @@ from annotate.kinds import Answer
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.quality import sides
+from annotate.work.choosing import rows_of
 from annotate.work.judging import check
 from annotate.work.moving import move
 from annotate.work.permit import acting
@@ -29,10 +30,9 @@ from corpora.prepared import insert_one, update_one
 
 def changeable(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
     """A person's answers that they may change, as long as the task is open. What becomes of a unit decides nothing
-    here. Of concepts there is no page on which they could be chosen again.
+    here.
     """
-    own = Judgment.objects.live().answers().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-    return own if task.vocabulary_id is None else own.none()
+    return Judgment.objects.live().answers().filter(annotator=annotator, unit__task=task, lease__isnull=False)
 
 
 def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -> Change:
@@ -107,6 +107,8 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     judgment.pk, judgment.voided_at = None, None
     judgment.label, judgment.reason, judgment.comment = answer.label, answer.reason, answer.comment.strip()
     insert_one(judgment, keep=keep)
+    for concept in rows_of(judgment, answer):
+        insert_one(concept, keep=keep)
 
 
 def latest(judgments) -> dict[int, Change]:

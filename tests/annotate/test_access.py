@@ -107,6 +107,7 @@ PAGES = {
     "answers": ((302, 403, 200, 200, 200, 403), (302, 405, 405, 405, 405, 405)),
     # The form says the same that Ann has said already.
     "change": ((302, 403, 200, 404, 404, 403), (302, 403, 400, 404, 404, 403)),
+    "change-choose": ((302, 405, 405, 405, 405, 405), (302, 403, 200, 404, 404, 403)),
     "consent": ((302, 403, 200, 200, 200, 403), (302, 403, 302, 302, 302, 403)),
     "guidelines": ((302, 403, 200, 200, 200, 200), (302, 405, 405, 405, 405, 405)),
     # Bea has not practised yet, and Ada reads no language of the task.
@@ -227,7 +228,8 @@ ADMIN = {
 # What a logged-in person can post by a form of ours.
 FORMS = (
     *("logout", "account", "password", "preferences", "languages", "disturbing", "reply-read", "note-read"),
-    *("start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge", "choose", "change", "consent"),
+    *("start", "judge", "flag", "undo", "pause", "sheet-start", "sheet-judge", "choose", "change"),
+    *("change-choose", "consent"),
     *("adjudicate", "adjudicate-choose", "adjudicate-together", "unsettle"),
     *("manage-languages", "manage-lift", "manage-pause", "manage-void", "manage-question", "manage-note"),
     "manage-guidelines-preview",
@@ -274,7 +276,7 @@ class World:
         answer(ann, next_question(practice).pk, "1")
         question = next_question(begin(ann, crowd, "de", Trial.TEST))
         records_task_maker()("toxic_pairs", name="hurting")
-        chosen, sought, unsettled = self.of_concepts(ann)
+        said, chosen, sought, unsettled = self.of_concepts(ann)
         invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
         self.who = {
             "nobody": None,
@@ -313,6 +315,7 @@ class World:
             "manage-question": [asked.pk],
             **{name: [task.name] for name in ("adjudication", "adjudicate-together", "manage-note")},
             "choose": ["acts"],
+            "change-choose": ["acts", said.pk],
             "change": [task.name, judgment.pk],
             "consent": ["hurting"],
             "qualification-choose": ["tested-acts", "en"],
@@ -412,7 +415,9 @@ class World:
 
     @staticmethod
     def of_concepts(ann):
-        """Of tasks whose answers are concepts: a lease of Ann's, a question of hers, and a unit for an adjudicator."""
+        """Of tasks whose answers are concepts: an answer and a lease of Ann's, a question of hers, and a unit for an
+        adjudicator.
+        """
         ann.languages.create(language="en")
         labelling.import_eurovoc()
         labelling.import_acts()
@@ -420,7 +425,8 @@ class World:
         skip(ann, take(ann, task).pk)
         tested = labelling.task_of("tested-acts", gold=[labelling.gold_file("practice", "test")], test_items=1, tries=1)
         practice = begin(ann, tested, "en", Trial.PRACTICE)
-        return take(ann, task), next_question(practice), task.units.get(stage=stages.ADJUDICATION)
+        unsettled = task.units.get(stage=stages.ADJUDICATION)
+        return labelling.choose(ann, task, "4689"), take(ann, task), next_question(practice), unsettled
 
     @staticmethod
     def as_if_just_made():

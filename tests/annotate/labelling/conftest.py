@@ -33,5 +33,11 @@ def corpus(eurovoc):
 
 
 @pytest.fixture
+def plain(corpus):
+    """Ids of concepts of which none is broader than another."""
+    return [each.key for each in models.Concept.objects.filter(broader=None, narrower=None).order_by("key")[:25]]
+
+
+@pytest.fixture
 def readers(person):
     return [person(f"reader{number}", "en") for number in range(3)]

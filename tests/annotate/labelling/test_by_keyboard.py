@@ -5,7 +5,7 @@ import json
 import pytest
 
 from annotate.core import stages
-from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
+from annotate.models import Change, ChosenConcept, Judgment, Suggestion, Unit
 from corpora.models import Concept
 from tests.annotate.hands import FRENCH, let_guard_pass, move_clock, worst_contrast
 from tests.annotate.labelling.acts import ROOT, choose, import_acts, task_of
@@ -237,3 +237,20 @@ def test_the_outline_leads_to_each_zone_and_article(at_work, task, readers):
     last.click()
     assert page.evaluate("id => document.querySelector(id).getBoundingClientRect().top < innerHeight", target)
     assert Unit.objects.get().stage == stages.QUEUED
+
+
+def test_what_was_chosen_is_chosen_otherwise_later_by_keys_alone(new_page, task, readers):
+    first = choose(readers[0], task, AWARD, PIP_FRUIT)
+    page = new_page(user=readers[0].user, **DESK)
+    page.goto(f"/tasks/{task.name}/answers/{first.pk}/")
+    let_guard_pass(page)
+    chosen(page, 2)
+    page.keyboard.press("x")
+    chosen(page, 1)
+    page.keyboard.press("f")
+    found(page, "fre mea")
+    page.keyboard.press("Enter")
+    chosen(page, 2)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(f"**/tasks/{task.name}/answers/")
+    assert set(Change.objects.get().label.split()) == {PIP_FRUIT, FRESH_MEAT}

@@ -13,7 +13,6 @@ from annotate.quality.pauses import running
 from annotate.quality.qualification import next_question
 from annotate.work.judging import judge
 from annotate.work.queue import take
-from corpora.models import Concept
 from tests.annotate import attacks
 from tests.annotate.acts import begin
 from tests.annotate.labelling.acts import ROOT, opened, task_of
@@ -23,12 +22,6 @@ pytestmark = pytest.mark.usefixtures("corpus")
 ACTS = [json.loads(line) for line in (ROOT / "fixtures/eurlex/test.jsonl").read_text(encoding="utf-8").splitlines()]
 PURPOSES = ["practice"] * 2 + ["test"] * 3 + ["queue"] * 8
 TESTED = {"test_items": "2", "pass_mark": "50%", "tries": "2", "gold_share": "50%"}
-
-
-@pytest.fixture
-def plain(corpus):
-    """Ids of concepts of which none is broader than another."""
-    return [each.key for each in Concept.objects.filter(broader=None, narrower=None).order_by("key")[:25]]
 
 
 @pytest.fixture
@@ -195,3 +188,17 @@ def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, known, pl
     task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", blind_share="0")
     way = attacks.Way(name, ann, task, labels=plain[:3])
     attacks.assert_same_statements(attacks.Attacker(way, None, {"taken back": 1}).work(8), attacks.is_gold)
+
+
+def test_a_changed_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, client):
+    task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", blind_share="0", redundancy="3")
+    client.force_login(ann.user)
+    client.get("/docs/")  # the first page of a session reads what the person has set
+    seen = {True: set(), False: set()}
+    for _ in range(8):
+        lease = take(ann, task)
+        first = judge(ann, lease.pk, Answer(plain[0]))
+        with attacks.statements() as ran:
+            assert client.post(f"/tasks/acts/answers/{first.pk}/", {"answer": plain[1:3]}).status_code == 302
+        seen[lease.unit.honeypot].add(tuple(ran))
+    assert (len(seen[True]), seen[True]) == (1, seen[False])
