@@ -84,7 +84,7 @@ OPTIONS = (
         "labels",
         codes,
         default=(),
-        help="uniform: the codes to offer, in place of the 70 of the article",
+        help="uniform: the codes that may be answered, in place of those of all 70 languages",
         group=QUESTION,
     ),
     Option(

@@ -2,13 +2,18 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 
 class Jobs(models.QuerySet):
     def open(self):
         """Jobs that have not ended."""
         return self.filter(ended_at=None)
+
+    def failed(self):
+        """Jobs that failed, unless the same was done about the same corpus since."""
+        since = self.model.objects.filter(action=OuterRef("action"), corpus=OuterRef("corpus"), pk__gt=OuterRef("pk"))
+        return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
 
     def contesting(self, task):
         """Open jobs that send what the detectors agreed on in the task to people."""

@@ -90,7 +90,9 @@ def check_right(user, right: str) -> Annotator | None:
     """The person's Annotator row, which a manager need not have. NotAllowed if the person does not have the right."""
     annotator = annotator_of(user)
     if not RIGHTS[right](user, annotator):
-        raise NotAllowed(_(REFUSALS[right]))
+        # Whoever may not look either is told that.
+        may_look = right in ("annotate", "read", "adjudicate") or is_manager(user)
+        raise NotAllowed(_(REFUSALS[right if may_look else "manage"]))
     return annotator
 
 

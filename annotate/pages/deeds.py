@@ -21,7 +21,7 @@ from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
 from annotate.pages import inbox
 from annotate.work import jobs
-from corpora.listing import predictors_there
+from corpora.listing import POSTS, corpora_there, predictors_there
 from corpora.models import Corpus, Vocabulary
 
 Choices = list[tuple[str, str]]  # value, words
@@ -92,7 +92,8 @@ DEEDS: Mapping[str, Deed] = {
 # What is chosen and not typed: (action, option) or option -> what there is.
 CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "corpus": lambda: _twice(Corpus.objects.values_list("name", flat=True)),
-    "task": lambda: [(task.name, task.title) for task in Task.objects.order_by("-is_open", "-pk")],
+    "task": lambda: [(task.name, f"{task.title} ({task.name})") for task in Task.objects.order_by("-is_open", "-pk")],
+    ("prelabel", "corpus"): lambda: _twice(row["corpus"] for row in corpora_there() if row["holds"] == POSTS),
     "vocabulary": lambda: [
         (name, name) for name in Vocabulary.objects.order_by().values_list("name", flat=True).distinct()
     ],
@@ -271,5 +272,6 @@ def as_on_page(error: str, options: Iterable[Option]) -> str:
     """A sentence that names options as a shell does, with them as a form names them."""
     for option in sorted(options, key=lambda each: -len(each.spelled)):
         if option.spelled.startswith("--"):
-            error = error.replace(option.spelled, f"“{label_of(option)}”")
+            named = "Only say what it would do" if option.name == TRY else label_of(option)
+            error = error.replace(option.spelled, f"“{named}”")
     return error

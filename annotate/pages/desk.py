@@ -13,7 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from annotate.actions.named import by_name
 from annotate.models import Flag, Job, Task
+from annotate.pages import deeds
 from annotate.pages.access import check_right
 from annotate.pages.around import manage_page
 from annotate.pages.keeping import figures, foretold
@@ -53,11 +55,15 @@ def manage(request):
         unadjudicated=[row for row in rows if row["is_open"] and row["adjudication"]] if not adjudicators() else [],
         flags=Flag.objects.open().count(),
         asking=waiting_requests().count(),
-        failed=Job.objects.filter(state=Job.FAILED)[:FEW],
+        failed=[(job, _why(job)) for job in Job.objects.failed()[:FEW]],
         now=live_counts(),
         open_tasks=open_tasks,
         counted_at=counted_at,
     )
+
+
+def _why(job: Job) -> str:
+    return deeds.in_words_of_page(job.warned[0], by_name()[job.action]) if job.warned else ""
 
 
 def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:

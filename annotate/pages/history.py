@@ -82,7 +82,8 @@ def _offered(task: Task | None) -> dict[str, str]:
 def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
     """A row for each judgment, in order; each statement once for all of them, but for each task on the page."""
     allowed = {permit.task.pk: permit for permit in permits(annotator, {each.unit.task for each in judgments})}
-    changes, decisions = changing.latest(judgments), own_work.decided(judgments)
+    changes = changing.latest(judgments)
+    decisions = own_work.decided(judgments, changes)
     rows = {}
     for pk, permit in allowed.items():
         of_task = [each for each in judgments if each.unit.task_id == pk]

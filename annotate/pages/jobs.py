@@ -4,6 +4,7 @@ What has a page, and its form, is in deeds.py; how corpora and files are shown, 
 """
 
 import fcntl
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -77,12 +78,20 @@ def _told(job: Job) -> dict[str, Any]:
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
         "unwatched": not job.has_ended and not is_watched(),
         "warned": [deeds.in_words_of_page(sentence, action) for sentence in job.warned],
+        "said": [deeds.in_words_of_page(sentence, action) for sentence in job.said],
+        "rejects": _rejects(job),
         "again": job.action in deeds.DEEDS and job.has_ended,
         "tried": job.state == Job.DONE and job.given.get("dry_run") is True,
         "files": [(path.relative_to(out).as_posix(), path.stat().st_size) for path in files],
         "report": job.state == Job.DONE and job.action == "evaluate" and writing.as_context(job.data),
         "leads_to": _leads_to(job) if job.state == Job.DONE else [],
     }
+
+
+def _rejects(job: Job) -> str:
+    """Where the rows are that a refused import lists; of a corpus that there is, its own page leads to them."""
+    named = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
+    return reverse("manage-rejects", args=[job.corpus, int(named[1])]) if named and job.corpus else ""
 
 
 def _leads_to(job: Job) -> list[tuple[str, str]]:
@@ -97,7 +106,9 @@ def _leads_to(job: Job) -> list[tuple[str, str]]:
         found.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
     if job.action in deeds.SETS:
         there = str(work.folder(job) / "out")
-        found.append((deeds.address("evaluate", gold=there), "Measure a classifier on it"))
+        # A set that was exported before all was decided is measured on by whoever says so.
+        said = {} if job.data.get("finished", True) else {"unfinished": "yes"}
+        found.append((deeds.address("evaluate", gold=there, **said), "Measure a classifier on it"))
     return found
 
 

@@ -3,6 +3,7 @@ of a kind of question looks.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, d
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].sizeless else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
     first, rest = deeds.form("open_task", given, lacking, defaults | {"title": kind.title})
+    # What a design cannot do without has no place to be left empty.
+    first = [replace(field, required=True) if field.name == "size" and not size["size"] else field for field in first]
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
 
 
@@ -147,11 +150,15 @@ def forecast(request, _):
     context = {
         "drawn": report.drawn_table(told),
         "dates": report.forecast_table(told),
-        "words": report.words(told),
+        "words": [*_all_of_it(size, stream.posts), *report.words(told)],
         "unread": sum(round(row["people"]) for row in unread),
         "unread_in": [label_name(row["language"]) for row in unread],
     }
     return render(request, "annotate/manage/_foreseen.html", context)
+
+
+def _all_of_it(size: int, posts: int) -> list[str]:
+    return [f"The corpus has {posts:,} posts, fewer than {size:,}: all are drawn."] if size > posts else []
 
 
 @require_GET

@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.http import FileResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotate.actions import working
@@ -135,7 +136,7 @@ def new_corpus(request, _):
     try:
         inbox.check_size(request)
         if arrived := request.FILES.get("upload-file"):
-            return redirect(f"{reverse('manage-new-corpus')}?file={inbox.keep(arrived).name}")
+            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': inbox.keep(arrived).name})}")
         if not name:
             raise InvalidAnswer("Choose a file of the inbox, or upload one.")
         given = _given(request.POST, inbox.named(name))

@@ -41,14 +41,17 @@ def settings(request, _, task):
 @require_POST
 @with_task("decide")
 def change(request, _, task):
-    """Fields: title, labels (codes with spaces between), and the options that may be changed."""
+    """Fields: title, labels (codes with spaces between), and the options that may be changed; of each, with was- before
+    its name, what the form showed of it. What was not touched is left as it is.
+    """
     posted = request.POST
     names = [work.TITLE, *(option.name for option in work.changeable(task)), *_labels_if_open(task)]
-    given: dict[str, Any] = {name: posted[name] for name in names if name in posted}
+    was = {name: posted[f"was-{name}"] for name in names if f"was-{name}" in posted}
+    given: dict[str, Any] = {name: posted[name] for name in names if name in posted and posted[name] != was.get(name)}
     try:
         if work.LABELS in given:
             given[work.LABELS] = codes(given[work.LABELS])
-        changed = work.change(task, given)
+        changed = work.change(task, given, was)
     except Refusal as refusal:
         told = deeds.as_on_page(str(refusal), work.changeable(task))
         return _page(request, task, posted, refusal=told, status=status_of(refusal))
@@ -98,7 +101,8 @@ def _labels_if_open(task: Task) -> list[str]:
 
 def _page(request, task: Task, said: Mapping[str, str], *, status: int = 200, **context):
     groups: dict[str, list[Field]] = {}
-    for option in work.changeable(task):
+    options = {option.name: option for option in work.changeable(task)}
+    for option in options.values():
         value = said.get(option.name, written(getattr(task, option.name)))
         groups.setdefault(option.group, []).append(_field(option, value))
     labels = said.get(work.LABELS, " ".join(task.labels))
@@ -109,6 +113,7 @@ def _page(request, task: Task, said: Mapping[str, str], *, status: int = 200, **
         status=status,
         title=said.get(work.TITLE, task.title),
         labels=labels if work.may_relabel(task) else None,
+        was=[(name, work.told(task, name)) for name in (work.TITLE, *_labels_if_open(task), *options)],
         groups=groups,
         fixed=[(label_of(option), _told(getattr(task, option.name)), option.help) for option in work.fixed(task)],
         draws=task.draws.select_related("corpus").order_by("language", "pk"),

@@ -120,7 +120,7 @@ def _adjudicated(told: Told) -> Iterator[str]:
         yield "Nobody adjudicates, so what comes to adjudicators is not done; it is left out of the dates."
     elif _is_last(told) and of["adjudicators"]:
         people = are(of["adjudicators"], "person", "people")
-        yield f"What comes to adjudicators ({people}) is done last: {span(told, of['days'])}."
+        yield f"By itself, what comes to adjudicators ({people}) takes longest: {span(told, of['days'])}."
 
 
 def _is_last(told: Told) -> bool:

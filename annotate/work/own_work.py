@@ -3,15 +3,16 @@
 Everything goes by the index of a person's own answers, so that what waits in a task costs nothing here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.models import Annotator, Judgment, Task
+from annotate.models import Annotator, Change, Judgment, Task
 from annotate.work.permit import midnight
 
 PAUSE = timedelta(minutes=5)
@@ -103,8 +104,13 @@ def own_answers(
 def overruled(annotator: Annotator, own: QuerySet[Judgment]) -> QuerySet[Judgment]:
     """Of one's own answers those that an adjudicator decided otherwise, as far as they are told: see `decided`."""
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
-    told = own.filter(kind=Judgment.ANSWER).filter(_TOLD).annotate(settled=Subquery(decided.values("unit__label")[:1]))
-    return told.filter(settled__isnull=False).exclude(settled=F("label"))
+    changed = Change.objects.filter(
+        judgment__unit=OuterRef("unit"), judgment__annotator=annotator, at__gt=OuterRef("answered_at")
+    )
+    now = Coalesce(Subquery(changed.order_by("-pk").values("label")[:1]), F("label"))
+    told = own.filter(kind=Judgment.ANSWER).filter(_TOLD)
+    told = told.annotate(settled=Subquery(decided.values("unit__label")[:1]), now=now)
+    return told.filter(settled__isnull=False).exclude(settled=F("now"))
 
 
 # While a task is open, that a unit was adjudicated would tell who is checked and what was audited; of a hidden answer
@@ -112,11 +118,12 @@ def overruled(annotator: Annotator, own: QuerySet[Judgment]) -> QuerySet[Judgmen
 _TOLD = Q(unit__task__is_open=False, unit__known_answer="", unit__honeypot=False, unit__stage=stages.LABELLED)
 
 
-def decided(judgments: Iterable[Judgment]) -> dict[int, Judgment]:
-    """Unit -> the adjudicator's decision that became its label, where it is otherwise than the judgment and may be
-    told: of closed tasks only, and never of what was hidden among the work.
+def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dict[int, Judgment]:
+    """Unit -> the adjudicator's decision that became its label, where it is otherwise than what the person said last
+    and may be told: of closed tasks only, and never of what was hidden among the work. changes: as of changing.latest.
     """
     said = {each.unit_id: each.label for each in judgments if each.kind == Judgment.ANSWER}
+    said |= {unit: change.label for unit, change in changes.items()}
     settled = Judgment.objects.live().filter(_TOLD, unit__in=said, kind=Judgment.SETTLE, label=F("unit__label"))
     found = settled.select_related("unit__item").order_by("-pk")
     return {each.unit_id: each for each in found if each.label != said[each.unit_id]}

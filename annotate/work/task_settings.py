@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import transaction
 
-from annotate.core.option import Option, OptionError
-from annotate.core.refusals import InvalidAnswer
+from annotate.core.option import Option, OptionError, written
+from annotate.core.refusals import InvalidAnswer, WrongStage
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
@@ -38,12 +38,26 @@ def may_relabel(task: Task) -> bool:
     return task.kind.is_routed and not DESIGNS[task.draw.design].asks_each
 
 
+def told(task: Task, name: str) -> str:
+    """What a setting is, as a form has it."""
+    value = getattr(task, name)
+    return " ".join(value) if name == LABELS else value if name == TITLE else written(value)
+
+
 @transaction.atomic
-def change(task: Task, given: Mapping[str, Any]) -> list[str]:
+def change(task: Task, given: Mapping[str, Any], was: Mapping[str, str] | None = None) -> list[str]:
     """Change what is given: the title, the labels as codes, and options, as text or as values. Returns the names of
     what is otherwise now. InvalidAnswer with a sentence if the task cannot have it; then nothing is changed.
+
+    was: what whoever changes it has been shown of each, as `told`; WrongStage where it is otherwise by now.
     """
     found = locked(task)
+    if stale := [name for name in given if name in (was or {}) and was and was[name] != told(found, name)]:
+        now = ", ".join(f"{name.replace('_', ' ')} ({told(found, name)})" for name in stale)
+        raise WrongStage(
+            f"Somebody has changed {now} since you opened this page, so nothing was saved. What you typed is still "
+            "here: look at it, and save again if you mean it."
+        )
     before = {name: getattr(found, name) for name in given}
     for name, value in given.items():
         setattr(found, name, _checked(found, name, value))

@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotate.kinds import Answer
 from annotate.models import Judgment, Preferences, Task
 from annotate.work import flagging
+from annotate.work.changing import change
 from annotate.work.judging import judge, skip
 from annotate.work.own_work import is_long, minutes, own_answers, without_pause, worked
 from annotate.work.permit import acting, midnight
@@ -279,6 +280,19 @@ def test_what_was_decided_otherwise_is_told_with_its_reason_once_the_task_is_clo
     assert "Bea" not in page
     assert "ada" not in words(page)
     assert texts(as_ann.get("/history/?differs=on").text) == ["1"]
+
+
+def test_what_was_decided_is_held_against_what_one_said_last(overruled, ann, as_ann):
+    """Of an answer that was changed, whichever of the two it is that the adjudicator took."""
+    agreed, differed = (Judgment.objects.get(annotator=ann, label=label) for label in ("en", "de"))
+    change(ann, overruled, agreed.pk, Answer("he"))
+    change(ann, overruled, differed.pk, Answer("en"))
+    Task.objects.update(is_open=False)
+    page = as_ann.get("/history/").text
+    assert page.count("An adjudicator decided: English.") == 1
+    [row] = [row for row in re.findall(r"<tr>.*?</tr>", page, re.S) if "An adjudicator decided" in row]
+    assert "Hebrew" in row
+    assert texts(as_ann.get("/history/?differs=on").text) == texts(row)
 
 
 def test_nothing_is_told_of_what_was_hidden_among_the_work_even_of_a_closed_task(overruled, as_ann):

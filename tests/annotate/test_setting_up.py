@@ -1,6 +1,7 @@
 """What managers give to be set up: files that arrive whole or not at all, and forms that are refused in a sentence."""
 
 import gzip
+import re
 import socket
 from html import unescape
 from urllib.parse import urlsplit
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
+from django.utils import timezone
 
 from annotate.actions.action import ActionError
 from annotate.actions.named import by_name
@@ -66,6 +68,14 @@ def test_an_uploaded_file_lies_in_the_inbox_and_leads_to_its_columns(desk):
     assert ((inbox.folder() / "posts.jsonl").read_bytes(), lying()) == (ROWS, ["posts.jsonl"])
     assert (inbox.folder() / "posts.jsonl").stat().st_mode & 0o077 == 0
     assert "one" in told(desk.get(response.url))
+
+
+@pytest.mark.parametrize("name", ["R&D posts.jsonl", "a#b.jsonl", "a+b.jsonl", "100%25.jsonl", "%2e%2e%2fa.jsonl"])
+def test_a_name_that_means_something_in_addresses_leads_to_its_columns_too(desk, name):
+    response = desk.post(NEW, {"upload-file": arrived(name)})
+    assert "one" in told(desk.get(response.url))
+    links = [unescape(link) for link in re.findall(r'href="(\?file=[^"]*)"', desk.get(NEW).text)]
+    assert ["one" in told(desk.get(f"{NEW}{link}")) for link in links] == [True]
 
 
 def test_the_same_file_twice_is_one_and_another_of_its_name_has_a_number(desk):
@@ -220,6 +230,25 @@ def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, na
     ] == []
 
 
+def test_what_an_action_cannot_do_without_has_no_place_to_be_left_empty(desk, demo_corpus):
+    form = {"corpus": demo_corpus.name, "kind": "language", "design": "uniform"}
+    assert re.search(r'<input name="size"[^>]* required', desk.get(reverse("manage-new-task"), form).text)
+    lists = desk.get(reverse("manage-new-task"), form | {"kind": "verify", "design": "recall"}).text
+    assert not re.search(r'<input name="size"[^>]* required', lists)
+
+
+def test_tasks_of_one_title_are_told_apart_where_they_are_chosen(desk, make_task):
+    for name in ("one", "two"):
+        make_task([], name=name, title="Which language?")
+    page = desk.get(reverse("manage-do", args=["delete"])).text
+    assert [page.count(f">Which language? ({name})<") for name in ("one", "two")] == [1, 1]
+
+
+def test_only_what_detectors_read_can_be_prelabelled(desk, demo_corpus, make_records_task):
+    make_records_task()
+    assert deeds.CHOICES["prelabel", "corpus"]() == [(demo_corpus.name, demo_corpus.name)]
+
+
 def test_an_impossible_option_is_refused_in_the_words_of_the_form_and_what_was_said_stays(desk, demo_corpus):
     response = desk.post(reverse("manage-do", args=["prelabel"]), {"corpus": demo_corpus.name, "k": "none"})
     assert response.status_code == 400
@@ -249,6 +278,39 @@ def test_a_kind_with_an_error_in_its_file_says_so_where_it_would_be_chosen(desk,
     page = told(desk.get(reverse("manage-new-task"), {"corpus": demo_corpus.name}))
     assert "mine.toml" in page
     assert 'class="notice"' in page
+
+
+def test_a_refused_import_offers_the_rows_that_it_rejected(desk):
+    lay("bad.jsonl", b'{"id": "1", "text": ""}\n' * 3)
+    importing(desk, file="bad.jsonl")
+    job = Job.objects.get()
+    with pytest.raises(ActionError) as refused:
+        by_name()["import_corpus"].perform(job.given)
+    ended(job, Job.FAILED, warned=[str(refused.value)])
+    [link] = re.findall(
+        r'href="([^"]*)">Download the rejected rows', desk.get(reverse("manage-job", args=[job.pk])).text
+    )
+    listed = b"".join(desk.get(link).streaming_content)
+    assert listed.count(b"\n") == 3
+
+
+def test_a_failed_job_waits_for_its_manager_until_the_same_is_done(desk):
+    lay()
+    for name in ("july", "may"):
+        importing(desk, corpus=name)
+    july, may = Job.objects.order_by("pk")
+    for job in (july, may):
+        ended(job, Job.FAILED, warned=["--column is wrong."])
+    first = told(desk.get("/manage/"))
+    assert first.count("failed: “Column” is wrong.") == 2
+    importing(desk, corpus="may")
+    ended(Job.objects.first(), Job.DONE)
+    assert list(Job.objects.failed()) == [july]
+
+
+def ended(job, state, **said):
+    now = timezone.now()
+    Job.objects.filter(pk=job.pk).update(state=state, began_at=now, ended_at=now, **said)
 
 
 def test_two_managers_who_open_a_task_of_one_name_are_told_so(desk, demo_corpus):
@@ -288,6 +350,8 @@ def test_while_a_task_is_set_up_it_is_told_what_its_draw_gives_and_who_is_there(
     page = foreseen(desk, demo_corpus)
     assert "Nobody reads" in page
     assert "is expected to be done about" in page
+    assert "all are drawn" not in page
+    assert "fewer than 999,999: all are drawn." in foreseen(desk, demo_corpus, size="999999")
     fewer = foreseen(desk, demo_corpus, audit_share="0", audit_least="0")
     assert page != fewer
 

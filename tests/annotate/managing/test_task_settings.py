@@ -50,6 +50,24 @@ def test_the_form_as_it_stands_changes_nothing(desk, make_task):
     assert not LogEntry.objects.exists()
 
 
+def test_what_two_managers_change_at_once_is_both_kept_and_of_one_setting_the_second_is_told(desk, make_task):
+    task = make_task([DISPUTED], undo_minutes=10, lease_minutes=10)
+    shown = dict(re.findall(r'name="(was-[a-z_]+)" value="([^"]*)"', desk.get(page_of(task)).text))
+    assert shown["was-undo_minutes"] == "10"
+    assert "Changed: undo minutes." in words(change(desk, task, undo_minutes="1"))
+    said = change(desk, task, **shown, undo_minutes="10", lease_minutes="20")
+    assert "Changed: lease minutes." in words(said)
+    task = Task.objects.get()
+    assert (task.undo_minutes, task.lease_minutes) == (1, 20)
+    refused = change(desk, task, **shown, undo_minutes="5", lease_minutes="10")
+    assert refused.status_code == 409
+    assert "Somebody has changed undo minutes (1) since you opened this page" in words(refused)
+    assert re.search(r'name="undo_minutes"[^>]* value="5"', refused.text)
+    assert (Task.objects.get().undo_minutes, Task.objects.get().lease_minutes) == (1, 20)
+    again = dict(re.findall(r'name="(was-[a-z_]+)" value="([^"]*)"', refused.text))
+    assert "Changed: undo minutes." in words(change(desk, task, **again, undo_minutes="5"))
+
+
 def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, make_records_task):
     task = make_records_task(gold={"test": ["1", "0"] * 2}, test_items=2)
     page = words(desk.get(page_of(task)))
