@@ -9,6 +9,9 @@ from annotate.core.refusals import Refusal
 class ReadOnly(admin.ModelAdmin):
     """Records that can be looked at but not changed."""
 
+    # It would count all rows where some are searched for.
+    show_full_result_count = False
+
     def has_add_permission(self, request):
         return False
 

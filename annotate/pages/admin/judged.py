@@ -3,6 +3,7 @@
 from django.contrib import admin
 
 from annotate.kinds import KINDS
+from annotate.kinds.labels import negative
 from annotate.models import Judgment, Task, Transition, Unit
 from annotate.pages.admin.base import ReadOnly
 
@@ -43,7 +44,19 @@ class DecoyFilter(admin.SimpleListFilter):
 
 
 class Named(admin.AllValuesFieldListFilter):
-    """Codes with their names; the same code may have several in the tasks of several kinds."""
+    """Codes with their names; the same code may have several in the tasks of several kinds. Those are offered that may
+    stand in a row, by the tasks: to read which do takes seconds where there are a million.
+    """
+
+    def __init__(self, field, request, params, model, model_admin, field_path):
+        super().__init__(field, request, params, model, model_admin, field_path)
+        self.lookup_choices = sorted({code for task in Task.objects.all() for code in self.codes(task)})
+
+    def codes(self, task):
+        return task.read_in
+
+    def has_output(self):
+        return len(self.lookup_choices) > 1
 
     def choices(self, changelist):
         for choice in super().choices(changelist):
@@ -56,15 +69,11 @@ class Named(admin.AllValuesFieldListFilter):
 class LabelFilter(Named):
     """By label, but for sets of concepts, of which nearly every one is another."""
 
-    def __init__(self, field, request, params, model, model_admin, field_path):
-        super().__init__(field, request, params, model, model_admin, field_path)
-        # Only where there are such sets: it looks up the unit of each judgment.
-        if Task.objects.exclude(vocabulary=None).exists():
-            of_task = "task" if model is Unit else "unit__task"
-            self.lookup_choices = self.lookup_choices.filter(**{f"{of_task}__vocabulary": None})
-
-    def has_output(self):
-        return self.lookup_choices.exists()
+    def codes(self, task):
+        if task.vocabulary_id is not None:
+            return []
+        negatives = [negative(code) for code in task.labels] if task.draws.exclude(language="").exists() else []
+        return [*task.labels, *negatives, *filter(None, [task.kind.undefined])]
 
 
 @admin.register(Unit)
@@ -111,9 +120,8 @@ class UnitAdmin(ReadOnly):
 class JudgmentAdmin(ReadOnly):
     list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "comment"]
     list_display += ["active_seconds", "voided_at"]
-    list_filter = ["unit__task", "kind", "annotator", ("label", LabelFilter)]
+    list_filter = ["unit__task", "answered_at", "kind", "annotator", ("label", LabelFilter)]
     search_fields = ["unit__item__key", "unit__item__text", "comment"]
-    date_hierarchy = "answered_at"
     ordering = ["-pk"]
     list_select_related = ["annotator__user", "unit__item", "unit__task"]
 
