@@ -6,16 +6,16 @@ import pytest
 
 from tests.benchmarks.place import new_place
 from tests.docs.newcomer import DOCS, Newcomer
+from tests.running import DATA, install
 
 HOW_TO = DOCS / "how-to"
 
 
 @pytest.fixture
-def newcomer():
+def newcomer(migrated):
     with new_place(sqlite=True) as place:
-        somebody = Newcomer(place)
-        somebody.shell("assay django migrate --verbosity=0")
-        yield somebody
+        install(place.folder / DATA, migrated)
+        yield Newcomer(place)
 
 
 def test_a_kind_of_ones_own_is_made_looked_at_and_asked(newcomer):
