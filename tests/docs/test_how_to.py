@@ -6,15 +6,13 @@ import pytest
 
 from tests.benchmarks.place import new_place
 from tests.docs.newcomer import DOCS, Newcomer
-from tests.running import DATA, install
 
 HOW_TO = DOCS / "how-to"
 
 
 @pytest.fixture
 def newcomer(migrated):
-    with new_place(sqlite=True) as place:
-        install(place.folder / DATA, migrated)
+    with new_place(sqlite=True, migrated=migrated) as place:
         yield Newcomer(place)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import DATA, ROOT, assay, begin
+from tests.running import DATA, ROOT, assay, begin, install
 
 HANGING = 3600  # seconds: nothing here takes as long, on any machine
 ROWS = 20_000  # of a file
@@ -22,9 +22,10 @@ POSTS = 90_000  # of the corpus: nine pieces of votes, of which the first is wai
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def home(tmp_path_factory, migrated):
     """The folder of an installation with an empty database, and of a corpus of one part."""
     folder = tmp_path_factory.mktemp("home")
+    install(folder / DATA, migrated)
     (folder / "posts.jsonl").write_text(lines(0, POSTS))
     assert assay(folder, "import_corpus", "c", "posts.jsonl", "--licence", "CC0-1.0").returncode == 0
     return folder
