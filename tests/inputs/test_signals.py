@@ -89,10 +89,13 @@ def bytes_in(home):
     }
 
 
-@pytest.mark.parametrize(("processes", "number"), [("2", signal.SIGINT), ("2", signal.SIGTERM), ("1", signal.SIGTERM)])
-def test_a_stopped_prelabelling_says_so_and_keeps_its_pieces(unread, processes, number):
+@pytest.mark.parametrize(("processes", "number"), [(2, signal.SIGINT), (1, signal.SIGTERM)])
+def test_a_stopped_prelabelling_says_so_and_keeps_its_pieces_and_no_worker_hears_ctrl_c(unread, processes, number):
     process = begin(unread, "prelabel", "c", "--processes", processes)
     wait_for(votes_begun(unread), process)
+    workers = workers_of(process)
+    assert [os.getpgid(pid) for pid in workers] == workers
+    assert len(workers) == (processes if processes > 1 else 0)
     os.killpg(process.pid, number)
     _, err = ended(process, 128 + number, "Stopped by", "run the command again to go on")
     assert err.count("\n") == 1
@@ -102,16 +105,6 @@ def test_a_stopped_prelabelling_says_so_and_keeps_its_pieces(unread, processes, 
 def workers_of(process):
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return [int(pid) for pid in children if b"voting_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
-def test_no_worker_hears_ctrl_c_which_is_for_the_command(unread):
-    process = begin(unread, "prelabel", "c", "--processes", "2")
-    wait_for(votes_begun(unread), process)
-    workers = workers_of(process)
-    assert [os.getpgid(pid) for pid in workers] == workers
-    assert len(workers) == 2
-    os.killpg(process.pid, signal.SIGINT)
-    ended(process, 128 + signal.SIGINT)
 
 
 @pytest.mark.parametrize(
