@@ -18,7 +18,7 @@ import secrets
 import shutil
 import signal
 import sqlite3
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import hypothesis
 import psycopg
@@ -30,6 +30,7 @@ from django.test import Client, TransactionTestCase, override_settings
 
 from corpora import vocabularies
 from corpora.core.languages import LANGUAGES
+from tests import running
 from tests.browsers import BROWSER_ARGUMENTS, BROWSERS
 from tests.together import HANGS
 
@@ -167,6 +168,18 @@ def _migrated(django_db_setup, django_db_blocker):
     tables = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         return {table: cursor.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
+
+
+@pytest.fixture(scope="session")
+def migrated(django_db_setup, tmp_path_factory):
+    """An SQLite file as the migrations leave it, for an installation of a test's own: to migrate one takes seconds."""
+    folder = tmp_path_factory.mktemp("migrated")
+    if ON_POSTGRES:
+        assert running.assay(folder, "django", "migrate").returncode == 0
+        return folder / running.DATA / running.DATABASE
+    with closing(sqlite3.connect(django_settings.DATABASES["default"]["NAME"])) as database:
+        database.execute("VACUUM INTO ?", [str(folder / running.DATABASE)])
+    return folder / running.DATABASE
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The program in a process of its own, as somebody at a shell starts it, on SQLite and in a folder of the test's."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = "data"  # in the folder
+DATABASE = "assay.sqlite3"  # in the data
+
+
+def install(data: Path, migrated: Path) -> None:
+    """Begin an installation with a copy of the database that the fixture of that name gives."""
+    data.mkdir(mode=0o700)
+    shutil.copyfile(migrated, data / DATABASE)
+    (data / DATABASE).chmod(0o600)
 
 
 def environment(data: Path) -> dict[str, str]:

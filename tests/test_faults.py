@@ -7,9 +7,9 @@ from tests.benchmarks.faults_commands import Undisturbed, half_written
 from tests.benchmarks.place import new_place
 
 
-def test_every_answer_that_was_acknowledged_is_there_after_server_and_workers_were_killed():
+def test_every_answer_that_was_acknowledged_is_there_after_server_and_workers_were_killed(migrated):
     chance = random.Random(2015)
-    with new_place(sqlite=True) as place:
+    with new_place(sqlite=True, migrated=migrated) as place:
         tokens = server.prepare(place, records=60)
         with server.at_work(place, tokens, workers=2) as (running, notes):
             server.befallen(running, notes, server.worker, 2, chance)
@@ -19,9 +19,8 @@ def test_every_answer_that_was_acknowledged_is_there_after_server_and_workers_we
     assert (found.lost, found.unasked, found.too_many) == (0, 0, 0)
 
 
-def test_an_answer_that_the_database_lacks_is_counted_as_lost():
-    with new_place(sqlite=True) as place:
-        place.manage("django", "migrate", "--verbosity=0")
+def test_an_answer_that_the_database_lacks_is_counted_as_lost(migrated):
+    with new_place(sqlite=True, migrated=migrated) as place:
         notes = server.Notes()
         notes.note((1, "person0", "1"))
         assert server.found(place, notes) == server.Found(acknowledged=1, lost=1, unasked=0, too_many=0)

@@ -41,10 +41,10 @@ def environment(folder):
 
 
 @pytest.fixture(scope="module")
-def installation(tmp_path_factory):
+def installation(tmp_path_factory, migrated):
     """The data folder of an installation of its own, on SQLite, whose task `demo` is done."""
     folder = tmp_path_factory.mktemp("installation") / "var"
-    folder.mkdir()
+    running.install(folder, migrated)
     subprocess.run([sys.executable, "-m", "tests.installation", "300"], env=environment(folder), cwd=ROOT, check=True)
     return folder
 
@@ -207,7 +207,8 @@ print(assay.run("prelabel", corpus="c", processes=2).data["posts"])
 """
 
 
-def test_a_script_prelabels_on_several_processes_and_none_of_them_runs_it_again(tmp_path):
+def test_a_script_prelabels_on_several_processes_and_none_of_them_runs_it_again(tmp_path, migrated):
+    running.install(tmp_path / running.DATA, migrated)
     posts = tmp_path / "posts.jsonl"
     posts.write_text("".join(f'{{"id": {n}, "text": "Das ist der Text Nummer {n}."}}\n' for n in range(1200)))
     assert running.assay(tmp_path, "import_corpus", "c", posts, "--licence", "CC0-1.0").returncode == 0

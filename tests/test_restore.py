@@ -42,8 +42,8 @@ def held(place: Place):
     return json.loads(place.run("-m", "tests.digests"))
 
 
-def test_a_backup_that_is_restored_into_an_empty_installation_gives_the_same_tables_and_files(tmp_path):
-    with new_place() as place, new_place() as other:
+def test_a_backup_that_is_restored_into_an_empty_installation_gives_the_same_tables_and_files(tmp_path, migrated):
+    with new_place(migrated=migrated) as place, new_place() as other:
         place.manage("django", "migrate", "--verbosity=0")
         records = FIXTURES / "records" / "qa_match.en.jsonl"
         place.manage("import_corpus", "qa", records, "--fields", "question passage", "--licence", "CC0-1.0")

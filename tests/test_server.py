@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from deploy.logs import masked
 from tests.benchmarks.place import free_port, wait_for_server
-from tests.running import DATA, ROOT, environment
+from tests.running import DATA, ROOT, environment, install
 
 TOKEN = "s3cr3t-Token_of-somebody"
 INVITE, RESET = "/invite/...", "/forgotten/..."
@@ -39,10 +39,10 @@ def command():
 
 
 @contextmanager
-def serving(folder, **env):
+def serving(folder, migrated, **env):
     """The container's command; yields a function that asks for an address, and writes all that it says into `log`."""
     env = environment(folder / DATA) | env
-    subprocess.run([sys.executable, "manage.py", "django", "migrate", "-v0"], cwd=ROOT, env=env, check=True)
+    install(folder / DATA, migrated)
     port, words = command()
     with (
         open(folder / "log", "wb") as log,
@@ -65,11 +65,11 @@ def get(address, headers):
             return error.code
 
 
-def test_no_log_tells_the_token_of_an_invite_or_of_a_forgotten_password(tmp_path):
+def test_no_log_tells_the_token_of_an_invite_or_of_a_forgotten_password(tmp_path, migrated):
     """Each address is asked for, which logs a request and that there is no such page, and is named as a Referer."""
     invite, reset = reverse("invite", args=[TOKEN]), reverse("reset", args=["MQ", TOKEN])
     asked = [invite, reset, f"{invite}?next=/", invite.replace("i", "%69"), reset.replace("f", "%66")]
-    with serving(tmp_path) as ask:
+    with serving(tmp_path, migrated) as ask:
         assert [ask(address) for address in asked] == [404] * len(asked)
         assert {ask("/login/", Referer=f"http://localhost{address}") for address in asked} == {200}
     log = (tmp_path / "log").read_text()
@@ -158,7 +158,7 @@ sys.addaudithook(watch)
 """
 
 
-def test_the_server_writes_nowhere_but_where_its_container_lets_it(tmp_path):
+def test_the_server_writes_nowhere_but_where_its_container_lets_it(tmp_path, migrated):
     """A page that is there and one that is not; its home cannot be written, and there is none in the container."""
     passing, log, hook = tmp_path / "tmp", tmp_path / "written", tmp_path / "hook"
     for folder in (passing, hook):
@@ -166,7 +166,7 @@ def test_the_server_writes_nowhere_but_where_its_container_lets_it(tmp_path):
     allowed = (str(tmp_path / DATA), str(passing), str(log), "/dev/")
     (hook / "sitecustomize.py").write_text(WATCH.format(allowed=allowed, log=str(log)))
     env = {"TMPDIR": str(passing), "HOME": "/nonexistent", "PYTHONPATH": str(hook), "PYTHONDONTWRITEBYTECODE": "1"}
-    with serving(tmp_path, **env) as ask:
+    with serving(tmp_path, migrated, **env) as ask:
         assert [ask("/login/"), ask("/nothing/")] == [200, 404]
     assert not log.exists(), log.read_text()
 

@@ -45,8 +45,8 @@ def run(folder: Path, options) -> None:
     print("too often: acknowledged answers to a unit that had one; lost: acknowledged and not stored.\n")
 
 
-def at_assay(units: int, people: int, way: str, seconds: float) -> tuple[Done, int, str]:
-    with new_place() as place:
+def at_assay(units: int, people: int, way: str, seconds: float, migrated: Path | None = None) -> tuple[Done, int, str]:
+    with new_place(migrated=migrated) as place:
         place.manage("django", "migrate", "--verbosity=0")
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
         invited = place.run("-m", "tests.benchmarks.load_work", "open", str(units), str(people)).splitlines()

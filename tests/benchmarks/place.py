@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import psycopg
 
 from tests.postgres import server_account
-from tests.running import DATA, ROOT, environment
+from tests.running import DATA, ROOT, environment, install
 
 START_SECONDS = 600  # a machine may be busy; whoever waits for a server waits no longer than it takes
 
@@ -61,12 +61,14 @@ class Place:
 
 
 @contextmanager
-def new_place(*, sqlite: bool = False) -> Iterator[Place]:
-    """sqlite: whatever DATABASE_URL says."""
+def new_place(*, sqlite: bool = False, migrated: Path | None = None) -> Iterator[Place]:
+    """sqlite: whatever DATABASE_URL says. migrated: an SQLite database to begin with."""
     url = "" if sqlite else os.environ.get("DATABASE_URL", "")
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
         env = environment(Path(name) / DATA)
         if not url.startswith(("postgres://", "postgresql://")):
+            if migrated:
+                install(Path(name) / DATA, migrated)
             yield Place(Path(name), env, "SQLite")
             return
         with _new_database(url) as own:

@@ -1,6 +1,7 @@
 """An import or a prelabelling that is killed, or meets a full disk, and is run again."""
 
 import errno
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,17 +45,18 @@ import django
 from django.conf import settings
 settings.configure(INSTALLED_APPS={apps!r}, DATA_DIR={data_dir!r}, ENGINE="duckdb", AUTHOR_KEY={key!r},
                    DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-                   DATABASES={{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}}})
+                   DATABASES={{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": {database!r}}}}})
 django.setup()
 from django.core.management import call_command
-call_command("migrate", verbosity=0)
 call_command({command!r}, "c", *{files!r}, **{options!r}, stdout=sys.stderr)
 """
 
 
 @pytest.fixture
-def killed(settings):
+def killed(settings, migrated, tmp_path):
     """Runs a command in a process of its own that is killed at a step; returns the ids of its children."""
+
+    database = shutil.copy(migrated, tmp_path)
 
     def kill(command, *files, at, **options):
         event, path, time = at
@@ -63,6 +65,7 @@ def killed(settings):
             path=path,
             time=time,
             data_dir=str(settings.DATA_DIR),
+            database=database,
             key=settings.AUTHOR_KEY,
             command=command,
             apps=APPS,

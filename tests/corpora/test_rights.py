@@ -4,8 +4,6 @@ import stat
 import subprocess
 import sys
 
-import pytest
-
 from tests.annotate.corpus import POSTS
 from tests.running import DATA, ROOT, begin, environment
 
@@ -27,23 +25,25 @@ def modes(folder):
     )
 
 
-@pytest.mark.parametrize(("umask", "file", "directory"), [(0, "0o666", "0o777"), (0o027, "0o640", "0o750")])
-def test_the_data_are_their_owners_alone_and_an_export_is_as_the_shell_has_it(tmp_path, umask, file, directory):
+def test_the_data_are_their_owners_alone_and_an_export_is_as_the_shell_has_it(tmp_path):
+    posts = tmp_path / "posts.jsonl"
+    posts.write_text("".join(POSTS.read_text(encoding="utf-8").splitlines(keepends=True)[:100]), encoding="utf-8")
     for words in (
-        ("import_corpus", "c", POSTS, "--licence", "CC0-1.0", "--source", "test"),
+        ("import_corpus", "c", posts, "--licence", "CC0-1.0", "--source", "test"),
         ("prelabel", "c", "--processes", "2"),
         OPEN_TASK,
-        ("export_gold", "t", "--out", "gold"),
     ):
-        run(tmp_path, umask, *words)
+        run(tmp_path, 0, *words)
+    for umask, file, directory in ((0, "0o666", "0o777"), (0o027, "0o640", "0o750")):
+        run(tmp_path, umask, "export_gold", "t", "--out", f"gold{umask}")
+        files, folders = modes(tmp_path / f"gold{umask}")
+        assert {"README.md", "gold.unfinished.jsonl", "manifest.json"} <= {path.name for path in files}
+        assert set(files.values()) == {file}
+        assert set(folders.values()) == {directory}
     files, folders = modes(tmp_path / DATA)
     assert {path.suffix for path in files} >= {".sqlite3", ".parquet", ".json"}
     assert set(files.values()) == {"0o600"}
     assert set(folders.values()) == {"0o700"}
-    files, folders = modes(tmp_path / "gold")
-    assert {"README.md", "gold.unfinished.jsonl", "manifest.json"} <= {path.name for path in files}
-    assert set(files.values()) == {file}
-    assert set(folders.values()) == {directory}
 
 
 def test_a_server_that_loads_the_application_makes_its_folder_for_its_owner_alone(tmp_path):

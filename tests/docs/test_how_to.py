@@ -11,11 +11,9 @@ HOW_TO = DOCS / "how-to"
 
 
 @pytest.fixture
-def newcomer():
-    with new_place(sqlite=True) as place:
-        somebody = Newcomer(place)
-        somebody.shell("assay django migrate --verbosity=0")
-        yield somebody
+def newcomer(migrated):
+    with new_place(sqlite=True, migrated=migrated) as place:
+        yield Newcomer(place)
 
 
 def test_a_kind_of_ones_own_is_made_looked_at_and_asked(newcomer):

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 760}
 LAPTOP = {"width": 1280, "height": 800}
 FOUND = "/docs/?q=audit"
-ADDRESSES = [*map(address, PAGES), FOUND, "/docs/?q=xyzzy", "/login/"]
 # Beside what stands around the text, all pages are made of what these have.
 OF_EVERY_BUILD = [
     "/docs/",
@@ -26,6 +25,7 @@ OF_EVERY_BUILD = [
     "/docs/reference/stages/",
     "/docs/glossary/",
     FOUND,
+    "/docs/?q=xyzzy",
     "/login/",
 ]
 
@@ -53,18 +53,33 @@ def check(page, size, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
-@pytest.mark.parametrize("path", ADDRESSES)
-def test_a_page_is_for_everybody_on_a_desktop_in_the_light_and_on_a_phone_in_the_dark(page, path):
+@pytest.mark.parametrize("path", OF_EVERY_BUILD)
+def test_a_build_of_pages_is_for_everybody_on_a_desktop_and_on_a_phone_in_the_light_and_in_the_dark(page, path):
     page.goto(path)
-    check(page, DESKTOP, "light")
+    for size in (DESKTOP, PHONE):
+        for scheme in ("light", "dark"):
+            check(page, size, scheme)
+
+
+@pytest.mark.page(viewport=LAPTOP)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_its_place_in_sight_is_for_everybody_on_a_phone_and_fits_light_paper(page, name):
+    page.goto(address(name))
+    here = page.locator(".beside [aria-current=page]").bounding_box()
+    assert 0 <= here["y"] <= LAPTOP["height"] - here["height"]
+    wait_for_stops(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= LAPTOP["width"]
+
     check(page, PHONE, "dark")
 
-
-@pytest.mark.parametrize("path", OF_EVERY_BUILD)
-def test_a_page_is_for_everybody_on_a_desktop_in_the_dark_and_on_a_phone_in_the_light(page, path):
-    page.goto(path)
-    check(page, DESKTOP, "dark")
-    check(page, PHONE, "light")
+    page.set_viewport_size(A4)
+    lay_on_paper(page)
+    assert not page.locator(".narrow").filter(visible=True).count()
+    assert too_wide(page, ".text pre, .text .wide, body") == []
+    ground, words = page.locator("html").evaluate(
+        "each => [getComputedStyle(each).backgroundColor, getComputedStyle(each).color]"
+    )
+    assert (ground, words) == ("rgb(255, 255, 255)", "rgb(0, 0, 0)")
 
 
 def test_an_annotators_first_page_is_for_everybody(new_page, django_user_model):
@@ -145,14 +160,6 @@ def test_a_phone_has_the_contents_folded(page):
     page.get_by_text("On this page").first.click()
     page.locator(".narrow.sections").get_by_role("link", name="open_task").click()
     page.wait_for_url("**/docs/reference/commands/#open_task")
-
-
-@pytest.mark.page(viewport=LAPTOP)
-def test_the_place_of_a_page_in_the_contents_is_in_sight(page):
-    for name in PAGES:
-        page.goto(address(name))
-        here = page.locator(".beside [aria-current=page]").bounding_box()
-        assert 0 <= here["y"] <= LAPTOP["height"] - here["height"], name
 
 
 @pytest.mark.page(viewport=LAPTOP)
@@ -238,16 +245,3 @@ def test_on_paper_there_is_the_page_alone(page):
     for apart in (".top", ".side", ".within", ".narrow", ".turn"):
         assert page.locator(apart).filter(visible=True).count() == 0, apart
     assert page.locator(".text h1").is_visible()
-
-
-@pytest.mark.page(viewport=A4, color_scheme="dark")
-def test_on_paper_it_is_light_and_nothing_is_too_wide(page):
-    for name in PAGES:
-        page.goto(address(name))
-        lay_on_paper(page)
-        assert not page.locator(".narrow").filter(visible=True).count(), name
-        assert too_wide(page, ".text pre, .text .wide, body") == [], name
-    ground, words = page.locator("html").evaluate(
-        "each => [getComputedStyle(each).backgroundColor, getComputedStyle(each).color]"
-    )
-    assert (ground, words) == ("rgb(255, 255, 255)", "rgb(0, 0, 0)")

@@ -92,8 +92,14 @@ class Ended:
     changed: list[str]
 
 
+@pytest.fixture(scope="module")
+def tables_of_world(world, django_db_blocker):
+    with django_db_blocker.unblock():
+        return tables()
+
+
 @pytest.fixture
-def ended(world, data_dir, tmp_path, monkeypatch, capsys, db):
+def ended(world, tables_of_world, data_dir, tmp_path, monkeypatch, capsys, db):
     """ended(command, content) runs it in a copy of the world; what it did to the database is taken back afterwards."""
     shutil.copytree(world / "var", data_dir, dirs_exist_ok=True)
     here = tmp_path / "here"
@@ -101,32 +107,40 @@ def ended(world, data_dir, tmp_path, monkeypatch, capsys, db):
     for name in ("unfinished", "published", "topics", "untested", "acts", "waiting", "testless"):
         shutil.copytree(world / name, here / name)
     monkeypatch.chdir(here)
+    held = tables_of_world
 
     def run(command, content=None):
+        nonlocal held
         words = shlex.split(command)
         for word in {found[0] for word in words if (found := re.search(r"FILE\.[\w.]+", word))}:
             content(Path(word)) if callable(content) else Path(word).write_bytes(content)
-        before = state(data_dir, here)
+        before = files(data_dir, here) | held
         capsys.readouterr()
         try:
             status = endings.run(partial(call_command, *words))
         except SystemExit as exit:
             status = exit.code
-        after = state(data_dir, here)
+        held = tables()
+        after = files(data_dir, here) | held
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
         return Ended(status, "".join(capsys.readouterr()), changed)
 
     return run
 
 
-def state(*folders):
-    """Everything that a command could leave half-done: each file, and each row of each table."""
+def files(*folders):
+    """With `tables`, everything that a command could leave half-done."""
     found = {}
     for folder in folders:
         for path in folder.rglob("*"):
             name = str(path.relative_to(folder.parent))
             if path.is_file() and path.stat().st_size < 1 << 24 and not MAY_BE_LEFT.search(name):
                 found[name] = sha256(path.read_bytes()).hexdigest() if not path.is_symlink() else os.readlink(path)
+    return found
+
+
+def tables():
+    found = {}
     with connection.cursor() as cursor:
         for model in apps.get_models():
             cursor.execute(f"SELECT * FROM {model._meta.db_table}")

@@ -259,18 +259,10 @@ def replying(**fields):
     return ASKED + json.dumps(json.loads(ANSWERED) | fields).encode() + b"\n"
 
 
-def long_thread(path):
-    """A hundred thousand messages that answer one another, the last first."""
-    rows = [{"id": n, "parent_id": n - 1 if n else None, "text": "7"} for n in range(100_000)]
-    rows[:2] = [json.loads(ASKED) | {"id": 0}, json.loads(ANSWERED) | {"id": 1, "parent_id": 0}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in reversed(rows)))
-
-
 IMPORT_THREADS = [
     (threads("jsonl"), TWO, 0, "1 pair from 1 file"),
     (threads("jsonl.gz"), gzip.compress(TWO), 0, "1 pair from 1 file"),
     (threads("jsonl"), ANSWERED + ASKED, 0, "1 pair from 1 file"),
-    (threads("jsonl"), long_thread, 0, r"2 pairs from 1 file(.|\n)*messages +100,000"),
     (threads("jsonl"), TWO + replying(id=9, parent_id=8)[len(ASKED) :], 0, r"not in the files, and so is no pair +1"),
     (threads("jsonl"), TWO + replying(id=9, parent_id=9)[len(ASKED) :], 0, r"answers it in turn, and so is no pair +1"),
     (threads("jsonl"), TWO * 2, 0, "2 messages came twice"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import DATA, ROOT, assay, begin
+from tests.running import DATA, ROOT, assay, begin, install
 
 HANGING = 3600  # seconds: nothing here takes as long, on any machine
 ROWS = 20_000  # of a file
@@ -22,9 +22,10 @@ POSTS = 90_000  # of the corpus: nine pieces of votes, of which the first is wai
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def home(tmp_path_factory, migrated):
     """The folder of an installation with an empty database, and of a corpus of one part."""
     folder = tmp_path_factory.mktemp("home")
+    install(folder / DATA, migrated)
     (folder / "posts.jsonl").write_text(lines(0, POSTS))
     assert assay(folder, "import_corpus", "c", "posts.jsonl", "--licence", "CC0-1.0").returncode == 0
     return folder
@@ -88,10 +89,13 @@ def bytes_in(home):
     }
 
 
-@pytest.mark.parametrize(("processes", "number"), [("2", signal.SIGINT), ("2", signal.SIGTERM), ("1", signal.SIGTERM)])
-def test_a_stopped_prelabelling_says_so_and_keeps_its_pieces(unread, processes, number):
+@pytest.mark.parametrize(("processes", "number"), [(2, signal.SIGINT), (1, signal.SIGTERM)])
+def test_a_stopped_prelabelling_says_so_and_keeps_its_pieces_and_no_worker_hears_ctrl_c(unread, processes, number):
     process = begin(unread, "prelabel", "c", "--processes", processes)
     wait_for(votes_begun(unread), process)
+    workers = workers_of(process)
+    assert [os.getpgid(pid) for pid in workers] == workers
+    assert len(workers) == (processes if processes > 1 else 0)
     os.killpg(process.pid, number)
     _, err = ended(process, 128 + number, "Stopped by", "run the command again to go on")
     assert err.count("\n") == 1
@@ -101,16 +105,6 @@ def test_a_stopped_prelabelling_says_so_and_keeps_its_pieces(unread, processes, 
 def workers_of(process):
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return [int(pid) for pid in children if b"voting_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
-def test_no_worker_hears_ctrl_c_which_is_for_the_command(unread):
-    process = begin(unread, "prelabel", "c", "--processes", "2")
-    wait_for(votes_begun(unread), process)
-    workers = workers_of(process)
-    assert [os.getpgid(pid) for pid in workers] == workers
-    assert len(workers) == 2
-    os.killpg(process.pid, signal.SIGINT)
-    ended(process, 128 + signal.SIGINT)
 
 
 @pytest.mark.parametrize(

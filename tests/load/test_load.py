@@ -11,8 +11,8 @@ FOR_EVER = 1e9  # seconds: they end when nothing is left
 
 
 @pytest.mark.parametrize("way", ["page", "api"])
-def test_people_at_work_get_every_unit_once_and_what_is_acknowledged_is_stored(way):
-    done, lost, _ = at_assay(UNITS, PEOPLE, way, FOR_EVER)
+def test_people_at_work_get_every_unit_once_and_what_is_acknowledged_is_stored(way, migrated):
+    done, lost, _ = at_assay(UNITS, PEOPLE, way, FOR_EVER, migrated)
     assert (done.answers, len(done.answered), lost) == (UNITS, UNITS, 0)
     assert done.more_often_than(1) == 0
     assert not done.refused
