@@ -304,7 +304,8 @@ def browser():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("no browser was found; install the Debian package chromium-headless-shell")
-    arguments = [*BROWSER_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    # A page that has scrolled by a key is there at once, instead of after a third of a second.
+    arguments = [*BROWSER_ARGUMENTS, "--disable-smooth-scrolling", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with ExitStack() as stack:
         try:
             playwright = stack.enter_context(sync_playwright())
