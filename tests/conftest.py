@@ -1,6 +1,6 @@
 """What every test stands on: its own data folder and database file, and a browser where one is asked for.
 
-    --part sqlite                        pure tests, those in a browser or of the program as a whole, those of ON_BOTH
+    --part sqlite                        pure tests, in a browser, of files and of the program, and those of ON_BOTH
     --part postgresql                    all others of the database, and those of ON_BOTH
     @pytest.mark.postgres_only           the test needs row locks; on SQLite it is skipped
     @pytest.mark.sqlite_only             the mirror; `make test` runs both parts
@@ -18,6 +18,7 @@ import secrets
 import shutil
 import signal
 import sqlite3
+from collections import defaultdict
 from contextlib import ExitStack, closing, contextmanager
 
 import hypothesis
@@ -39,18 +40,25 @@ ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresq
 # Of the tests of the database, those that run on SQLite as well as on PostgreSQL: what is about constraints, locks,
 # the queue, judging, import and export, and a run from end to end. All others would prove the same twice.
 ON_BOTH = """
-    test_audit_races test_auditing test_balanced_sets test_constraints test_declared_audits test_deleting
-    test_deleting_races test_documents_by_people test_export test_exported_concepts test_exported_set
-    test_exporting test_file_formats test_http_load test_import_corpus test_inserting test_judging test_judgment_import
-    test_late_answers test_listing test_opening test_pausing test_pausing_at_once test_posts_of_a_corpus
-    test_predictors test_preferences_of_tasks test_queue test_races test_record_manifest test_record_routing
-    test_record_rows test_record_splits test_restore test_routing test_several_concepts test_sheet test_sheet_races
-    test_sides test_statements test_taking_back test_trials test_trials_at_once test_trials_by_api
+    test_audit_races test_auditing test_constraints test_deleting test_deleting_races test_documents_at_once test_export
+    test_http_load test_import_corpus test_inserting test_judging test_judgment_import test_late_answers
+    test_on_every_database test_opening test_pausing test_pausing_at_once test_posts_of_a_corpus test_predictors
+    test_queue test_races test_record_routing test_restore test_routing test_several_concepts test_sheet
+    test_sheet_races test_statements test_taking_back test_trials test_trials_at_once test_trials_by_api
     test_versions_of_guidelines test_vocabularies test_vocabulary_search test_voiding test_who_is_tested test_whole_run
 """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
-# Files of corpora, and the program as it is called, shown and installed, which is on SQLite: there the database itself
-# is not the matter, as with the browser.
+# On SQLite alone, with those in a browser, there is what the database is not the matter of: files of corpora, what is
+# written into files and read from them, who may open which page, lots, figures, and the program as it is called, shown
+# and installed.
+ON_SQLITE = """
+    test_access test_agreement_of_concepts test_balanced_sets test_blind_shares test_commands test_evaluate_command
+    test_exported_and_measured test_exported_concepts test_exported_set test_exporting test_foreseeing
+    test_json_everywhere test_listing test_lots test_mldoc test_pair_export test_published_judgments test_replicates
+    test_simulated_people test_suggest_from test_tongues_of_pages test_with_suggestions
+""".split()  # noqa: SIM905 - as above
 OF_THE_PROGRAM = (
+    "tests.annotate.evaluation.",
+    "tests.annotate.record_export.",
     "tests.corpora.",
     "tests.docs.",
     "tests.inputs.",
@@ -99,9 +107,11 @@ def pytest_report_header():
 def _of_part(item, part):
     is_pure = "_django_db_helper" not in item.fixturenames and not item.get_closest_marker("django_db")
     name = item.module.__name__
-    if name.rpartition(".")[2] in ON_BOTH and not is_pure and "browser" not in item.fixturenames:
+    last = name.rpartition(".")[2]
+    if last in ON_BOTH and not is_pure and "browser" not in item.fixturenames:
         return True
-    return (part == "sqlite") == (is_pure or "browser" in item.fixturenames or name.startswith(OF_THE_PROGRAM))
+    is_of_sqlite = is_pure or "browser" in item.fixturenames or last in ON_SQLITE or name.startswith(OF_THE_PROGRAM)
+    return (part == "sqlite") == is_of_sqlite
 
 
 def _commits(item):
@@ -290,6 +300,8 @@ def make_world(django_db_setup, django_db_blocker, tmp_path_factory):
                 stack.enter_context(_rolled_back(django_db_blocker))
                 with override_settings(DATA_DIR=folder, PASSWORD_HASHERS=QUICK_PASSWORDS):
                     made = make(*arguments)
+                    # Else PostgreSQL would look after all foreign keys of what was made at the end of each test anew.
+                    connection.check_constraints()
 
             def begin(data_dir):
                 shutil.copytree(folder, data_dir, dirs_exist_ok=True)
@@ -317,7 +329,8 @@ def browser():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("no browser was found; install the Debian package chromium-headless-shell")
-    arguments = [*BROWSER_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    # A page that has scrolled by a key is there at once, instead of after a third of a second.
+    arguments = [*BROWSER_ARGUMENTS, "--disable-smooth-scrolling", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with ExitStack() as stack:
         try:
             playwright = stack.enter_context(sync_playwright())
@@ -337,8 +350,15 @@ def console_errors():
     return []
 
 
+@pytest.fixture(scope="session")
+def _idle_contexts():
+    """By their options, contexts of tests that are over: they still have what is the same for all, styles and scripts,
+    and nothing else."""
+    return defaultdict(list)
+
+
 @pytest.fixture
-def new_page(browser, live_server, console_errors):
+def new_page(browser, live_server, console_errors, _idle_contexts):
     """Makes pages, each in its own context: `new_page(user=ann, color_scheme="dark")` is signed in as ann.
 
     A click that leads to another page returns once that has loaded, and not already once it has begun: what a test
@@ -347,17 +367,21 @@ def new_page(browser, live_server, console_errors):
     Errors of scripts, refusals by the content security policy and failed requests all reach the console; at
     the end of the test there must be none.
     """
-    contexts = []
+    taken = []
 
     def note(message):
         if message.type == "error":
             console_errors.append(f"{message.text} ({message.location['url']})")
 
     def make(user=None, **options):
-        context = browser.new_context(base_url=live_server.url, **options)
-        context.set_default_timeout(HANGS * 1000)
-        context.add_init_script(CLOCK)
-        contexts.append(context)
+        idle = _idle_contexts[repr(sorted(options.items()))]
+        if idle:
+            context = idle.pop()
+        else:
+            context = browser.new_context(base_url=live_server.url, **options)
+            context.set_default_timeout(HANGS * 1000)
+            context.add_init_script(CLOCK)
+        taken.append((context, idle))
         if user is not None:
             client = Client()
             client.force_login(user)
@@ -376,8 +400,12 @@ def new_page(browser, live_server, console_errors):
         return page
 
     yield make
-    for context in contexts:
-        context.close()
+    for context, idle in taken:
+        for page in context.pages:
+            page.close()  # and with it what it keeps for its session
+        context.clear_cookies()
+        context.set_offline(False)
+        idle.append(context)
     assert console_errors == []
 
 

@@ -218,8 +218,8 @@ class Attacker:
     def work(self, units: int) -> list[Tried]:
         """Try something on so many units, and work on until all that may come back has come back."""
         trying: list[Tried] = []
-        left = TO_THE_END if any("back" in trick or "out" in trick for trick in self.tricks) else 0
-        while len(trying) < units or left:
+        left = TO_THE_END
+        while len(trying) < units or (left and (self.later or any(each.let_go_at is not None for each in trying))):
             reply, lease = self.way.take()
             if lease is None:
                 break

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
 from annotate.kinds import KINDS
@@ -18,6 +19,20 @@ from corpora.models import Corpus, Draw, Item
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import demo_corpus, prelabelled, small  # noqa: F401 - fixtures
 from tests.annotate.hands import at_work  # noqa: F401 - fixture
+from tests.running import DATA, assay
+
+
+@pytest.fixture
+def installed(django_db_setup, django_db_blocker, tmp_path):
+    """A folder with an installation in it: to make its tables takes a process seconds, here they are copied."""
+    (tmp_path / DATA).mkdir()
+    if connection.vendor == "sqlite":
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute("VACUUM INTO %s", [str(tmp_path / DATA / "assay.sqlite3")])
+    else:
+        assay(tmp_path, "status")
+    return tmp_path
+
 
 LONG = "a text that is long enough for agreement to count, number {}"
 

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 
-from tests.running import ROOT, assay, environment
+from tests.running import DATA, ROOT, assay, environment
 
 # Kills itself before the {time}th migration.
 MAKER = """
@@ -26,12 +26,20 @@ main()
 """
 
 
-def test_tables_that_a_killed_command_has_half_made_are_finished_by_the_next(tmp_path):
-    code = MAKER.format(time=9)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment(tmp_path / "data"), capture_output=True, text=True
-    )
+def killed(folder, time, **env):
+    code = MAKER.format(time=time)
+    variables = environment(folder / DATA) | env
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=variables, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def test_tables_that_a_killed_command_has_half_made_are_finished_by_the_next(tmp_path):
+    killed(tmp_path, 9)
     status = assay(tmp_path, "status")
     assert status.returncode == 0, status.stderr
     assert "Nobody is there to annotate" in status.stdout
+
+
+def test_a_first_command_whose_keys_come_from_the_environment_makes_the_data_folder(tmp_path):
+    killed(tmp_path, 1, ASSAY_SECRET_KEY="x" * 50, ASSAY_AUTHOR_KEY="y" * 50)
+    assert (tmp_path / DATA / "assay.sqlite3").exists()

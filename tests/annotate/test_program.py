@@ -1,12 +1,15 @@
 """The command `assay`: the list of its commands, their help, what it says to words that are no command, its version."""
 
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
 import sys
+from functools import partial
 
 import pytest
+from django.core.management import call_command
 from django.urls import reverse
 
 from annotate import endings, program
@@ -16,6 +19,7 @@ from annotate.management import commands
 from corpora.folders import corpus_dir
 from corpora.manifest import Manifest, read_manifest, write_manifest
 from corpora.version import VERSION
+from tests.annotate.corpus import NAME, POSTS
 from tests.running import DATA, ROOT, assay, begin, environment
 
 FILES = [each.name for each in pkgutil.iter_modules(commands.__path__)]
@@ -55,26 +59,38 @@ def test_the_list_says_of_each_command_in_a_line_what_it_does():
     assert max(map(len, told.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",)])
-def test_the_list_is_what_one_sees_without_a_command_and_nothing_is_made_for_it(tmp_path, words):
-    done = assay(tmp_path, *words)
+def ended(capfd, *words):
+    """What the program says and how it ends, in this process."""
+    try:
+        status = endings.run(partial(program.run, list(words)))
+    except SystemExit as end:
+        status = end.code or 0
+    return *capfd.readouterr(), status
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",), ("help", "--help")])
+def test_the_list_is_what_one_sees_without_a_command(capfd, words):
+    assert ended(capfd, *words) == (f"{program.overview()}\n", "", 0)
+
+
+def test_nothing_is_made_for_the_list(tmp_path):
+    done = assay(tmp_path)
     assert (done.stdout, done.stderr, done.returncode) == (f"{program.overview()}\n", "", 0)
     assert not (tmp_path / DATA).exists()
 
 
 @pytest.mark.parametrize("words", [("version",), ("--version",), ("reroute", "--version")])
-def test_the_program_says_its_own_version(tmp_path, words):
-    done = assay(tmp_path, *words)
-    assert done.stdout.split()[-1] == VERSION
-    assert done.returncode == 0
+def test_the_program_says_its_own_version(capfd, words):
+    out, _, status = ended(capfd, *words)
+    assert (out.split()[-1], status) == (VERSION, 0)
 
 
-def test_the_help_of_a_command_is_to_be_had_either_way(tmp_path):
-    told = assay(tmp_path, "reroute", "--help").stdout
-    assert told.startswith("usage: assay reroute TASK [options]\n")
+def test_the_help_of_a_command_is_to_be_had_either_way(capfd):
+    told = ended(capfd, "reroute", "--help")
+    assert told[0].startswith("usage: assay reroute TASK [options]\n")
+    assert told[1:] == ("", 0)
     for word in ("help", "--help", "-h"):
-        assert assay(tmp_path, word, "reroute").stdout == told
-    assert assay(tmp_path, "help", "--help").stdout == f"{program.overview()}\n"
+        assert ended(capfd, word, "reroute") == told
 
 
 @pytest.mark.parametrize(
@@ -90,15 +106,13 @@ def test_the_help_of_a_command_is_to_be_had_either_way(tmp_path):
         ("--port", "There is no command '--port'. `assay --help` lists all."),
     ],
 )
-def test_what_is_no_command_is_answered_in_a_line_with_what_comes_near(tmp_path, word, said):
-    done = assay(tmp_path, word)
-    assert (done.stdout, done.stderr) == ("", f"{said}\n")
-    assert done.returncode == 2
+def test_what_is_no_command_is_answered_in_a_line_with_what_comes_near(capfd, word, said):
+    assert ended(capfd, word) == ("", f"{said}\n", 2)
 
 
-def test_djangos_commands_are_behind_a_word_of_their_own(tmp_path):
-    assert "migrate" in assay(tmp_path, "django").stdout
-    assert assay(tmp_path, "django", "check").stdout == "System check identified no issues (0 silenced).\n"
+def test_djangos_commands_are_behind_a_word_of_their_own(capfd):
+    assert "migrate" in ended(capfd, "django")[0]
+    assert ended(capfd, "django", "check")[0] == "System check identified no issues (0 silenced).\n"
 
 
 def test_ctrl_c_in_djangos_shell_is_what_python_makes_of_it(tmp_path):
@@ -158,58 +172,47 @@ def test_the_many_options_of_a_task_read_in_sections(monkeypatch):
     assert len(headings) >= 10
 
 
-def test_what_was_left_out_is_said_in_a_line(tmp_path):
-    done = assay(tmp_path, "import_gold", "a.tsv", "--out", "gold")
-    assert done.stderr == "Something is missing: --design, --name. `assay import_gold --help` says more.\n"
-    assert (done.stdout, done.returncode) == ("", 2)
+def test_what_was_left_out_is_said_in_a_line(capfd, tmp_path):
+    said = "Something is missing: --design, --name. `assay import_gold --help` says more.\n"
+    assert ended(capfd, "import_gold", "a.tsv", "--out", str(tmp_path / "gold")) == ("", said, 2)
     assert not (tmp_path / "gold").exists()
 
 
 # --- an installation that is empty
 
 
-NEW = "Nothing was here yet: the data are kept in {} from now on.\n"
-
-
-def test_any_command_may_be_the_first_and_says_that_it_is(tmp_path):
-    made = assay(tmp_path, "add_manager", "meg")
-    assert made.stderr == NEW.format(tmp_path / DATA)
-    assert made.stdout.startswith("meg is a manager. Log in at http://localhost:8000/ (assumed; set ASSAY_SITE if ")
-    again = assay(tmp_path, "add_manager", "meg")
+def test_two_commands_at_once_may_be_the_first_and_one_says_that_it_is(tmp_path):
+    new = f"Nothing was here yet: the data are kept in {tmp_path / DATA} from now on.\n"
+    both = {name: begin(tmp_path, "add_manager", name) for name in ("ann", "bob")}
+    said = {name: (*process.communicate(), process.returncode) for name, process in both.items()}
+    assert sorted(each[1:] for each in said.values()) == [("", 0), (new, 0)]
+    log_in = "Log in at http://localhost:8000/ (assumed; set ASSAY_SITE if "
+    assert all(out.startswith(f"{name} is a manager. {log_in}") for name, (out, _, _) in said.items())
+    again = assay(tmp_path, "add_manager", "ann")
     assert again.stderr == ""
     assert again.stdout.startswith(
-        "meg is a manager. The password stays as it was; `assay django changepassword meg` sets another. "
+        "ann is a manager. The password stays as it was; `assay django changepassword ann` sets another. "
     )
 
 
-def test_a_first_command_whose_keys_come_from_the_environment_makes_the_data_folder(tmp_path):
-    keys = {"ASSAY_SECRET_KEY": "x" * 50, "ASSAY_AUTHOR_KEY": "y" * 50}
-    done = assay(tmp_path, "tasks", **keys)
-    assert (done.stderr, done.returncode) == (NEW.format(tmp_path / DATA), 0)
-    assert (tmp_path / DATA / "assay.sqlite3").exists()
-
-
-def test_what_reads_and_writes_files_alone_takes_no_database(tmp_path):
-    (tmp_path / "gold.tsv").write_text("de\t1\nen\t2\n")
-    (tmp_path / "posts.jsonl").write_text('{"id": 1, "text": "Guten Morgen"}\n{"id": 2, "text": "Good morning"}\n')
-    (tmp_path / "said.tsv").write_text("id\tlabel\n1\tde\n2\tde\n")
+def test_what_reads_and_writes_files_alone_takes_no_database(prelabelled, settings, tmp_path):
+    """Here a test that touches the database fails, since it has asked for none."""
+    settings.DATA_DIR = prelabelled
+    posts = [json.loads(line)["id"] for line in POSTS.read_text(encoding="utf-8").splitlines()[:2]]
+    (tmp_path / "gold.tsv").write_text("".join(f"de\t{post}\n" for post in posts))
+    (tmp_path / "said.tsv").write_text("id\tlabel\n" + "".join(f"{post}\tde\n" for post in posts))
     (tmp_path / "kind.toml").write_text('base = "language"\nlabels = ["de", "en"]\n')
-    assert assay(tmp_path, "import_corpus", "c", "posts.jsonl", "--licence", "CC0-1.0").returncode == 0
-    assert assay(tmp_path, "prelabel", "c", "--processes", "1").returncode == 0
-    for words in (
-        ("import_gold", "gold.tsv", "--out", "gold", "--design", "uniform", "--name", "published"),
-        ("evaluate", "--file", "said.tsv", "--gold", "gold"),
-        ("evaluate", "cld2", "--corpus", "c", "--gold", "gold"),
-        ("check_kind", "kind.toml"),
+    gold = str(tmp_path / "gold")
+    for name, *words in (
+        ("import_gold", str(tmp_path / "gold.tsv"), "--out", gold, "--design", "uniform", "--name", "published"),
+        ("evaluate", "--file", str(tmp_path / "said.tsv"), "--gold", gold),
+        ("evaluate", "cld2", "--corpus", NAME, "--gold", gold),
+        ("check_kind", str(tmp_path / "kind.toml")),
     ):
-        done = assay(tmp_path, *words, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
-        assert (done.stderr, done.returncode) == ("", 0)
-
-
-def test_two_commands_at_once_may_be_the_first(tmp_path):
-    both = [begin(tmp_path, "add_manager", name) for name in ("ann", "bob")]
-    said = sorted((process.communicate()[1], process.returncode) for process in both)
-    assert said == [("", 0), (NEW.format(tmp_path / DATA), 0)]
+        assert command(name).action.on_files
+        call_command(name, *words)
+    done = assay(tmp_path, "check_kind", "kind.toml", DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert (done.stderr, done.returncode) == ("", 0)
 
 
 # --- the version

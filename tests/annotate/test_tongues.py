@@ -36,15 +36,20 @@ def catalog():
     return {code: polib.pofile(str(catalogs.folder(code) / "django.po")) for code in catalogs.tongues()}
 
 
+@pytest.fixture(scope="module")
+def sentences():
+    return catalogs.messages().keys()
+
+
 def test_there_is_a_catalog_of_every_language_but_english(catalog):
     assert list(catalog) == [code for code, _name in settings.LANGUAGES if code != "en"]
     assert sorted(path.name for path in catalogs.LOCALE.iterdir()) == sorted(catalog)
 
 
 @pytest.mark.parametrize("code", catalogs.tongues())
-def test_a_catalog_has_every_sentence_and_no_other_each_with_its_translation(catalog, code):
+def test_a_catalog_has_every_sentence_and_no_other_each_with_its_translation(catalog, sentences, code):
     there = {catalogs.Message(each.msgctxt or "", each.msgid, each.msgid_plural): each for each in catalog[code]}
-    assert there.keys() == catalogs.messages().keys()
+    assert there.keys() == sentences
     assert [each.msgid for each in catalog[code] if not each.translated() or each.fuzzy] == []
 
 

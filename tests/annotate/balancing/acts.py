@@ -37,6 +37,13 @@ def import_documents(name, *files, **options):
     return out.getvalue()
 
 
+def import_sentences():
+    """The corpus of the fixtures, sib."""
+    files = [ROOT / f"fixtures/topics/sib200.{language}.jsonl" for language in LANGUAGES]
+    options = {"fields": "body sentence", "column": ["body=text"], "labels": "topic", "licence": "CC-BY-SA-4.0"}
+    import_documents("sib", *files, **options)
+
+
 def opened(name, kind, corpus="sib", classes=TOPICS, **options):
     """What the command says."""
     out, err = io.StringIO(), io.StringIO()

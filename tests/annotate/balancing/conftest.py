@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.annotate.balancing.acts import LANGUAGES, ROOT, SENTENCES, import_documents
+from tests.annotate.balancing.acts import SENTENCES, import_sentences
 
 
 @pytest.fixture
@@ -13,12 +13,15 @@ def kind(tmp_path):
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(import_sentences)
+
+
 @pytest.fixture
-def sentences(db):
-    """The corpus of the fixtures, sib."""
-    files = [ROOT / f"fixtures/topics/sib200.{language}.jsonl" for language in LANGUAGES]
-    options = {"fields": "body sentence", "column": ["body=text"], "labels": "topic", "licence": "CC-BY-SA-4.0"}
-    import_documents("sib", *files, **options)
+def sentences(begin, data_dir, db):
+    """The corpus of the fixtures, sib; for tests that do not commit."""
+    begin(data_dir)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -16,9 +15,17 @@ from annotate.work.drawing_on import draw_short
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
 from corpora.folders import corpus_dir
-from tests.annotate.balancing.acts import ROOT, TOPICS, exported, import_documents, lists, opened, read_all
+from tests.annotate.balancing.acts import (
+    ROOT,
+    TOPICS,
+    exported,
+    import_documents,
+    import_sentences,
+    lists,
+    opened,
+    read_all,
+)
 from tests.annotate.test_hidden import all_an_annotator_sees
-from tests.together import at_once
 
 # What is drawn after an answer is drawn in a transaction of its own.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,6 +33,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CLASSES = "sports health travel"
 SETS = {"test": 9, "dev": 3, "train": "6 12", "predictor": "mine", "languages": "de en"}
 NEEDED = 8
+
+
+@pytest.fixture
+def sentences(data_dir, db):
+    import_sentences()
 
 
 @pytest.fixture
@@ -183,21 +195,18 @@ def test_more_is_drawn_once_it_is_a_tenth_of_what_waits_so_that_no_count_tells_w
     assert sum(cell["short"] for cell in standing(task)) == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
+def test_sets_that_people_cannot_fill_are_refused(predictions, kind):
+    for options, why in (
         ({"predictor": "cld2"}, "cld2 tells languages and not classes"),
         ({"predictor": "yours"}, "There is no predictor 'yours' for corpus sib"),
         ({"apart": "sentence"}, "Which set a document is in is known once people have labelled it; leave --apart"),
         ({"joint": 3}, "leave --apart, --joint and --from-indices out, or --predictor"),
         ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These are numbers of what mine@1 says"),
         ({"classes": "sports none"}, "The class none is called as an answer of sentence_topic that means something"),
-    ],
-)
-def test_sets_that_people_cannot_fill_are_refused(predictions, kind, options, why):
-    with pytest.raises(CommandError, match=why):
-        opened("topics", kind, **{"classes": CLASSES} | SETS | options)
-    assert not Task.objects.exists()
+    ):
+        with pytest.raises(CommandError, match=why):
+            opened("topics", kind, **{"classes": CLASSES} | SETS | options)
+        assert not Task.objects.exists()
 
 
 def test_predictions_of_classes_are_of_all_records_and_are_not_renamed(sentences, tmp_path):
@@ -238,24 +247,3 @@ def test_nothing_that_an_annotator_sees_depends_on_what_was_declared_or_predicte
         assert [page] * 3 == others
     # This kind has no guidelines, so nothing leads to them.
     assert "/guidelines/" not in "".join(seen[0])
-
-
-def test_people_at_once_draw_no_document_twice_and_none_too_many(predictions, kind, person, caplog):
-    opened("topics", kind, classes=CLASSES, redundancy=1, **SETS)
-    task = Task.objects.get()
-    people = [person(f"reader{number}", "de en") for number in range(6)]
-
-    def work(reader):
-        while task.units.filter(stage="QUEUED").exists():
-            if lease := take(reader, task):
-                judge(reader, lease.pk, Answer(truth(lease.unit)))
-
-    assert at_once(*(partial(work, reader) for reader in people)) == [None] * 6
-    cells = standing(task)
-    assert [(cell["short"], cell["over"]) for cell in cells] == [(0, False)] * 6
-    assert all(cell["right"] <= NEEDED for cell in cells)
-    # Each reserve that was drawn is a unit, and nothing was drawn in vain.
-    assert task.units.count() + task.reserve.count() == sum(
-        sum(draw.parameters["frame"].values()) for draw in task.draws.all()
-    )
-    assert "on_commit" not in caplog.text

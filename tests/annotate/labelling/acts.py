@@ -43,6 +43,13 @@ def task_of(name="acts", **options):
     return Task.objects.get(name=name)
 
 
+def begun(name="acts", **options):
+    """The corpus and a task of it; what a module begins with."""
+    import_eurovoc()
+    import_acts()
+    return task_of(name, **options)
+
+
 def gold_file(*purposes):
     """A file of known answers: of each of these purposes one act, with the concepts that were declared for it."""
     lines = (ROOT / "fixtures/eurlex/train.jsonl").read_text(encoding="utf-8").splitlines()

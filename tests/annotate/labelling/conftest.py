@@ -15,7 +15,7 @@ _rows: dict[str, list[tuple]] = {}
 
 @pytest.fixture
 def eurovoc(db):
-    """Imported once in a process; then its rows, which never change, are put back, since a hundred tests need them."""
+    """For tests that commit. Imported once in a process; then its rows, which never change, are put back."""
     if not _rows:
         acts.import_eurovoc()
     with connection.cursor() as cursor:
@@ -27,9 +27,20 @@ def eurovoc(db):
             cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    """What the tests of a module begin with; one may have another."""
+
+    def make():
+        acts.import_eurovoc()
+        acts.import_acts()
+
+    return make_world(make)
+
+
 @pytest.fixture
-def corpus(eurovoc):
-    acts.import_acts()
+def corpus(begin, data_dir, db):
+    return begin(data_dir)
 
 
 @pytest.fixture

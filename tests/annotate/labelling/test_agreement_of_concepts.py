@@ -12,7 +12,7 @@ from annotate.reports.agreement import doubts
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.models import Concept
-from tests.annotate.labelling.acts import command, task_of
+from tests.annotate.labelling.acts import begun, command
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
@@ -23,9 +23,14 @@ CODERS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(begun)
+
+
 @pytest.fixture
-def task():
-    return task_of()
+def task(corpus):
+    return corpus
 
 
 @pytest.fixture

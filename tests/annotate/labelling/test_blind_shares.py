@@ -10,7 +10,7 @@ from annotate.models import Annotator, Suggestion
 from annotate.quality.suggestions import is_blind, shown_to
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
-from tests.annotate.labelling.acts import task_of
+from tests.annotate.labelling.acts import begun
 from tests.annotate.test_export import json_lines
 from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
@@ -20,9 +20,14 @@ PEOPLE, DOCUMENTS = 20, 50
 A_CONCEPT = "1004"
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(begun)
+
+
 @pytest.fixture
-def task():
-    return task_of()
+def task(corpus):
+    return corpus
 
 
 @pytest.fixture

@@ -5,15 +5,20 @@ import pytest
 from annotate.models import ChosenConcept, Judgment, Unit
 from annotate.work.judging import LONGEST
 from corpora.models import Concept
-from tests.annotate.labelling.acts import ROOT, choose, task_of
+from tests.annotate.labelling.acts import ROOT, begun, choose, task_of
 from tests.annotate.programs import Program
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(begun)
+
+
 @pytest.fixture
-def task():
-    return task_of()
+def task(corpus):
+    return corpus
 
 
 @pytest.fixture
@@ -27,8 +32,8 @@ def program(client, readers):
     return Program(client, readers[0])
 
 
-def taken(program):
-    return program.post("tasks/acts/next/").json()["lease"]["id"]
+def taken(program, task="acts"):
+    return program.post(f"tasks/{task}/next/").json()["lease"]["id"]
 
 
 def nested():
@@ -128,7 +133,7 @@ def test_fewer_concepts_than_a_kind_asks_for_are_refused(program, plain, tmp_pat
     source = (ROOT / "annotate/kinds/concepts.toml").read_text(encoding="utf-8").replace("least = 1", "least = 2")
     file = tmp_path / "two_concepts.toml"
     file.write_text(source.partition("[guidelines]")[0], encoding="utf-8")
-    task_of(kind=str(file))
-    refused = program.post(f"leases/{taken(program)}/judge/", label=plain[0])
+    task_of("two", kind=str(file))
+    refused = program.post(f"leases/{taken(program, 'two')}/judge/", label=plain[0])
     assert refused.json()["detail"] == "1 label was chosen, and at least 2 must be. Add what is missing."
     assert not Judgment.objects.exists()

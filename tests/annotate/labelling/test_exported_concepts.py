@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections import Counter
+from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,7 +17,7 @@ from annotate.work import adjudication
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
 from corpora.models import Concept, Item
-from tests.annotate.labelling.acts import EUROVOC, ROOT, choose, command, import_acts, task_of
+from tests.annotate.labelling.acts import EUROVOC, ROOT, begun, choose, command, import_acts, task_of
 from tests.annotate.test_export import json_lines, jsonlike
 
 pytestmark = pytest.mark.usefixtures("corpus")
@@ -28,9 +29,14 @@ def out(tmp_path):
     return tmp_path / "gold"
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(partial(begun, "kept", keep_declared="yes"))
+
+
 @pytest.fixture
-def kept():
-    return task_of("kept", keep_declared="yes")
+def kept(corpus):
+    return corpus
 
 
 @pytest.fixture

@@ -6,14 +6,19 @@ from annotate.models import Judgment
 from annotate.work import statistics
 from annotate.work.statistics import MOST_LABELS
 from corpora.models import Concept
-from tests.annotate.labelling.acts import choose, task_of
+from tests.annotate.labelling.acts import begun, choose
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(begun)
+
+
 @pytest.fixture
-def task():
-    return task_of()
+def task(corpus):
+    return corpus
 
 
 @pytest.fixture

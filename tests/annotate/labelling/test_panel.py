@@ -1,6 +1,7 @@
 """The panel in which concepts are chosen, as a browser without JavaScript sends and shows it."""
 
 import re
+from functools import partial
 from html import unescape
 
 import pytest
@@ -9,14 +10,19 @@ from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
 from annotate.work.judging import undo
 from annotate.work.queue import take
 from corpora.models import Concept, Label
-from tests.annotate.labelling.acts import choose, task_of
+from tests.annotate.labelling.acts import begun, choose
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(partial(begun, blind_share="0"))
+
+
 @pytest.fixture
-def task():
-    return task_of(blind_share="0")
+def task(corpus):
+    return corpus
 
 
 @pytest.fixture

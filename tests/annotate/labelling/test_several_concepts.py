@@ -15,14 +15,19 @@ from annotate.work import adjudication
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.models import Concept, Vocabulary
-from tests.annotate.labelling.acts import EUROVOC, ROOT, choose, command, import_acts, opened, task_of
+from tests.annotate.labelling.acts import EUROVOC, ROOT, begun, choose, command, import_acts, opened, task_of
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(begun)
+
+
 @pytest.fixture
-def task():
-    return task_of()
+def task(corpus):
+    return corpus
 
 
 @pytest.fixture
@@ -164,7 +169,7 @@ def test_documents_without_a_concept_or_with_one_that_is_unknown_go_to_people_wh
 
 
 def test_a_task_of_a_vocabulary_that_is_not_there_is_refused():
-    Task.objects.all().delete()
+    command("delete", "acts", yes=True)
     Vocabulary.objects.all().delete()
     with pytest.raises(CommandError, match=r"there is: none\. Import it with import_vocabulary"):
         opened("acts")

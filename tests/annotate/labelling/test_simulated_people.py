@@ -8,16 +8,17 @@ import pytest
 from annotate.core.ranked_labels import Answered, micro
 from annotate.work.queue import take
 from corpora.models import Concept
-from tests.annotate.labelling.acts import task_of
+from tests.annotate.conftest import make_person
+from tests.annotate.labelling.acts import begun
 from tests.annotate.labelling.crowd import ADDED, MISSED, answer, expected
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
-@pytest.fixture
-def labelled(readers):
+def label():
     """The acts, after three people who miss concepts and add wrong ones: the units, and what each person had said."""
-    task = task_of()
+    task = begun()
+    readers = [make_person(f"reader{number}", "en") for number in range(3)]
     everything = sorted(Concept.objects.values_list("key", flat=True))
     said = []
     for number, reader in enumerate(readers):
@@ -25,6 +26,16 @@ def labelled(readers):
         while lease := take(reader, task):
             said.append((lease.unit_id, answer(reader, lease, everything, chance)))
     return list(task.units.select_related("item")), said, len(everything)
+
+
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(label)
+
+
+@pytest.fixture
+def labelled(corpus):
+    return corpus
 
 
 def test_the_majority_of_three_who_miss_3_in_10_has_the_expected_micro_figures(labelled):

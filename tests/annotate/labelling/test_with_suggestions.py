@@ -10,15 +10,26 @@ from annotate.quality.suggestions import shown_to, suggested
 from annotate.quality.with_suggestions import FIRST, report
 from annotate.work.judging import judge
 from annotate.work.queue import take
-from tests.annotate.labelling.acts import command, task_of
+from tests.annotate.labelling.acts import command, import_acts, import_eurovoc, task_of
 
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
-@pytest.fixture
-def task():
+def begun():
+    import_eurovoc()
+    import_acts()
     command("suggest", "acts", vocabulary="eurovoc")
     return task_of(size=24, suggest_from=["nearest", "label-match"], blind_share=0.4)
+
+
+@pytest.fixture(scope="module")
+def begin(make_world):
+    return make_world(begun)
+
+
+@pytest.fixture
+def task(corpus):
+    return corpus
 
 
 def honest(lots, unit, shown):
