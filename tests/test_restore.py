@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import pytest
+from django.db import connection
 
 from tests.benchmarks.place import Place, new_place
 from tests.docs.markdown import DOCS
@@ -42,7 +43,8 @@ def held(place: Place):
     return json.loads(place.run("-m", "tests.digests"))
 
 
-def test_a_backup_that_is_restored_into_an_empty_installation_gives_the_same_tables_and_files(tmp_path, migrated):
+def test_a_backup_that_is_restored_into_an_empty_installation_gives_the_same_tables_and_files(tmp_path, request):
+    migrated = None if connection.vendor == "postgresql" else request.getfixturevalue("migrated")
     with new_place(migrated=migrated) as place, new_place() as other:
         place.manage("django", "migrate", "--verbosity=0")
         records = FIXTURES / "records" / "qa_match.en.jsonl"

@@ -321,7 +321,7 @@ def plain(write, import_corpus):
     return Corpus.objects.get(name="c")
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.text("abc:", min_size=1, max_size=4),
     size=st.none() | st.integers(1, 20),
