@@ -26,7 +26,7 @@ from tests.together import HANGS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PEOPLE, EACH = 32, 5
+PEOPLE, EACH = 32, 3
 ESTABLISHED = "01"  # of /proc/net/tcp: by the server, too
 CHEAP = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

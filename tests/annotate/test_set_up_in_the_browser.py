@@ -67,7 +67,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     page.goto("/manage/")
     page.click("text=Corpora")
     page.click("text=New corpus")
-    page.set_input_files("[name=upload-file]", renamed(tmp_path / "july.jsonl", 400))
+    page.set_input_files("[name=upload-file]", renamed(tmp_path / "july.jsonl", 200))
     page.click("main button.primary")
     assert page.locator("[name=column-id]").input_value() == "tweet_id"
     assert page.locator("[name=column-text]").input_value() == "body"
@@ -75,7 +75,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     page.fill("[name=licence]", "CC-BY-4.0")
     page.click("main button.primary")
     done(page)
-    assert "400 posts from 1 new file; 1 duplicate dropped, 1 row rejected." in page.inner_text(".job")
+    assert "200 posts from 1 new file; 1 duplicate dropped, 1 row rejected." in page.inner_text(".job")
     page.click("text=To the corpus july")
     with page.expect_download() as rejects:
         page.click("text=Download the rejects")
@@ -87,7 +87,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     page.click("text=To the corpus july")
     page.click("main >> text=New task")
     page.click("main >> text=Uniform")
-    page.fill("[name=size]", "150")
+    page.fill("[name=size]", "60")
     page.fill("[name=labels]", LANGUAGES)
     page.fill("[name=seed]", "2014")
     page.click("button:has-text('Only say')")
@@ -97,7 +97,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     page.click("button:has-text('Do it')")
     done(page)
     task = Task.objects.get()
-    assert (task.name, task.draw.size, task.draw.seed) == ("july-language", 150, "2014")
+    assert (task.name, task.draw.size, task.draw.seed) == ("july-language", 60, "2014")
 
     page.goto("/manage/")
     page.click("text=Accounts")
@@ -131,7 +131,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     with zipfile.ZipFile(Path(gold.value.path())) as packed:
         packed.extractall(tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["counts"]["posts"] == 150
+    assert manifest["counts"]["posts"] == 60
     [loaded] = load_dataset(str(tmp_path / "gold"), cache_dir=str(tmp_path / "cache")).values()
     assert len(loaded) == manifest["counts"]["labelled"]
 
