@@ -33,6 +33,7 @@ from annotate.models import Judgment, Task, Unit
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.work.closing import close
 from annotate.work.judging import judge, skip
+from annotate.work.moving import move
 from annotate.work.opening import extend_task
 from annotate.work.queue import take
 from corpora.folders import corpora_dir
@@ -209,13 +210,12 @@ def test_the_chance_is_that_of_the_extended_draw(task, out):
 
 
 def test_a_manager_who_moved_a_unit_is_called_so(task, manager, out):
-    from annotate.work.routing import reroute
-
-    reroute(task, by=manager)
+    unit = task.units.filter(stage=stages.QUEUED).first()
+    move(unit, "withdrawn", stages.DISCARDED, by=manager)
     close(task)
     export(task, out)
-    rows = json_lines(out / "left_out.unfinished.jsonl")
-    assert {row["transitions"][-1]["by"] for row in rows if row["stage"] == "ADJUDICATION"} == {"manager"}
+    [row] = [row for row in json_lines(out / "left_out.unfinished.jsonl") if row["id"] == unit.item.key]
+    assert (row["stage"], row["transitions"][-1]["by"]) == ("DISCARDED", "manager")
 
 
 def test_a_copy_carries_the_label_of_the_post_it_was_judged_as(corpus, people, out):
