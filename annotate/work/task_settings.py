@@ -4,6 +4,7 @@ What was fixed when it was opened stays, since draws, lots and published figures
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from django.db import transaction
@@ -45,14 +46,14 @@ def told(task: Task, name: str) -> str:
 
 
 @transaction.atomic
-def change(task: Task, given: Mapping[str, Any], was: Mapping[str, str] | None = None) -> list[str]:
+def change(task: Task, given: Mapping[str, Any], was: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Change what is given: the title, the labels as codes, and options, as text or as values. Returns the names of
     what is otherwise now. InvalidAnswer with a sentence if the task cannot have it; then nothing is changed.
 
     was: what whoever changes it has been shown of each, as `told`; WrongStage where it is otherwise by now.
     """
     found = locked(task)
-    if stale := [name for name in given if name in (was or {}) and was and was[name] != told(found, name)]:
+    if stale := [name for name in given if name in was and was[name] != told(found, name)]:
         now = ", ".join(f"{name.replace('_', ' ')} ({told(found, name)})" for name in stale)
         raise WrongStage(
             f"Somebody has changed {now} since you opened this page, so nothing was saved. What you typed is still "

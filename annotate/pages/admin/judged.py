@@ -50,7 +50,9 @@ class Named(admin.AllValuesFieldListFilter):
 
     def __init__(self, field, request, params, model, model_admin, field_path):
         super().__init__(field, request, params, model, model_admin, field_path)
-        self.lookup_choices = sorted({code for task in Task.objects.all() for code in self.codes(task)})
+        self.lookup_choices = sorted(
+            {code for task in Task.objects.prefetch_related("draws") for code in self.codes(task)}
+        )
 
     def codes(self, task):
         return task.read_in
@@ -72,7 +74,7 @@ class LabelFilter(Named):
     def codes(self, task):
         if task.vocabulary_id is not None:
             return []
-        negatives = [negative(code) for code in task.labels] if task.draws.exclude(language="").exists() else []
+        negatives = [negative(code) for code in task.labels] if any(each.language for each in task.draws.all()) else []
         return [*task.labels, *negatives, *filter(None, [task.kind.undefined])]
 
 

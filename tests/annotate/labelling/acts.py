@@ -43,10 +43,14 @@ def task_of(name="acts", **options):
     return Task.objects.get(name=name)
 
 
-def begun(name="acts", **options):
-    """The corpus and a task of it; what a module begins with."""
+def import_both():
     import_eurovoc()
     import_acts()
+
+
+def begun(name="acts", **options):
+    """The corpus and a task of it; what a module begins with."""
+    import_both()
     return task_of(name, **options)
 
 

@@ -28,19 +28,20 @@ def eurovoc(db):
 
 
 @pytest.fixture(scope="module")
-def begin(make_world):
-    """What the tests of a module begin with; one may have another."""
-
-    def make():
-        acts.import_eurovoc()
-        acts.import_acts()
-
-    return make_world(make)
+def begin(make_world, request):
+    """What the tests of a module begin with: what its BEGUN makes and returns, else the corpus alone."""
+    return make_world(getattr(request.module, "BEGUN", acts.import_both))
 
 
 @pytest.fixture
 def corpus(begin, data_dir, db):
     return begin(data_dir)
+
+
+@pytest.fixture
+def task(corpus):
+    """That which the module begins with."""
+    return corpus
 
 
 @pytest.fixture

@@ -23,14 +23,7 @@ CODERS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def begin(make_world):
-    return make_world(begun)
-
-
-@pytest.fixture
-def task(corpus):
-    return corpus
+BEGUN = begun
 
 
 @pytest.fixture

@@ -20,14 +20,7 @@ PEOPLE, DOCUMENTS = 20, 50
 A_CONCEPT = "1004"
 
 
-@pytest.fixture(scope="module")
-def begin(make_world):
-    return make_world(begun)
-
-
-@pytest.fixture
-def task(corpus):
-    return corpus
+BEGUN = begun
 
 
 @pytest.fixture

@@ -11,14 +11,7 @@ from tests.annotate.programs import Program
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
-@pytest.fixture(scope="module")
-def begin(make_world):
-    return make_world(begun)
-
-
-@pytest.fixture
-def task(corpus):
-    return corpus
+BEGUN = begun
 
 
 @pytest.fixture

@@ -29,9 +29,7 @@ def out(tmp_path):
     return tmp_path / "gold"
 
 
-@pytest.fixture(scope="module")
-def begin(make_world):
-    return make_world(partial(begun, "kept", keep_declared="yes"))
+BEGUN = partial(begun, "kept", keep_declared="yes")
 
 
 @pytest.fixture

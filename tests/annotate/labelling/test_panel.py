@@ -15,14 +15,7 @@ from tests.annotate.labelling.acts import begun, choose
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
-@pytest.fixture(scope="module")
-def begin(make_world):
-    return make_world(partial(begun, blind_share="0"))
-
-
-@pytest.fixture
-def task(corpus):
-    return corpus
+BEGUN = partial(begun, blind_share="0")
 
 
 @pytest.fixture

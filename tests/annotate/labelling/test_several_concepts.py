@@ -20,14 +20,7 @@ from tests.annotate.labelling.acts import EUROVOC, ROOT, begun, choose, command,
 pytestmark = pytest.mark.usefixtures("corpus")
 
 
-@pytest.fixture(scope="module")
-def begin(make_world):
-    return make_world(begun)
-
-
-@pytest.fixture
-def task(corpus):
-    return corpus
+BEGUN = begun
 
 
 @pytest.fixture

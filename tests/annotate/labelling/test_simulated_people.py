@@ -28,9 +28,7 @@ def label():
     return list(task.units.select_related("item")), said, len(everything)
 
 
-@pytest.fixture(scope="module")
-def begin(make_world):
-    return make_world(label)
+BEGUN = label
 
 
 @pytest.fixture

@@ -22,14 +22,7 @@ def begun():
     return task_of(size=24, suggest_from=["nearest", "label-match"], blind_share=0.4)
 
 
-@pytest.fixture(scope="module")
-def begin(make_world):
-    return make_world(begun)
-
-
-@pytest.fixture
-def task(corpus):
-    return corpus
+BEGUN = begun
 
 
 def honest(lots, unit, shown):
