@@ -75,7 +75,8 @@ class Draw(models.Model):
 class Item(models.Model):
     """One drawn post with what the detectors say of it, or one drawn record of several fields without votes."""
 
-    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items")
+    # Found by the constraint below.
+    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items", db_index=False)
     key = models.CharField("id", max_length=200, help_text="the post's id in its source")
     text = models.TextField(help_text="the text as people see it, with mentions as @xzy")
     author = models.CharField(max_length=64, blank=True, help_text="hashed with the installation's key")
