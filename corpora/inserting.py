@@ -35,6 +35,10 @@ _PLAIN = {
 }
 
 
+class Json(str):
+    """A value of a JSON field that is written already."""
+
+
 def plain(model: type[Model]) -> type[Any]:
     """A class of rows that `insert` takes in place of the model's own, which take ten times as long to make: they have
     the model's fields with its defaults, and nothing else. A default is shared, so it is not to be changed in place.
@@ -44,7 +48,7 @@ def plain(model: type[Model]) -> type[Any]:
     relations = dict.fromkeys(field.name for field in fields if field.is_relation)
 
     def init(row: Any, **given: Any) -> None:
-        row.__dict__.update(given)
+        row.__dict__ = given
 
     return type(
         f"Plain{model.__name__}", (), {**values, **relations, "pk": None, "_meta": model._meta, "__init__": init}
@@ -91,12 +95,11 @@ def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
 
 def _refer(rows: Sequence[Any], relations: Sequence[Field]) -> None:
     """Write down the keys of the rows that these refer to, which may have got them only now."""
-    names = [(relation.name, relation.attname) for relation in relations]
     of_model = isinstance(rows[0], Model)
-    for row in rows:
-        known = row._state.fields_cache if of_model else row.__dict__
-        for name, attribute in names:
-            if (other := known.get(name)) is not None:
+    for relation in relations:
+        name, attribute = relation.name, relation.attname
+        for row in rows:
+            if (other := (row._state.fields_cache if of_model else row.__dict__).get(name)) is not None:
                 row.__dict__[attribute] = other.pk
 
 
@@ -108,7 +111,16 @@ def _values(rows: Sequence[Any], fields: Sequence[Field]) -> Iterable[Sequence[A
 def _column(rows: Sequence[Any], field: Field) -> Iterable[Any]:
     values = map(attrgetter(field.attname), rows)
     prepare = how_to_send(field)
-    return [None if value is None else prepare(value) for value in values] if prepare else values
+    return _prepared(values, prepare) if prepare else values
+
+
+def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[Any]:
+    """Often the same value comes again and again, as a default or a moment does."""
+    last, made = None, None
+    for value in values:
+        if value is not last:
+            last, made = value, None if value is None else prepare(value)
+        yield made
 
 
 def how_to_send(field: Field) -> Callable[[Any], Any] | None:
@@ -127,11 +139,13 @@ def how_to_send(field: Field) -> Callable[[Any], Any] | None:
 
 def _as_text(moment: datetime) -> str:
     # As Django writes it, which takes ten times as long to find out the time zone of the connection: it is always UTC.
-    return str(moment.astimezone(UTC))[: -len("+00:00")]
+    return str(moment if moment.tzinfo is UTC else moment.astimezone(UTC))[: -len("+00:00")]
 
 
 def _as_json(encode: Callable[[Any], str], value: Any) -> str:
     # Most lists and objects are empty.
+    if type(value) is Json:
+        return value
     return "[]" if value == [] else "{}" if value == {} else encode(value)
 
 

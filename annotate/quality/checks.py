@@ -64,7 +64,7 @@ def choose_checks_of_new(task: Task, first: int, before: Mapping[str, tuple[int,
     earlier = {(queue,): counts for queue, counts in before.items()}
     how = {"before": earlier, "share": task.check_share, "least": task.check_least}
     chosen = lots.topped_up_units(task, CHECK, added, ["language"], **how)
-    task.units.filter(pk__in=listed(chosen)).update(recheck=True)
+    Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
 
 
 def has_checks(task: Task) -> bool:

@@ -74,7 +74,7 @@ def add_units(
         shown = [
             None if known_answers.get(item.pk) else _digest(_shown(task, item, sets)) for _, (item, _, sets) in some
         ]
-        originals = _originals(task, texts, shown)
+        originals = _originals(texts, shown)
         pairs: list[tuple[Any, Compared]] = []
         transitions, units, new = [], [], {}
         for (position, (item, pair, sets)), text in zip(some, shown, strict=True):
@@ -120,24 +120,24 @@ def _texts_of(task: Task, asked: str) -> Seen:
     return found
 
 
-def _originals(task: Task, texts: Seen, shown: Iterable[bytes | None]) -> dict[bytes, Any]:
+def _originals(texts: Seen, shown: Iterable[bytes | None]) -> dict[bytes, Any]:
     """Those of these texts that a unit of the task has, with that unit."""
     known = texts.find(text for text in shown if text)
-    units = task.units.filter(pk__in=listed(known.values())).order_by() if known else ()
-    labels = {unit.pk: _Original(unit.pk, unit.agreed_label) for unit in units}
-    return {text: labels[key] for text, key in known.items()}
+    units = Unit.objects.filter(pk__in=listed(known.values())).order_by().values_list("pk", "agreed_label")
+    labels = dict(units) if known else {}
+    return {text: _Original(key, labels[key]) for text, key in known.items()}
 
 
 def _audit(task: Task, chosen: Sequence[int], first: int, routes: Routes) -> int:
     """Send the units that are chosen for the audit to people; of a copy, that whose text it has. first: the position of
     the first unit that has just been added. Returns how many of those go.
     """
-    task.units.filter(pk__in=listed(chosen)).update(audited=True)
-    originals = dict(task.units.filter(pk__in=listed(chosen)).order_by().values_list("pk", "copy_of"))
+    Unit.objects.filter(pk__in=listed(chosen)).update(audited=True)
+    originals = dict(Unit.objects.filter(pk__in=listed(chosen)).order_by().values_list("pk", "copy_of"))
     keys = iter(dict.fromkeys(originals[key] or key for key in chosen))
     sent = 0
     while some := list(islice(keys, CHUNK)):
-        judged = task.units.filter(pk__in=listed(some), stage=stages.AGREED).select_related("item").in_bulk()
+        judged = Unit.objects.filter(pk__in=listed(some), stage=stages.AGREED).select_related("item").in_bulk()
         added = [judged[key] for key in some if key in judged and judged[key].position >= first]
         for unit in added:
             unit.task = task
@@ -146,7 +146,7 @@ def _audit(task: Task, chosen: Sequence[int], first: int, routes: Routes) -> int
         save_all(added, transitions, CHANGED)
         sent += len(added)
         earlier = [key for key, unit in judged.items() if unit.position < first]
-        send_to_people(task.units.filter(pk__in=earlier), "audited", routes)
+        send_to_people(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
     return sent
 
 

@@ -53,11 +53,8 @@ def rank_candidates(votes: Votes) -> list[str]:
 
 def unanimous(votes: Votes) -> str | None:
     """The language that all three detectors name first; None if they differ or one names none."""
-    named = [votes.get(detector) for detector in DETECTOR_NAMES]
-    if not all(named):
-        return None
-    first, *others = (str(one[0][0]) for one in named if one)
-    return first if others == [first] * len(others) else None
+    first = {str(named[0][0]) if (named := votes.get(detector)) else None for detector in DETECTOR_NAMES}
+    return first.pop() if len(first) == 1 else None
 
 
 def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
@@ -68,15 +65,15 @@ def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
 
 
 def agreed_label(
-    votes: Votes, letters: int, *, labels: Collection[str], never_agree: Collection[str], least_letters: int
+    code: str | None, letters: int, *, labels: Collection[str], never_agree: Collection[str], least_letters: int
 ) -> str | None:
     """The label that the detectors' agreement settles, or None: then people are asked.
 
-    `letters` are those of the text as detectors read it. Agreement counts only on texts of `least_letters` or more,
-    for a language that is in the task's `labels` (a coarse code never is), is not in `never_agree`, and is known to
-    all three: a detector that does not know a text's language names its nearest neighbour, and so may the others.
+    `code`: what they are unanimous in; `letters` are those of the text as detectors read it. Agreement counts only on
+    texts of `least_letters` or more, for a language that is in the task's `labels` (a coarse code never is), is not in
+    `never_agree`, and is known to all three: a detector that does not know a text's language names its nearest
+    neighbour, and so may the others.
     """
-    code = unanimous(votes)
     if code is None or letters < least_letters or code not in labels or code in never_agree:
         return None
     return code if code in _KNOWN_TO_ALL else None
