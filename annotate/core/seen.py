@@ -24,9 +24,15 @@ class Seen:
         first, second = _halves(asked)
         found: dict[bytes, int] = {}
         for firsts, seconds, keys in self._runs:
-            at = np.minimum(np.searchsorted(firsts, first), len(firsts) - 1)
-            there = np.flatnonzero((firsts[at] == first) & (seconds[at] == second))
-            found |= {asked[place]: key for place, key in zip(there.tolist(), keys[at[there]].tolist(), strict=True)}
+            at, places = np.searchsorted(firsts, first), np.arange(len(asked))
+            # Several digests may begin alike.
+            while len(places := places[at[places] < len(firsts)]):
+                places = places[firsts[at[places]] == first[places]]
+                there = places[seconds[at[places]] == second[places]]
+                found |= {
+                    asked[place]: key for place, key in zip(there.tolist(), keys[at[there]].tolist(), strict=True)
+                }
+                at[places] += 1
         return found
 
     def add(self, keys: Mapping[bytes, int]) -> None:
