@@ -3,6 +3,7 @@
 draw.py decides what is drawn; this room does not know what is asked about the items.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -10,17 +11,19 @@ from typing import Any
 from django.db import transaction
 
 from corpora.core.errors import CorpusError
-from corpora.core.voting import DETECTOR_NAMES
 from corpora.draw import Sample
 from corpora.draw_records import rows_of
 from corpora.engines import asking, full_disk_explained
 from corpora.fetching import listed
-from corpora.inserting import insert, plain
+from corpora.inserting import Json, insert, plain
 from corpora.manifest import check_records, manifest_of
-from corpora.models import Corpus, Draw, Item
+from corpora.models import Corpus, Draw, Item, votes_of
 
 _BATCH_ROWS = 1_000
-_Plain = plain(Item)
+
+
+class _Plain(plain(Item)):  # type: ignore[misc]
+    unanimous: str | None
 
 
 @transaction.atomic
@@ -92,7 +95,7 @@ def _items(corpus: Corpus, rows: list[dict[str, Any]], of: type[Any] = Item) -> 
     # By the ids: in the order of their rows, SQLite would go through all items of the corpus.
     before = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in drawn)).order_by()
     known = {item.key: item for item in before}
-    if changed := [item.key for item in drawn if item.key in known and known[item.key].votes != item.votes]:
+    if changed := [item.key for item in drawn if item.key in known and known[item.key].votes != votes_of(item)]:
         raise CorpusError(
             f"Post {changed[0]} was drawn before, with other votes than corpus {corpus} has now, and decisions based "
             "on those votes stand; import the files as another corpus, and draw from that."
@@ -113,9 +116,8 @@ def _content(item: Item) -> tuple[str, dict[str, str], list[str]]:
 
 def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
     """The item of a post with its votes, or of a record, which has none."""
-    voted = [] if "fields" in row else DETECTOR_NAMES
-    votes = {detector: row[detector] for detector in voted}
-    return of(
+    votes = row.get("votes", "{}")
+    item = of(
         corpus=corpus,
         key=row["id"],
         text=row["text"],
@@ -125,6 +127,9 @@ def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
         language=row.get("language", ""),
         fields=row.get("fields", {}),
         declared=list(row.get("declared") or ()),
-        votes=votes,
+        votes=json.loads(votes) if of is Item else Json(votes),
         letters=row.get("letters", 0),
     )
+    if of is _Plain:
+        item.unanimous = row.get("unanimous")
+    return item

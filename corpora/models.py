@@ -3,9 +3,12 @@
 The posts themselves stay in Parquet parts on disk (folders.py); only what was drawn becomes rows here.
 """
 
+import json
 from typing import Any
 
 from django.db import models
+
+from corpora.core.voting import Votes, unanimous
 
 DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", "filtered")
 
@@ -75,7 +78,8 @@ class Draw(models.Model):
 class Item(models.Model):
     """One drawn post with what the detectors say of it, or one drawn record of several fields without votes."""
 
-    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items")
+    # Found by the constraint below.
+    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items", db_index=False)
     key = models.CharField("id", max_length=200, help_text="the post's id in its source")
     text = models.TextField(help_text="the text as people see it, with mentions as @xzy")
     author = models.CharField(max_length=64, blank=True, help_text="hashed with the installation's key")
@@ -102,6 +106,17 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def unanimous(self) -> str | None:
+        """The language that all detectors name first."""
+        return unanimous(self.votes)
+
+
+def votes_of(item: Any) -> Votes:
+    """The votes on an item, also where it is a plain row (items.py), which has them as they are written."""
+    votes: Votes = json.loads(item.votes) if isinstance(item.votes, str) else item.votes
+    return votes
 
 
 def same(item: Item) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from fractions import Fraction
 from functools import partial
+from heapq import nsmallest
 
 # Purpose and id -> the lot in hex digits; purpose keeps choices apart that use one seed or secret.
 Lots = Callable[[str, str], str]
@@ -40,7 +41,7 @@ def _number(lot: str) -> tuple[int, float]:
 
 def drawn(keys: Iterable[str], count: int, *, lots: Lots, purpose: str) -> list[str]:
     """`count` of the ids, each with the same chance; all of them where there are fewer."""
-    return sorted(keys, key=lambda key: (lots(purpose, key), key))[:count]
+    return nsmallest(count, keys, key=lambda key: (lots(purpose, key), key))
 
 
 def place(lots: Lots, purpose: str, key: str) -> float:

@@ -10,20 +10,21 @@ from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_AUDIT, OF_CHECKS
 from corpora.core.languages import UND
 from corpora.core.voting import agreed_label, rank_candidates
+from corpora.models import votes_of
 
 
 def candidates(unit, routes):
     """Languages by the detectors' summed reciprocal rank, if the task has a label for them."""
     task = unit.task
     listed = set(task.labels)
-    ranked = rank_candidates(unit.item.votes)
+    ranked = rank_candidates(votes_of(unit.item))
     kept = [code for code in ranked if code in listed or listed.intersection(task.kind.finer(code))]
     return routes.with_extras(kept or [UND])
 
 
 def agreed(item, task):
     label = agreed_label(
-        item.votes,
+        item.unanimous,
         item.letters,
         labels=task.labels,
         never_agree=task.never_agree,

@@ -36,8 +36,10 @@ class Units(models.QuerySet):
 class Unit(models.Model):
     """One item under one task. Only work/routing.py writes its stage."""
 
-    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units")
-    item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units")
+    # Keys without an index of their own are found by the first column of another, or by a partial one, below: each
+    # index is written with each unit that is added or moved.
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units", db_index=False)
+    item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units", db_index=False)
     asked = models.CharField(
         max_length=16,
         blank=True,
@@ -55,13 +57,16 @@ class Unit(models.Model):
     round = models.PositiveSmallIntegerField(default=0)
     language = models.CharField(max_length=16, blank=True, help_text="the queue in which it is, or was last")
     label = models.TextField(blank=True, help_text="the canonical text of its final answer")
-    copy_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="copies")
+    copy_of = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="copies", db_index=False
+    )
     reused_from = models.ForeignKey(
         "self",
         on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="reused_as",
+        db_index=False,
         help_text="the unit of another task from which it took its label",
     )
     agreed_label = models.TextField(
@@ -96,9 +101,11 @@ class Unit(models.Model):
             # Whether a language's audit is done is asked with every answer.
             models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
             models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
+            models.Index(fields=["copy_of"], condition=Q(copy_of__isnull=False), name="copies"),
+            models.Index(fields=["reused_from"], condition=Q(reused_from__isnull=False), name="reused"),
         ]
         constraints = [
-            models.UniqueConstraint(fields=["task", "item", "asked", "pair"], name="item_asked_once_in_task"),
+            models.UniqueConstraint(fields=["item", "task", "asked", "pair"], name="item_asked_once_in_task"),
             models.CheckConstraint(condition=Q(stage__in=list(stages.STAGES)), name="known_stage"),
             models.CheckConstraint(
                 condition=Q(stage__in=stages.WITH_LABEL) & ~Q(label="") | ~Q(stage__in=stages.WITH_LABEL) & Q(label=""),
@@ -174,6 +181,7 @@ class Lease(models.Model):
         null=True,
         blank=True,
         related_name="stand_ins",
+        db_index=False,
         help_text="the unit of work that the person would have been given in place of this gold answer",
     )
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases", db_index=False)
@@ -207,6 +215,7 @@ class Lease(models.Model):
             models.Index(fields=["annotator", "closed_at"], name="open_leases"),
             # What a person gave back lately is asked with every unit that they are handed.
             models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
+            models.Index(fields=["instead_of"], condition=Q(instead_of__isnull=False), name="stand_ins"),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -312,7 +321,7 @@ class Judgment(models.Model):
     KINDS = (ANSWER, SKIP, FLAG, SETTLE, DISCARD, REPEAT)
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="judgments")
-    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments", db_index=False)
     # An adjudicator needs no lease.
     lease = models.OneToOneField(Lease, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=8, choices=[(k, k) for k in KINDS])
@@ -330,6 +339,7 @@ class Judgment(models.Model):
         on_delete=models.PROTECT,
         null=True,
         blank=True,
+        db_index=False,
         help_text="the manager who voided it; empty if the annotator took it back",
     )
 
@@ -340,6 +350,7 @@ class Judgment(models.Model):
         indexes = [
             models.Index(fields=["annotator", "answered_at"], name="own_answers"),
             models.Index(fields=["id"], condition=~Q(comment=""), name="commented"),
+            models.Index(fields=["voided_by"], condition=Q(voided_by__isnull=False), name="voided"),
         ]
         constraints = [
             # This also keeps an adjudicator from settling what they have judged.
@@ -402,13 +413,18 @@ class Transition(models.Model):
     round = models.PositiveSmallIntegerField()
     language = models.CharField(max_length=16, blank=True)
     label = models.TextField(blank=True)
-    judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, null=True, blank=True)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True)
+    judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
     at = models.DateTimeField()
 
     class Meta:
         ordering = ["pk"]
-        indexes = [models.Index(fields=["to_stage", "language"], name="queues_visited")]
+        indexes = [
+            models.Index(fields=["to_stage", "language"], name="queues_visited"),
+            # Most moves when a task is opened are nobody's.
+            models.Index(fields=["judgment"], condition=Q(judgment__isnull=False), name="moved_by_judgment"),
+            models.Index(fields=["by"], condition=Q(by__isnull=False), name="moved_by"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.from_stage} → {self.to_stage} ({self.event})"

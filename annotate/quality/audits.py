@@ -105,28 +105,16 @@ def contested_waiting() -> dict[int, dict[str, int]]:
     return found
 
 
-def choose_audits(
-    task: Task, added: Mapping[Stratum, Mapping[str, int]], before: Mapping[Stratum, tuple[int, int]]
-) -> list[int]:
+def choose_audits(task: Task, first: int, before: Mapping[Stratum, tuple[int, int]]) -> list[int]:
     """Choose the posts by which the detectors' agreement is audited. Returns the keys of their units.
 
     They are chosen by lot among the posts of each stratum on which the detectors agree. Copies are included, since
     posts are counted. When a task is extended, lots are drawn among the added posts only: the earlier choice stays.
-    added: stratum -> id -> the key of the unit; before: audit_counts, without these.
+    first: the position of the first post that was added; before: audit_counts, without these.
     """
-    return [
-        units[key]
-        for stratum, units in added.items()
-        for key in lots.topped_up(
-            task,
-            AUDIT,
-            stratum,
-            units,
-            before=before.get(stratum, (0, 0)),
-            share=task.audit_share,
-            least=task.audit_least,
-        )
-    ]
+    added = task.units.exclude(agreed_label="").filter(position__gte=first)
+    how = {"before": before, "share": task.audit_share, "least": task.audit_least}
+    return lots.topped_up_units(task, AUDIT, added, task.kind.audit_strata, **how)
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:

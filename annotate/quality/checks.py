@@ -6,7 +6,7 @@ Units are chosen by lot when they come to people (choose_checks), and decisions 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
@@ -16,8 +16,7 @@ from annotate.core.estimation import Estimate, proportion
 from annotate.core.lots import CHECK, NOBODY, OVERLAP, SECOND
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.quality import lots
-
-Chosen = TypeVar("Chosen")
+from corpora.fetching import listed
 
 
 def read_by_one(task: Task) -> QuerySet[Unit]:
@@ -39,44 +38,37 @@ def check_counts(task: Task) -> dict[str, tuple[int, int]]:
 def choose_checks(task: Task, units: Iterable[Unit]) -> None:
     """Choose the units that an adjudicator decides again after their one reader, and mark them.
 
-    units: they have just been put into a queue, and are not saved.
+    They are chosen by lot in each queue. When a task is extended or a language contested, lots are drawn among the
+    added units only: the earlier choice stays. units: they have just been put into a queue, and are not saved.
     """
     if not has_checks(task):
         return
     added: dict[str, dict[str, Unit]] = {}
-    for unit in filter(may_be_checked, units):
-        added.setdefault(unit.visited[0], {})[unit.item.key] = unit
-    for unit in checked_among(task, added, check_counts(task)):
-        unit.recheck = True
+    for unit in units:
+        if unit.redundancy == 1 and not unit.known_answer:
+            added.setdefault(unit.visited[0], {})[unit.item.key] = unit
+    before = check_counts(task)
+    for queue, of in added.items():
+        how = {"before": before.get(queue, (0, 0)), "share": task.check_share, "least": task.check_least}
+        for key in lots.topped_up(task, CHECK, [queue], of, **how):
+            of[key].recheck = True
+
+
+def choose_checks_of_new(task: Task, first: int, before: Mapping[str, tuple[int, int]]) -> None:
+    """The same of units that are saved and have been in one queue. first: the position of the first of them; before:
+    check_counts, without these.
+    """
+    if not has_checks(task):
+        return
+    added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
+    earlier = {(queue,): counts for queue, counts in before.items()}
+    how = {"before": earlier, "share": task.check_share, "least": task.check_least}
+    chosen = lots.topped_up_units(task, CHECK, added, ["language"], **how)
+    Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
 
 
 def has_checks(task: Task) -> bool:
     return task.redundancy == 1 and bool(task.check_share or task.check_least)
-
-
-def may_be_checked(unit: Unit) -> bool:
-    return unit.redundancy == 1 and not unit.known_answer
-
-
-def checked_among(
-    task: Task, added: Mapping[str, Mapping[str, Chosen]], before: Mapping[str, tuple[int, int]]
-) -> list[Chosen]:
-    """They are chosen by lot in each queue. When a task is extended or a language contested, lots are drawn among the
-    added units only: the earlier choice stays. added: queue -> id -> unit; before: check_counts, without these.
-    """
-    return [
-        units[key]
-        for queue, units in added.items()
-        for key in lots.topped_up(
-            task,
-            CHECK,
-            [queue],
-            units,
-            before=before.get(queue, (0, 0)),
-            share=task.check_share,
-            least=task.check_least,
-        )
-    ]
 
 
 def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:

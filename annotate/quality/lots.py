@@ -3,11 +3,17 @@
 How lots are drawn, and which of them there are, stands in core/lots.py. Callers have opened a transaction.
 """
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
+from django.db.models import QuerySet
+
 from annotate.core import lottery
-from annotate.models import Lot, Task
+from annotate.models import Lot, Task, Unit
+
+_READ = 2_000
 
 
 def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> set[str]:
@@ -36,6 +42,34 @@ def topped_up(
         return []
     found = lottery.topped_up(listed, before=before, share=share, least=least, lots=task.lots, purpose=purpose)
     keep(task, purpose, of, {"share": share, "least": least, "before": list(before)}, listed, found)
+    return found
+
+
+def topped_up_units(
+    task: Task,
+    purpose: str,
+    units: QuerySet[Unit],
+    paths: Sequence[str],
+    *,
+    before: Mapping[tuple[str, ...], tuple[int, int]],
+    share: float,
+    least: int,
+) -> list[int]:
+    """The same in each stratum of units that may be many; the keys of those whose items are chosen.
+
+    paths: what a stratum has in common; before: by stratum. The ids of one stratum are in memory at a time.
+    """
+    found: list[int] = []
+    if not (share or least):
+        return found
+    rows = units.order_by(*paths, "pk").values_list(*paths, "item__key", "pk").iterator(_READ)
+    for of, group in groupby(rows, key=lambda row: row[:-2]):
+        ids, keys = [], array("q")
+        for *_, id, key in group:
+            ids.append(id)
+            keys.append(key)
+        chosen = set(topped_up(task, purpose, of, ids, before=before.get(of, (0, 0)), share=share, least=least))
+        found += [key for id, key in zip(ids, keys, strict=True) if id in chosen]
     return found
 
 

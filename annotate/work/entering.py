@@ -1,21 +1,23 @@
 """How units enter a task: each item becomes a unit, which gets its label, goes to people, or becomes a copy."""
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from django.db import transaction
+from django.utils import timezone
 
 from annotate.core import lottery, stages
 from annotate.core.aggregation import at_first
-from annotate.kinds import preferences
+from annotate.core.seen import Seen
+from annotate.kinds import Kind, preferences
 from annotate.kinds.preferences import Compared
 from annotate.models import Comparison, Task, Unit
-from annotate.quality.audits import Stratum, audit_counts, choose_audits, choose_rechecks, stratum_of
-from annotate.quality.checks import check_counts, checked_among, choose_overlap, has_checks, may_be_checked
+from annotate.quality.audits import audit_counts, choose_audits, choose_rechecks
+from annotate.quality.checks import check_counts, choose_checks_of_new, choose_overlap, has_checks
 from annotate.work.moving import CHANGED, PLAIN, moved, save_all, send_to_people, to_people
 from annotate.work.routes import Routes
 from corpora.fetching import listed
@@ -40,7 +42,6 @@ def add_units(
     task: Task,
     items: Iterable[Item],
     *,
-    keys: Sequence[str] | None = None,
     asked: str = "",
     known_answers: Mapping[int, str] = MappingProxyType({}),
     honeypots: bool = False,
@@ -50,32 +51,35 @@ def add_units(
 ) -> Counter[str]:
     """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
 
-    keys: the ids of the items, where these come one after the other and are never all there. asked: the language that
-    they all ask about, empty if any language may be answered. known_answers: item -> its known answer, for items hidden
-    among the work. reuse: item -> a unit of another task that people have labelled, and what its label means here.
-    predicted: id -> the class by which a predictor found the item; people label all of these, whatever came with them.
-    suggested: id -> system -> replies, where people compare two systems: then there is a unit for each two of them.
+    asked: the language that they all ask about, empty if any language may be answered. known_answers: item -> its known
+    answer, for items hidden among the work. reuse: item -> a unit of another task that people have labelled, and what
+    its label means here. predicted: id -> the class by which a predictor found the item; people label all of these,
+    whatever came with them. suggested: id -> system -> replies, where people compare two systems: then there is a unit
+    for each two of them.
 
     Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
     of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
+
+    The items may come one after the other: a few thousand of them are in memory at a time, and 24 bytes of each text.
     """
     kind, routes = task.kind, Routes.load(task)
-    if keys is None:
-        items = list(items)
-        keys = [item.key for item in items]
-    overlap = choose_overlap(task, () if honeypots else keys)
-    mine = task.units.exported().filter(copy_of=None, asked=asked).select_related("item")
-    originals = {_digest(same(unit.item)): _Original(unit.pk, unit.agreed_label) for unit in mine.iterator(CHUNK)}
-    counted, audited = audit_counts(task), defaultdict[Stratum, dict[str, int]](dict)
-    checks, checked = check_counts(task) if has_checks(task) else {}, defaultdict[str, dict[str, int]](dict)
+    redundancy = at_first(task.redundancy, stop_early=task.stop_early)
+    texts = _texts_of(task, asked)
+    counted, checks = audit_counts(task), check_counts(task) if has_checks(task) else {}
     found, first = Counter[str](), task.units.count() + 1
     questions = enumerate(_questions(task, items, suggested), first)
     while some := list(islice(questions, CHUNK)):
-        pairs: list[tuple[Unit, Compared]] = []
-        transitions, units, asking, shown = [], [], [], {}
-        for position, (item, pair, sets) in some:
+        overlap = set() if honeypots else choose_overlap(task, (item.key for _, (item, *_) in some))
+        now = timezone.now()
+        shown = [
+            None if known_answers.get(item.pk) else _digest(_shown(task, item, sets)) for _, (item, _, sets) in some
+        ]
+        originals = _originals(texts, shown)
+        pairs: list[tuple[Any, Compared]] = []
+        transitions, units, new = [], [], {}
+        for (position, (item, pair, sets)), text in zip(some, shown, strict=True):
             unit = _Plain(task=task, item=item, asked=asked, pair=pair, position=position)
-            unit.redundancy = 2 if item.key in overlap else at_first(task.redundancy, stop_early=task.stop_early)
+            unit.redundancy = 2 if item.key in overlap else redundancy
             units.append(unit)
             if sets:
                 pairs.append((unit, sets))
@@ -83,56 +87,67 @@ def add_units(
             unit.predicted = predicted.get(item.key, "")
             if honeypots:
                 unit.honeypot, unit.redundancy = True, EVERYBODY
-            text = None if unit.known_answer else _digest(_shown(task, item, sets))
-            if text and (original := originals.setdefault(text, unit)) is not unit:
+            if text and (original := originals.get(text)):
                 unit.copy_of, unit.agreed_label = original, original.agreed_label
-                transitions.append(moved(unit, "copied", stages.COPIED, of=PLAIN))
+                transitions.append(moved(unit, "copied", stages.COPIED, of=PLAIN, at=now))
                 continue
             if text:
-                shown[text] = unit
+                originals[text] = new[text] = unit
             if item.pk in reuse:
                 unit.reused_from, label = reuse[item.pk]
-                transitions.append(moved(unit, "reused", stages.LABELLED, label=label, of=PLAIN))
-            elif not unit.predicted and (label := _agreed(unit, sets)):
+                transitions.append(moved(unit, "reused", stages.LABELLED, label=label, of=PLAIN, at=now))
+            elif not unit.predicted and (label := _agreed(kind, unit, sets)):
                 unit.agreed_label = label
-                transitions.append(moved(unit, "agreed", stages.AGREED, label=label, of=PLAIN))
+                transitions.append(moved(unit, "agreed", stages.AGREED, label=label, of=PLAIN, at=now))
             else:
-                transitions.append(to_people(unit, kind.enters_by, routes))
-                asking.append(unit)
+                transitions.append(to_people(unit, kind.enters_by, routes, at=now))
         insert(units)
         insert(transitions)
         insert(Comparison(unit_id=unit.pk, **sets._asdict()) for unit, sets in pairs)
-        # From here on the texts are in the database alone.
-        originals |= {text: _Original(unit.pk, unit.agreed_label) for text, unit in shown.items()}
+        texts.add({text: unit.pk for text, unit in new.items()})
         found.update(unit.stage for unit in units)
-        for unit in units:
-            if unit.agreed_label:
-                audited[stratum_of(task, unit)][unit.item.key] = unit.pk
-        for unit in filter(may_be_checked, asking):
-            checked[unit.visited[0]][unit.item.key] = unit.pk
-    if has_checks(task):
-        task.units.filter(pk__in=listed(checked_among(task, checked, checks))).update(recheck=True)
-    read = _audit(task, choose_audits(task, audited, counted), first, routes)
+    choose_checks_of_new(task, first, checks)
+    read = _audit(task, choose_audits(task, first, counted), first, routes)
     return found + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
+
+
+def _texts_of(task: Task, asked: str) -> Seen:
+    """What people are shown in the units that a task has, those of known answers apart."""
+    found = Seen()
+    units = task.units.exported().filter(copy_of=None, asked=asked).select_related("item").iterator(CHUNK)
+    while some := list(islice(units, CHUNK)):
+        found.add({_digest(same(unit.item)): unit.pk for unit in some})
+    return found
+
+
+def _originals(texts: Seen, shown: Iterable[bytes | None]) -> dict[bytes, Any]:
+    """Those of these texts that a unit of the task has, with that unit."""
+    known = texts.find(text for text in shown if text)
+    units = Unit.objects.filter(pk__in=listed(known.values())).order_by().values_list("pk", "agreed_label")
+    labels = dict(units) if known else {}
+    return {text: _Original(key, labels[key]) for text, key in known.items()}
 
 
 def _audit(task: Task, chosen: Sequence[int], first: int, routes: Routes) -> int:
     """Send the units that are chosen for the audit to people; of a copy, that whose text it has. first: the position of
     the first unit that has just been added. Returns how many of those go.
     """
-    task.units.filter(pk__in=listed(chosen)).update(audited=True)
-    originals = dict(task.units.filter(pk__in=listed(chosen)).order_by().values_list("pk", "copy_of"))
-    keys = dict.fromkeys(originals[key] or key for key in chosen)
-    judged = task.units.filter(pk__in=listed(keys), stage=stages.AGREED).select_related("item").in_bulk()
-    added = [judged[key] for key in keys if key in judged and judged[key].position >= first]
-    for unit in added:
-        unit.task = task
-    transitions = [to_people(unit, "audited", routes) for unit in added]
-    choose_rechecks(task, added)
-    save_all(added, transitions, CHANGED)
-    earlier = [key for key, unit in judged.items() if unit.position < first]
-    send_to_people(task.units.filter(pk__in=earlier), "audited", routes)
-    return len(added)
+    Unit.objects.filter(pk__in=listed(chosen)).update(audited=True)
+    originals = dict(Unit.objects.filter(pk__in=listed(chosen)).order_by().values_list("pk", "copy_of"))
+    keys = iter(dict.fromkeys(originals[key] or key for key in chosen))
+    sent = 0
+    while some := list(islice(keys, CHUNK)):
+        judged = Unit.objects.filter(pk__in=listed(some), stage=stages.AGREED).select_related("item").in_bulk()
+        added = [judged[key] for key in some if key in judged and judged[key].position >= first]
+        for unit in added:
+            unit.task = task
+        transitions = [to_people(unit, "audited", routes) for unit in added]
+        choose_rechecks(task, added)
+        save_all(added, transitions, CHANGED)
+        sent += len(added)
+        earlier = [key for key, unit in judged.items() if unit.position < first]
+        send_to_people(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
+    return sent
 
 
 def _questions(
@@ -149,10 +164,10 @@ def _questions(
     return sorted(found, key=lambda each: lottery.lot(task.seed, "place", f"{each[0].key} {each[1]}"))
 
 
-def _agreed(unit: Unit, sets: Compared | None) -> str | None:
+def _agreed(kind: Kind, unit: Any, sets: Compared | None) -> str | None:
     """The label on which machines agree; a known answer is asked for all the same."""
     if sets is None:
-        return unit.task.kind.agreed(unit.item, unit.task)
+        return kind.agreed(unit.item, unit.task)
     return "" if unit.known_answer else preferences.agreed(sets)
 
 

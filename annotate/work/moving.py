@@ -6,6 +6,7 @@ decided in routing.py.
 
 from collections.abc import Iterable
 from copy import copy
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -45,8 +46,10 @@ def stay(unit: Unit, *, by, judgment: Judgment) -> None:
     move(copy(unit), "skipped", stages.QUEUED, by=by, judgment=judgment, keep=False)
 
 
-def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[Any] = Transition, **changes) -> Any:
-    """The transition of a move, which the caller saves with the unit. of: PLAIN where there are many."""
+def moved(
+    unit, event, to_stage, *, by=None, judgment=None, label="", at=None, of: type[Any] = Transition, **changes
+) -> Any:
+    """The transition of a move, which the caller saves with the unit. of: PLAIN where there are many; at: now."""
     stages.check_move(unit.stage, event, to_stage)
     from_stage, unit.stage, unit.label = unit.stage, to_stage, label
     for field, value in changes.items():
@@ -61,15 +64,15 @@ def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[A
         label=label,
         judgment=judgment,
         by=by,
-        at=timezone.now(),
+        at=at or timezone.now(),
     )
 
 
-def to_people(unit: Unit, event: str, routes: Routes) -> Any:
-    """Put a unit into the queue of its most likely language; the caller saves both."""
+def to_people(unit: Unit, event: str, routes: Routes, at: datetime | None = None) -> Any:
+    """Put a unit into the queue of its most likely language; the caller saves both. at: now."""
     unit.candidates = unit.task.kind.candidates(unit, routes)
     queue = routes.queue_in(unit.candidates[0])
-    return moved(unit, event, stages.QUEUED, of=PLAIN, round=1, language=queue, visited=[queue])
+    return moved(unit, event, stages.QUEUED, of=PLAIN, at=at, round=1, language=queue, visited=[queue])
 
 
 def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:

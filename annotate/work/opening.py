@@ -213,8 +213,9 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
         draw, items = record(sample) if hides else record_on_the_way(sample)
         task.draws.add(draw)
         drawn.append(items)
-    keys = [key for sample in opened.samples for key in sample.keys]
-    predicted = store_orders(task, orders, set(keys))
+    predicted: dict[str, str] = {}
+    if any(orders.values()):
+        predicted = store_orders(task, orders, {key for sample in opened.samples for key in sample.keys})
     items = chain.from_iterable(drawn)
     if hides:
         hidden = store(task, list(gold), items_of(corpus, [row.id for row in gold]))
@@ -224,14 +225,13 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
         add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=replies)
         check_pool(task)
         items = without_twins(task, shuffled(items, seed))
-        keys = [item.key for item in items]
-    opened.stages = add_units(task, items, keys=keys, predicted=predicted, suggested=replies)
+    opened.stages = add_units(task, items, predicted=predicted, suggested=replies)
     waits = opened.stages[stages.QUEUED] + opened.stages[stages.ADJUDICATION]
     if DESIGNS[task.draw.design].not_extended and not waits:
         # Nobody is asked anything, nor will be, so nobody finds it among their tasks.
         task.is_open = False
         task.save(update_fields=["is_open"])
-    return len(keys)
+    return opened.stages.total()
 
 
 def _compare_known(task: Task, replies: Replies) -> None:

@@ -19,6 +19,8 @@ DETECTOR_NAMES = ("langid", "cld2", "fasttext")
 # detectors agree. On disputed sentences in 75 languages CLD2 first put the true language first on 77%, either of the
 # others first on 46%.
 _TIE_ORDER = ("cld2", "fasttext", "langid")
+# Each knows more than these.
+_KNOWN_TO_ALL = frozenset.intersection(*map(frozenset, COVERAGE.values()))
 
 
 def _codes(votes: Votes, detector: str) -> list[str]:
@@ -63,15 +65,15 @@ def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
 
 
 def agreed_label(
-    votes: Votes, letters: int, *, labels: Collection[str], never_agree: Collection[str], least_letters: int
+    code: str | None, letters: int, *, labels: Collection[str], never_agree: Collection[str], least_letters: int
 ) -> str | None:
     """The label that the detectors' agreement settles, or None: then people are asked.
 
-    `letters` are those of the text as detectors read it. Agreement counts only on texts of `least_letters` or more,
-    for a language that is in the task's `labels` (a coarse code never is), is not in `never_agree`, and is known to
-    all three: a detector that does not know a text's language names its nearest neighbour, and so may the others.
+    `code`: what they are unanimous in; `letters` are those of the text as detectors read it. Agreement counts only on
+    texts of `least_letters` or more, for a language that is in the task's `labels` (a coarse code never is), is not in
+    `never_agree`, and is known to all three: a detector that does not know a text's language names its nearest
+    neighbour, and so may the others.
     """
-    code = unanimous(votes)
     if code is None or letters < least_letters or code not in labels or code in never_agree:
         return None
-    return code if all(code in known for known in COVERAGE.values()) else None
+    return code if code in _KNOWN_TO_ALL else None

@@ -26,7 +26,7 @@ from annotate.quality import audits  # noqa: E402
 from annotate.work import adjudication, judging, queue, routing  # noqa: E402
 from annotate.work.routes import Routes  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
-from corpora.core.voting import DETECTOR_NAMES, agreed_label  # noqa: E402
+from corpora.core.voting import DETECTOR_NAMES, agreed_label, unanimous  # noqa: E402
 from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from tests.annotate.acts import open_task  # noqa: E402
@@ -151,7 +151,7 @@ class Frame:
                     votes = {name: [[vote["language"], vote["score"]] for vote in row[name]] for name in DETECTOR_NAMES}
                     label = label_of(truth[row["id"]])
                     self.right.update(name for name in DETECTOR_NAMES if is_right(first(votes, name), label))
-                    if agreed := agreed_label(votes, row["letters"], **policy):
+                    if agreed := agreed_label(unanimous(votes), row["letters"], **policy):
                         self.posts[agreed] += 1
                         self.wrong[agreed] += agreed != label
 

@@ -5,6 +5,7 @@ process had, in MB, at its start and in all; and where the seconds went, by modu
 A floor is the same rows with nothing of ours about them: read and written by the libraries alone.
 """
 
+import gc
 import json
 import sys
 import time
@@ -26,6 +27,7 @@ from django.db import connection, transaction  # noqa: E402
 from annotate.goldsets import writing  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit  # noqa: E402
+from annotate.program import COLLECTED_EVERY  # noqa: E402
 from annotate.work import opening  # noqa: E402
 from corpora.core.detectors import detector_versions  # noqa: E402
 from corpora.folders import corpus_dir, digest_of  # noqa: E402
@@ -66,6 +68,7 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def main(step: str, folder: Path, posts: int) -> None:
+    gc.set_threshold(COLLECTED_EVERY)  # as every command does
     begun, start = most_memory(), time.monotonic()
     with sampled() as where:
         done = STEPS[step](folder, posts)

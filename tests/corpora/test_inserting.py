@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.forms.models import model_to_dict
 
-from corpora.inserting import insert
+from corpora.inserting import Json, insert
 from corpora.models import Concept, Corpus, Item, Scheme, Vocabulary
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +51,17 @@ def test_rows_are_kept_as_django_keeps_them(corpus):
                 cursor.execute(f"SELECT {column}, typeof({column}) FROM corpora_item ORDER BY substr(key, 2), key")
                 rows = cursor.fetchall()
                 assert rows[::2] == rows[1::2]
+
+
+def test_rows_are_kept_in_order_however_many_there_are(corpus):
+    insert(Item(corpus=corpus, key=str(number), text=f"{number}", votes={}, letters=number) for number in range(1_203))
+    rows = Item.objects.order_by("pk").values_list("key", "text", "letters")
+    assert list(rows) == [(str(number), str(number), number) for number in range(1_203)]
+
+
+def test_what_is_written_as_json_already_is_kept_as_it_stands(corpus):
+    insert([Item(corpus=corpus, key="a", text="", votes=Json('{"langid": [["de", 1e-8]]}'), letters=0)])
+    assert Item.objects.get().votes == {"langid": [["de", 1e-8]]}
 
 
 def test_each_row_gets_a_key_that_nobody_else_has(corpus):

@@ -67,7 +67,9 @@ def test_candidates_are_ranked_by_summed_reciprocal_rank(given_votes, candidates
 
 
 def agreed(given_votes, letters=50, labels=ARTICLE_LABELS, never_agree=(), least_letters=10):
-    return agreed_label(given_votes, letters, labels=labels, never_agree=never_agree, least_letters=least_letters)
+    return agreed_label(
+        unanimous(given_votes), letters, labels=labels, never_agree=never_agree, least_letters=least_letters
+    )
 
 
 def test_agreement_of_all_three_settles_a_label():
