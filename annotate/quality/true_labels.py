@@ -60,14 +60,19 @@ def _truth(task: Task, said: list[Said], labels: list[str], model: Model, places
     table = tabled(said, labels)
     known = [place for place, unit in enumerate(table.units) if unit in places]
     right = np.array([places[table.units[place]] for place in known], dtype=np.int64)
-    shares, sure = {"majority": credit(table.counts()[known], right)}, np.zeros(0)
-    for name, fit in MODELS.items():
-        found = model if name == "dawid_skene" else modelled(task, said, labels, fit)
-        posterior = posterior_of(found, table)[known]
-        shares[name] = credit(posterior, right)
-        if found is model:
-            sure = posterior.max(axis=1)
-    return _Truth({table.units[place]: row for row, place in enumerate(known)}, shares, sure)
+
+    def share(found: Model) -> Floats:
+        return credit(posterior_of(found, table)[known], right)
+
+    return _Truth(
+        rows={table.units[place]: row for row, place in enumerate(known)},
+        shares={
+            "majority": credit(table.counts()[known], right),
+            "dawid_skene": share(model),
+            **{name: share(modelled(task, said, labels, fit)) for name, fit in MODELS.items() if name != "dawid_skene"},
+        },
+        sure=posterior_of(model, table)[known].max(axis=1),
+    )
 
 
 def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:

@@ -95,7 +95,8 @@ def own_answers(
         own = own.exclude(comment="")
     own = own.order_by("-answered_at", "-pk")
     if words:
-        latest = own.values("pk")[:SEARCHED]
+        # As keys: beside a subquery, PostgreSQL would look for the words in all texts that there are.
+        latest = list(own.values_list("pk", flat=True)[:SEARCHED])
         own = Judgment.objects.filter(pk__in=latest, unit__item__text__icontains=words)
         own = own.order_by("-answered_at", "-pk")
     return own.select_related("unit__item", "unit__task")
