@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.html import format_html_join
@@ -110,6 +111,8 @@ class TaskAdmin(ReadOnly):
 
     def change_view(self, request, object_id, form_url="", extra_context=None):
         task = get_object_or_404(Task, pk=object_id)
+        if not self.has_view_permission(request, task):
+            raise PermissionDenied
         try:
             stands, _ = figures("stands", task, partial(_stands, task))
         except BeingCountedError:
