@@ -84,7 +84,8 @@ class Climb:
     def of(self, starts: list[int]) -> "Climb":
         """Of these starts alone."""
         return Climb(
-            self.posterior[:, starts],
+            # In one stretch of memory, else it would be copied whenever it is multiplied.
+            np.take(self.posterior, starts, axis=1),
             self.prior[starts],
             self.chances[:, :, starts],
             self.likelihood[starts],
@@ -112,9 +113,14 @@ def maxima(
 
     Neither the names of labels nor the number of cores change anything; by the order of answers they weigh otherwise.
     """
-    now, heat = _start(answers, seed)
     if not answers.units:
-        return replace(now.of([0]), converged=True)
+        return replace(_start(answers, seed)[0].of([0]), converged=True)
+    return _each_once(_named(_climbed(answers, model, seed, tolerance, longest), _votes(answers)))
+
+
+def _climbed(answers: Answers, model: Model, seed: str, tolerance: float, longest: int) -> list[Climb]:
+    """Where all starts came to, the best first; each in one of the parts."""
+    now, heat = _start(answers, seed)
     table, enough = _table(answers), tolerance * len(answers.unit)
     for step in range(STEPS):
         now = _climb(table, model, now, PER_STEP, enough, heat ** (1 - step / STEPS))
@@ -126,7 +132,7 @@ def maxima(
         now = _climb(table, model, now.of(order[:kept]), rounds, enough)
     order = _best_first(now)
     best = _climb(table, model, now.of(order[:1]), longest, enough)
-    return _each_once(_named([best, now.of(order[1:]), *reversed(found)], _votes(answers)))
+    return [best, now.of(order[1:]), *reversed(found)]
 
 
 def expected(answers: Answers, posterior: Floats) -> Floats:
@@ -175,8 +181,9 @@ def _start(answers: Answers, seed: str) -> tuple[Climb, Floats]:
 
 
 def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, heat: Floats | None = None) -> Climb:
-    """So many rounds, or fewer if no start gains more than is enough. Without heat, every third round leaps ahead."""
-    posterior, size = now.posterior.copy(), now.prior.shape[1]
+    """So many rounds, or fewer if no start gains more than is enough. Without heat, every third round leaps ahead. The
+    posterior is written over that of `now`, which of millions of answers is large."""
+    posterior, size = now.posterior, now.prior.shape[1]
     prior, chances = now.prior, now.chances
     likelihood = last = np.full(len(prior), -np.inf)
     made, converged, path = 0, False, list[Point]()

@@ -22,6 +22,11 @@ class Units(models.QuerySet):
         """Units that need a label: without the hidden gold answers, which everybody is asked."""
         return self.filter(honeypot=False)
 
+    def hidden(self):
+        """The hidden gold answers of a task, found by their index: SQLite, which does not know how few they are, would
+        else read all units of the task. Each waits in a queue."""
+        return self.filter(honeypot=True, language__gt="")
+
     def exported(self):
         """Units that are published: none whose answer was known beforehand."""
         return self.filter(known_answer="")

@@ -2,11 +2,14 @@
 their tables.
 """
 
+from functools import wraps
+
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import Model
 from django.shortcuts import render
 
 from annotate.models import Task
+from annotate.pages.keeping import BeingCountedError
 from annotate.pages.offering import downloaded, offered
 
 # Addresses of the pages of the desk, and their names.
@@ -28,6 +31,26 @@ def manage_page(request, name: str, task: Task | None = None, /, *, status: int 
     if "csv" in request.GET and name != "counting":
         return downloaded(context, request.GET["csv"])
     return render(request, f"annotate/manage/{name}.html", {"page": name, **context}, status=status)
+
+
+def being_counted(request, task: Task | None):
+    """In place of a page whose figures are still being counted; the browser asks again."""
+    page = manage_page(request, "counting", task)
+    page["Refresh"] = "1"
+    return page
+
+
+def shows_figures(view):
+    """Make a view of a page whose figures may still have to be counted."""
+
+    @wraps(view)
+    def shown(request, *args, **named):
+        try:
+            return view(request, *args, **named)
+        except BeingCountedError:
+            return being_counted(request, next((each for each in args if isinstance(each, Task)), None))
+
+    return shown
 
 
 def note(request, thing: Model, words: str, act: int = CHANGE) -> None:

@@ -2,8 +2,8 @@
 all tasks, with their hours as a file. The pages of one task are in managers.py.
 """
 
-from collections.abc import Iterator
-from datetime import date
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
 from typing import Any
 
 from django.core.cache import cache
@@ -17,9 +17,9 @@ from annotate.actions.named import by_name
 from annotate.models import Flag, Job, Task
 from annotate.pages import deeds
 from annotate.pages.access import check_right
-from annotate.pages.around import manage_page
+from annotate.pages.around import manage_page, shows_figures
 from annotate.pages.keeping import figures, foretold
-from annotate.pages.managers import shows_figures, sort_of
+from annotate.pages.managers import sort_of
 from annotate.pages.offering import csv_reply
 from annotate.quality.checks import adjudicators
 from annotate.reports import forecast as forecast_report
@@ -41,7 +41,7 @@ LIVELY = 5
 def manage(request):
     check_right(request.user, "manage")
     open_tasks = Task.objects.filter(is_open=True)
-    (rows, states), counted_at = figures("tasks", None, lambda: (statistics.overview(), queue_states_of(open_tasks)))
+    (rows, states), counted_at = all_tasks(open_tasks)
     # One that was opened since the figures were counted has none yet.
     open_tasks, sort = [task for task in open_tasks if task.pk in states], sort_of(request)
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
@@ -60,6 +60,11 @@ def manage(request):
         open_tasks=open_tasks,
         counted_at=counted_at,
     )
+
+
+def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
+    """A row for each task, and the states of the queues of those that are open; and when, if they were kept."""
+    return figures("tasks", None, lambda: (statistics.overview(), queue_states_of(open_tasks)))
 
 
 def _why(job: Job) -> str:

@@ -21,11 +21,11 @@ from annotate.models import Task
 from annotate.work.forecast import forecast_of
 from corpora.models import Draw
 
-LARGE = 20_000  # items drawn for a task, or for all that a page is about
+LARGE = 5_000  # items drawn for a task, or for all that a page is about
 FRESH = 10.0  # seconds for which figures are not counted again
 SHARE = 0.05  # of the time at the most in which a page has its figures counted
 # Pages, and parts of pages, that have figures of one task.
-PAGES = ("progress", "people", "labels", "agreement", "preferences")
+PAGES = ("progress", "people", "labels", "agreement", "preferences", "queues", "stands")
 OF_ALL = ("tasks", "dates", "everybody")  # those that have figures of all tasks
 HOUR, DAY = 3600, 24 * 3600  # seconds
 PATIENCE = 0.15  # seconds that a page waits for figures that were never counted

@@ -5,7 +5,7 @@ are made by work/pausing.py. What is shown of all tasks together is in desk.py.
 """
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -18,10 +18,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import may, with_task
-from annotate.pages.around import manage_page
+from annotate.pages.around import manage_page, shows_figures
 from annotate.pages.audited import audit_of
 from annotate.pages.errors import status_of
-from annotate.pages.keeping import BeingCountedError, figures, foretold, forget
+from annotate.pages.keeping import PATIENCE, figures, foretold, forget
 from annotate.quality import agreement as agreeing
 from annotate.quality import honeypots
 from annotate.quality import preferences as preferring
@@ -43,22 +43,6 @@ from annotate.work.queue_states import queue_states
 REPLICATES = 200
 HOUR = 3600  # seconds
 MOST = 20  # units on which the model of Dawid and Skene is shown to differ, at most
-
-
-def shows_figures(view):
-    """Make a view of a page whose figures may still have to be counted; then the browser asks again."""
-
-    @wraps(view)
-    def shown(request, *args):
-        try:
-            return view(request, *args)
-        except BeingCountedError:
-            task = next((each for each in args if isinstance(each, Task)), None)
-            page = manage_page(request, "counting", task)
-            page["Refresh"] = "1"
-            return page
-
-    return shown
 
 
 def sort_of(request) -> str:
@@ -129,7 +113,7 @@ def _progress_of(task: Task) -> dict[str, Any]:
 @with_task("manage")
 @shows_figures
 def people(request, _, task):
-    (found, times, pauses, voidable), counted_at = figures("people", task, lambda: _people_of(task))
+    (found, times, pauses, voidable), counted_at = figures("people", task, partial(_people_of, task))
     names = {row["annotator"]: row["name"] for row in found}
     address, sort = _person_page(task), sort_of(request)
     return manage_page(
@@ -209,7 +193,8 @@ def _preferences(task, address, sort):
 def agreement(request, _, task):
     """The report is shown on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
-        return manage_page(request, "agreement", task, judgments=statistics.answers(task))
+        said, counted_at = figures("labels", task, partial(statistics.labels_said, task))
+        return manage_page(request, "agreement", task, counted_at=counted_at, judgments=said[None].answers)
     count = partial(_kept, task, "agreement", lambda: agreeing.report(task, replicates=REPLICATES))
     (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
@@ -250,33 +235,34 @@ def rule(request, _, task):
 
 def _voidable(task) -> set[int]:
     """The annotators who have answers or skips that can be voided."""
-    return set(_standing(task).values_list("annotator", flat=True).distinct())
-
-
-def _standing(task):
-    """The answers and skips of a task that count."""
-    return Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP]).order_by()
+    standing = Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP])
+    return set(standing.order_by().values_list("annotator", flat=True).distinct())
 
 
 @require_GET
 @with_task("manage")
+@shows_figures
 def person(request, _, task, annotator):
     return _person(request, task, get_object_or_404(Annotator.objects.select_related("user"), pk=annotator))
 
 
-def _person(request, task, annotator, **extra):
-    by_all, _ = figures("labels", task, lambda: statistics.labels_said(task), patience=None)
-    found, sort = statistics.person(task, annotator, by_all), sort_of(request)
+def _person(request, task, annotator, *, patience=PATIENCE, **extra):
+    """What a person has done is kept with what everybody has; what a manager decided of them is that of the moment."""
+    said, _ = figures("labels", task, partial(statistics.labels_said, task), patience=patience)
+    (people, *_, voidable), counted_at = figures("people", task, partial(_people_of, task), patience=patience)
+    found, sort = statistics.person(task, annotator, said), sort_of(request)
     pauses, tested = statistics.pauses(task, annotator), statistics.trials_of(task, annotator)
-    work, wrote = statistics.work_of(task, annotator), commenting.comments(task, annotator)
+    work = next((row for row in people if row["annotator"] == annotator.pk), None)
+    wrote = commenting.comments(task, annotator)
     return manage_page(
         request,
         "person",
         task,
         annotator=annotator,
+        counted_at=counted_at,
         found=work,
         pause=next((row for row in pauses if row["running"]), None),
-        voidable=_standing(task).filter(annotator=annotator).exists(),
+        voidable=annotator.pk in voidable,
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
         tests_table=gold_answers.trials_table(tested, sort) if tested else None,
         labels_table=people_report.labels_table(found["labels"], sort, task.kind.short)
@@ -323,7 +309,7 @@ def pause(request, _, task, annotator):
     try:
         pausing.pause(found, task, by=request.user, reason=request.POST.get("reason", ""))
     except InvalidAnswer as refusal:
-        return _person(request, task, found, refusal=refusal, status=status_of(refusal))
+        return _person(request, task, found, patience=None, refusal=refusal, status=status_of(refusal))
     messages.success(request, f"{found} is given no more work of this task until a manager lets them go on.")
     return _decided(task, found)
 

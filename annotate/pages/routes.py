@@ -1,10 +1,11 @@
 """Routes of languages in the browser: which queue serves which, beside what waits there and who reads it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.models import ADDITION, DELETION
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -14,8 +15,9 @@ from annotate.core.refusals import Refusal
 from annotate.models import LanguageRoute, Task
 from annotate.pages.access import may, with_right
 from annotate.pages.around import manage_page as page
-from annotate.pages.around import note
+from annotate.pages.around import note, shows_figures
 from annotate.pages.errors import status_of
+from annotate.pages.keeping import figures, forget
 from annotate.reports import routes as told
 from annotate.reports.tables import Table, many
 from annotate.work import language_routes as work
@@ -25,6 +27,7 @@ from annotate.work.progress import queues_by_use
 
 @require_GET
 @with_right("manage")
+@shows_figures
 def routes(request, _):
     learn_languages()
     routed, sort = may(request.user, "route"), request.GET.get("sort", "")
@@ -40,7 +43,7 @@ def routes(request, _):
 
 def _queues(task: Task) -> list[tuple[str, Table]]:
     """The queues in which something waits, and those that the page folds, with the words over them."""
-    use = queues_by_use(task)
+    use, _ = figures("queues", task, partial(queues_by_use, task))
     folded = f"{many(len(use['idle']), 'queue')} with nothing waiting"
     parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
     return [(words, told.queues_table(caption, rows)) for words, caption, rows in parts if rows]
@@ -57,7 +60,7 @@ def new_route(request, _):
         route = work.add_route(request.POST.get("language", "").strip(), **said)
     except Refusal as refusal:
         return page(request, "route", said=request.POST, refusal=str(refusal), status=status_of(refusal))
-    note(request, route, "Added.", ADDITION)
+    _noted(request, route, "Added.", ADDITION)
     messages.success(request, f"{route}: this holds from now on.")
     return redirect("manage-routes")
 
@@ -79,7 +82,7 @@ def route(request, _, language):
     except Refusal as refusal:
         return page(request, "route", route=found, said=request.POST, refusal=str(refusal), status=status_of(refusal))
     if changed:
-        note(request, changed_route, f"Changed {', '.join(changed).replace('_', ' ')}.")
+        _noted(request, changed_route, f"Changed {', '.join(changed).replace('_', ' ')}.")
     messages.success(request, f"{changed_route}: this holds from now on.")
     return redirect("manage-routes")
 
@@ -88,9 +91,16 @@ def route(request, _, language):
 @with_right("route")
 def remove_route(request, _, language):
     route = work.remove_route(language)
-    note(request, route, "Removed.", DELETION)
+    _noted(request, route, "Removed.", DELETION)
     messages.success(request, f"{language} has no route any more.")
     return redirect("manage-routes")
+
+
+def _noted(request, route: LanguageRoute, words: str, act: int = CHANGE) -> None:
+    """Keep who did it; and since other people may read a queue now, all figures are counted again."""
+    note(request, route, words, act)
+    for task in Task.objects.filter(is_open=True):
+        forget(task)
 
 
 def _said(posted: Mapping[str, str]) -> dict[str, Any]:

@@ -172,10 +172,11 @@ def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
 
     Tasks of records have one model for each language, as people are qualified by language; others have one in all.
     """
-    posterior = found.model.posterior if found.model else {}
+    if found.model is None:
+        return {}
     return {
         unit: {label: float(share) for label, share in zip(found.labels, shares, strict=True) if share}
-        for unit, shares in posterior.items()
+        for unit, shares in zip(found.model.rows, found.model.posterior, strict=True)
     }
 
 
@@ -204,7 +205,8 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
             compared[asked, label] = task.kind.compared_as(asked, label)
         # Of a million answers each text would else be kept as often as it was said.
         language, text = intern(next(filter(None, languages), "")), compared[asked, label]
-        key = said[-1].key if said and said[-1].unit == unit else key
+        if said and said[-1].unit == unit:
+            unit, key = said[-1].unit, said[-1].key
         said.append(Said(unit, annotator, text, language, key, intern(asked)))
     if not task.kind.counts_single:
         many = {unit for unit, group in groupby(said, attrgetter("unit")) if len(list(group)) > 1}

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from annotate.core.estimation import proportion
 from annotate.core.lots import gold_order, gold_places, scheduled
 from annotate.core.lottery import Lots, by_seed
-from annotate.models import Annotator, Judgment, Lease, Pause, Task, Unit
+from annotate.models import Judgment, Lease, Pause, Task, Unit
 from corpora.prepared import prepared
 
 _EVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -175,7 +175,7 @@ def _known(annotator, task) -> QuerySet[Judgment]:
 
 def answers(task: Task) -> QuerySet[Judgment]:
     """The first answers to honeypots, which are those that count."""
-    return Judgment.objects.filter(is_first(), unit__task=task)
+    return Judgment.objects.filter(is_first(), unit__in=task.units.hidden().order_by())
 
 
 def is_right(judgment: Judgment) -> bool:
@@ -183,15 +183,11 @@ def is_right(judgment: Judgment) -> bool:
     return judgment.unit.task.kind.agrees(judgment.label, judgment.unit.known_answer)
 
 
-def by_annotator(task: Task, of: Annotator | None = None) -> dict[int, dict]:
-    """How annotators answered the honeypots: id -> asked, right, and accuracy with its 95% interval.
-
-    of: only this annotator.
-    """
+def by_annotator(task: Task) -> dict[int, dict]:
+    """How annotators answered the honeypots: id -> asked, right, and accuracy with its 95% interval."""
     agrees = task.kind.agrees
     counts: dict[int, Counter[bool]] = defaultdict(Counter)
-    given = answers(task) if of is None else answers(task).filter(annotator=of)
-    rows = given.order_by().values_list("annotator", "label", "unit__known_answer").annotate(Count("pk"))
+    rows = answers(task).order_by().values_list("annotator", "label", "unit__known_answer").annotate(Count("pk"))
     for annotator, said, known, number in rows:
         counts[annotator][agrees(said, known)] += number
     return {

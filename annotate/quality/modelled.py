@@ -3,7 +3,7 @@
 The models are in core/; agreement.py decides whose answers count, and true_labels.py says how often models are right.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -36,10 +36,11 @@ class Said:
 
 @dataclass(frozen=True)
 class Model:
-    """One of MODELS, of a task: each unit's posterior in order of the labels; and by language whether and when the
-    model of it converged."""
+    """One of MODELS, of a task: each unit's row of the posterior, (U, K), K in order of the labels; and by language
+    whether and when the model of it converged."""
 
-    posterior: Mapping[int, Floats]
+    rows: Mapping[Hashable, int]
+    posterior: Floats
     ends: Mapping[str, tuple[int, bool]]
 
 
@@ -48,14 +49,15 @@ def modelled(task: Task, said: list[Said], labels: list[str], fit: Callable[...,
     one in all.
     """
     parts = [list(group) for _, group in groupby(said, attrgetter("language"))] if task.languages else [said]
-    posterior: dict[int, Floats] = {}
-    ends = {}
+    rows: dict[Hashable, int] = {}
+    posteriors, ends = [], {}
     for part in parts:
         table = tabled(part, labels)
         found = fit(table, seed=task.draw.seed)
-        posterior |= dict(zip(table.units, found.posterior, strict=True))
+        rows |= {unit: len(rows) + place for place, unit in enumerate(table.units)}
+        posteriors.append(found.posterior)
         ends |= {one.language: (found.rounds, found.converged) for one in part}
-    return Model(posterior, ends)
+    return Model(rows, np.concatenate(posteriors) if posteriors else np.zeros((0, len(labels))), ends)
 
 
 def tabled(said: Iterable[Said], labels: list[str]) -> Answers:
@@ -63,4 +65,5 @@ def tabled(said: Iterable[Said], labels: list[str]) -> Answers:
 
 
 def posterior_of(model: Model, table: Answers) -> Floats:
-    return np.array([model.posterior[unit] for unit in table.units]).reshape(-1, len(table.labels))
+    posterior: Floats = model.posterior[[model.rows[unit] for unit in table.units]]
+    return posterior

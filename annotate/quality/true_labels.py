@@ -4,7 +4,7 @@ how often the models are.
 agreement.py decides whose answers count; the models are those of modelled.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core import by_class, label_sets
-from annotate.core.answers import Answers, Floats, Ints, credit
+from annotate.core.answers import Floats, credit
 from annotate.core.estimation import proportion
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task
@@ -35,9 +35,8 @@ def against(task: Task, said: list[Said], labels: list[str], model: Model | None
     if model is None:
         known = _true_sets(task, said, gold)
         return lambda part: _closeness(task, part, known)
-    others = {name: modelled(task, said, labels, fit) for name, fit in MODELS.items() if name != "dawid_skene"}
-    truth = _Truth(_true_places(task, said, labels, gold), {"dawid_skene": model, **others})
-    return lambda part: _accuracies(tabled(part, labels), truth)
+    truth = _truth(task, said, labels, model, _true_places(task, said, labels, gold))
+    return lambda part: _accuracies(part, truth)
 
 
 # --- where an answer is one label
@@ -45,10 +44,35 @@ def against(task: Task, said: list[Said], labels: list[str], model: Model | None
 
 @dataclass(frozen=True)
 class _Truth:
-    """places: unit -> the place of its true label, for units that have one. models: by name, fitted without these."""
+    """rows: unit -> its row, for units with a true label. shares: how right the majority and each of MODELS are of each
+    row, from 0 to 1. sure: the posterior of the label that Dawid and Skene's model finds likeliest.
+    """
 
-    places: Mapping[int, int]
-    models: Mapping[str, Model]
+    rows: Mapping[Hashable, int]
+    shares: Mapping[str, Floats]
+    sure: Floats
+
+
+def _truth(task: Task, said: list[Said], labels: list[str], model: Model, places: Mapping[int, int]) -> _Truth:
+    """One model after another, each without these labels: of millions of answers a posterior is large. model: Dawid and
+    Skene's. places: _true_places.
+    """
+    table = tabled(said, labels)
+    known = [place for place, unit in enumerate(table.units) if unit in places]
+    right = np.array([places[table.units[place]] for place in known], dtype=np.int64)
+
+    def share(found: Model) -> Floats:
+        return credit(posterior_of(found, table)[known], right)
+
+    return _Truth(
+        rows={table.units[place]: row for row, place in enumerate(known)},
+        shares={
+            "majority": credit(table.counts()[known], right),
+            "dawid_skene": share(model),
+            **{name: share(modelled(task, said, labels, fit)) for name, fit in MODELS.items() if name != "dawid_skene"},
+        },
+        sure=posterior_of(model, table)[known].max(axis=1),
+    )
 
 
 def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
@@ -67,16 +91,13 @@ def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[
     return truth
 
 
-def _accuracies(table: Answers, truth: _Truth) -> dict[str, Any]:
-    known = [place for place, unit in enumerate(table.units) if unit in truth.places]
-    right = np.array([truth.places[table.units[place]] for place in known], dtype=np.int64)
-    weights: dict[str, Ints | Floats] = {"majority": table.counts()[known]}
-    weights |= {name: posterior_of(model, table)[known] for name, model in truth.models.items()}
-    shares = {name: credit(each, right) for name, each in weights.items()}
+def _accuracies(said: list[Said], truth: _Truth) -> dict[str, Any]:
+    rows = [truth.rows[unit] for unit in dict.fromkeys(one.unit for one in said) if unit in truth.rows]
+    right = {name: float(shares[rows].sum()) for name, shares in truth.shares.items()}
     return {
-        "units": len(known),
-        **{name: proportion(float(share.sum()), len(known)).as_dict() for name, share in shares.items()},
-        "sure": float(weights["dawid_skene"].max(axis=1).mean()) if known else None,
+        "units": len(rows),
+        **{name: proportion(number, len(rows)).as_dict() for name, number in right.items()},
+        "sure": float(truth.sure[rows].mean()) if rows else None,
     }
 
 

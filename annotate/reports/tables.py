@@ -58,6 +58,10 @@ class Column:
         said = row[self.key] if self.says is None else self.says(row)
         return said if isinstance(said, Cell) else Cell(said, said)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without what it says, which cannot be kept in a file: a table that is kept has its cells."""
+        return Column, (self.key, self.heading, self.kind)
+
 
 @dataclass(frozen=True)
 class Heading:

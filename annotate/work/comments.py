@@ -1,6 +1,8 @@
 """What people wrote beside their answers and decisions, for managers. Reads only."""
 
-from annotate.models import Annotator, Judgment, Task
+from django.db.models import Exists, OuterRef
+
+from annotate.models import Annotator, Judgment, Task, Unit
 
 MOST = 200  # comments on a page, the newest
 
@@ -10,7 +12,9 @@ def comments(task: Task, of: Annotator | None = None) -> list[dict]:
 
     A row: at, annotator, name, unit, text, kind (of the judgment), label, comment, voided.
     """
-    found = Judgment.objects.filter(unit__task=task, **({} if of is None else {"annotator": of})).exclude(comment="")
+    # As a condition, so that the comments are read by their index, and not all that was said of the task's units.
+    of_task = Exists(Unit.objects.filter(pk=OuterRef("unit"), task=task))
+    found = Judgment.objects.filter(of_task, **({} if of is None else {"annotator": of})).exclude(comment="")
     listed = found.select_related("annotator__user", "unit__item").order_by("-pk")[:MOST]
     return [
         {

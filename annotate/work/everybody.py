@@ -4,12 +4,14 @@ A person's work in one task is statistics.py's matter. Hours are active time, wi
 whether or not it stands and whether or not its answer was known, since the person worked on it.
 """
 
-from collections import defaultdict
+from calendar import monthrange
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django.db.models import Count, F, Max, Q, Sum
-from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from annotate.core import stages
@@ -18,7 +20,7 @@ from annotate.models import Annotator, AnnotatorLanguage, Judgment, Pause, Task,
 from annotate.quality import honeypots
 
 AT_WORK = timedelta(minutes=15)
-HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
+HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(days=7)
 LIVE = Q(voided_at=None)
 SAID = Q(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 
@@ -29,11 +31,11 @@ def everybody() -> list[dict[str, Any]]:
     days), right (in gold answers of all tasks, an estimate; None where they had none), same (how many of their answers
     are the label, where others judged too, likewise), paused (in how many open tasks), last (seen).
     """
-    counts, hours, last = _counts(), _hours(), _last()
+    work, today, week = _work(), *_seconds_lately()
     languages: dict[int, dict[str, int]] = defaultdict(dict)
     for person, code, level in AnnotatorLanguage.objects.values_list("annotator", "language", "level"):
         languages[person][code] = level
-    tasks, right, same, paused = _tasks(), _right(), _same(), _paused()
+    right, paused = _right(), _paused()
     rows = [
         {
             "annotator": person.pk,
@@ -42,56 +44,88 @@ def everybody() -> list[dict[str, Any]]:
             "active": person.user.is_active,
             "adjudicates": person.adjudicates,
             "languages": languages.get(person.pk, {}),
-            "tasks": tasks.get(person.pk, []),
-            **counts.get(person.pk, {"answers": 0, "decisions": 0}),
-            "hours": {name: of.get(person.pk, 0.0) for name, of in hours.items()},
+            "tasks": sorted(own.tasks),
+            "answers": own.counts["answers"],
+            "decisions": own.counts["decisions"],
+            "hours": {
+                "today": _hours(today.get(person.pk)),
+                "week": _hours(week.get(person.pk)),
+                "all": _hours(own.seconds),
+            },
             "right": right.get(person.pk),
-            "same": same.get(person.pk),
+            "same": proportion(own.counts["same"], compared).as_dict()
+            if (compared := own.counts["compared"])
+            else None,
             "paused": paused.get(person.pk, 0),
-            "last": max(filter(None, (last.get(person.pk), person.user.last_login)), default=None),
+            "last": max(filter(None, (*own.lasts, person.user.last_login)), default=None),
         }
         for person in Annotator.objects.select_related("user")
+        for own in [work[person.pk]]
     ]
     return sorted(rows, key=lambda row: (row["name"].casefold(), row["annotator"]))
 
 
-def _counts() -> dict[int, dict[str, int]]:
-    live = Judgment.objects.live().order_by().values("annotator")
-    found = live.annotate(
-        answers=Count("pk", filter=Q(kind=Judgment.ANSWER)),
-        decisions=Count("pk", filter=Q(kind__in=[Judgment.SETTLE, Judgment.DISCARD])),
+@dataclass
+class _Work:
+    """What one person did: names of tasks, what was counted over all of these, and when they judged last in each."""
+
+    tasks: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    lasts: list[datetime] = field(default_factory=list)
+
+
+def _work() -> dict[int, _Work]:
+    """By person, in one pass over all judgments.
+
+    compared: the answers that stand on units with a label for which several were asked; same: those that are it.
+    """
+    an_answer = LIVE & Q(kind=Judgment.ANSWER)
+    compared = an_answer & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
+    rows = (
+        Judgment.objects.order_by()
+        .values_list("annotator", "unit__task")
+        .annotate(
+            answers=Count("pk", filter=an_answer),
+            decisions=Count("pk", filter=LIVE & Q(kind__in=[Judgment.SETTLE, Judgment.DISCARD])),
+            compared=Count("pk", filter=compared),
+            same=Count("pk", filter=compared & Q(label=F("unit__label"))),
+            seconds=Sum("active_seconds"),
+            last=Max("answered_at"),
+        )
     )
-    return {row.pop("annotator"): row for row in found}
+    names, work = dict(Task.objects.values_list("pk", "name")), defaultdict[int, _Work](_Work)
+    for person, task, answers, decisions, labelled, same, seconds, last in rows:
+        own = work[person]
+        own.tasks.append(names[task])
+        own.counts.update(answers=answers, decisions=decisions, compared=labelled, same=same)
+        own.seconds += seconds or 0.0
+        own.lasts.append(last)
+    return work
 
 
-def _hours() -> dict[str, dict[int, float]]:
-    """today, week and all -> person -> hours."""
+def _share(counts: Counter[str]) -> dict[str, Any] | None:
+    return proportion(counts["same"], counts["compared"]).as_dict() if counts["compared"] else None
+
+
+def _seconds_lately() -> tuple[dict[int, float | None], dict[int, float | None]]:
+    """Person -> seconds, of today and of the week."""
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    since = {"today": midnight, "week": midnight - WEEK + timedelta(days=1), "all": None}
-    return {name: _hours_since(at) for name, at in since.items()}
+    timed = Sum("active_seconds")
+    today, week = (
+        dict(_own(since).order_by().values_list("annotator").annotate(timed))
+        for since in (midnight, midnight - WEEK + DAY)
+    )
+    return today, week
 
 
-def _hours_since(at: datetime | None) -> dict[int, float]:
-    timed = _own(at) if at else Judgment.objects.all()
-    found = timed.order_by().values_list("annotator").annotate(Sum("active_seconds"))
-    return {person: (seconds or 0.0) / 3600 for person, seconds in found}
+def _hours(seconds: float | None) -> float:
+    return (seconds or 0.0) / 3600
 
 
 def _own(since: datetime):
     """Judgments since then, by the index of each person's own, so that the rest is not read."""
     return Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
-
-
-def _last() -> dict[int, datetime]:
-    return dict(Judgment.objects.order_by().values_list("annotator").annotate(Max("answered_at")))
-
-
-def _tasks() -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    pairs = Judgment.objects.order_by().values_list("annotator", "unit__task__name").distinct()
-    for person, task in sorted(pairs):
-        found[person].append(task)
-    return found
 
 
 def _right() -> dict[int, dict[str, Any]]:
@@ -102,14 +136,6 @@ def _right() -> dict[int, dict[str, Any]]:
             counts[person][0] += known["right"]
             counts[person][1] += known["asked"]
     return {person: proportion(right, asked).as_dict() for person, (right, asked) in counts.items() if asked}
-
-
-def _same() -> dict[int, dict[str, Any]]:
-    """Of the answers that stand on units with a label for which several were asked."""
-    live = Judgment.objects.live().answers().of_work().filter(unit__stage=stages.LABELLED, unit__redundancy__gt=1)
-    same = Count("pk", filter=Q(label=F("unit__label")))
-    found = live.order_by().values_list("annotator").annotate(same=same, answers=Count("pk"))
-    return {person: proportion(same, answers).as_dict() for person, same, answers in found}
 
 
 def _paused() -> dict[int, int]:
@@ -135,31 +161,35 @@ def timesheet(month: date) -> list[dict[str, Any]]:
     """What everybody did on each day of a month in the installation's time zone, by person, day and task: name,
     username, day, task, answers and skips (that stand, or that a manager voided), decisions, hours.
     """
-    here = timezone.get_current_timezone()
     first = month.replace(day=1)
-    end = (first + timedelta(days=32)).replace(day=1)
-    start, until = (datetime.combine(day, time(), here) for day in (first, end))
-    work = _own(start).filter(answered_at__lt=until).order_by()
-    kept = LIVE | Q(voided_by__isnull=False)
-    rows = work.values("annotator", "unit__task__name", day=TruncDate("answered_at", tzinfo=here)).annotate(
-        answers=Count("pk", filter=kept & Q(kind=Judgment.ANSWER)),
-        skips=Count("pk", filter=kept & Q(kind=Judgment.SKIP)),
-        decisions=Count("pk", filter=LIVE & Q(kind__in=[Judgment.SETTLE, Judgment.DISCARD])),
-        seconds=Sum("active_seconds"),
-    )
+    days = [first + timedelta(days=n) for n in range(monthrange(first.year, first.month)[1])]
     people = {person.pk: person for person in Annotator.objects.select_related("user")}
     made = [
         {
             "name": str(people[row["annotator"]]),
             "username": people[row["annotator"]].user.username,
-            "day": row["day"],
+            "day": day,
             "task": row["unit__task__name"],
             **{key: row[key] for key in ("answers", "skips", "decisions")},
-            "hours": (row["seconds"] or 0.0) / 3600,
+            "hours": _hours(row["seconds"]),
         }
-        for row in rows
+        for day in days
+        for row in _done_on(day)
     ]
     return sorted(made, key=lambda row: (row["name"].casefold(), row["username"], row["day"], row["task"]))
+
+
+def _done_on(day: date) -> Iterable[dict[str, Any]]:
+    """A row a person and task. By the days of an index: to name the day of each judgment takes SQLite far longer."""
+    start, end = (datetime.combine(each, time(), timezone.get_current_timezone()) for each in (day, day + DAY))
+    kept = LIVE | Q(voided_by__isnull=False)
+    work = _own(start).filter(answered_at__lt=end).order_by()
+    return work.values("annotator", "unit__task__name").annotate(
+        answers=Count("pk", filter=kept & Q(kind=Judgment.ANSWER)),
+        skips=Count("pk", filter=kept & Q(kind=Judgment.SKIP)),
+        decisions=Count("pk", filter=LIVE & Q(kind__in=[Judgment.SETTLE, Judgment.DISCARD])),
+        seconds=Sum("active_seconds"),
+    )
 
 
 def months() -> list[date]:

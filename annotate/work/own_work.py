@@ -14,6 +14,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.models import Annotator, Change, Judgment, Task
 from annotate.work.permit import midnight
+from corpora.models import Item
 
 PAUSE = timedelta(minutes=5)
 LONG = timedelta(minutes=50)  # of work without a pause, after which a word is said
@@ -95,8 +96,11 @@ def own_answers(
         own = own.exclude(comment="")
     own = own.order_by("-answered_at", "-pk")
     if words:
-        latest = own.values("pk")[:SEARCHED]
-        own = Judgment.objects.filter(pk__in=latest, unit__item__text__icontains=words)
+        # Step by step: in one statement, PostgreSQL would look for the words in all texts that there are.
+        latest = dict(own.values_list("pk", "unit__item")[:SEARCHED])
+        texts = Item.objects.filter(pk__in=set(latest.values()), text__icontains=words).order_by()
+        found = set(texts.values_list("pk", flat=True))
+        own = Judgment.objects.filter(pk__in=[pk for pk, item in latest.items() if item in found])
         own = own.order_by("-answered_at", "-pk")
     return own.select_related("unit__item", "unit__task")
 

@@ -110,7 +110,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
     """
     own = _said(annotator, task)
     said = {judgment.unit_id: judgment for judgment in own.of_work().select_related("lease")}
-    units = Unit.objects.work().filter(pk__in=own.values("unit")).order_by().select_related("task")
+    units = Unit.objects.work().filter(pk__in=own.values("unit")).order_by()
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("pk"))
     left: dict[int, list[str]] = defaultdict(list)
     others = Judgment.objects.live().answers().filter(unit__in=units.order_by())
@@ -118,6 +118,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
         left[unit].append(label)
     counts: Counter[str] = Counter()
     for unit in units.annotate(decided=Exists(decided)):
+        unit.task = task  # one object, since what it says is read with every unit
         if not _rests_on(unit, said[unit.pk]):
             continue
         if unit.decided:

@@ -6,8 +6,9 @@ they count in no figure but those about them.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 from django.conf import settings
@@ -124,10 +125,6 @@ def progress(task: Task) -> dict:
     }
 
 
-def answers(task: Task) -> int:
-    return _counted(task).count()
-
-
 def pace(task: Task, now: datetime | None = None) -> dict:
     """Answers by the hour in the last 24 hours, and by the hour, day or week since the first, in the installation's
     time zone: these figures are kept, and shown to everybody.
@@ -228,16 +225,10 @@ def people(task: Task) -> list[dict]:
     return sorted(rows, key=lambda row: (row["name"].casefold(), row["annotator"]))
 
 
-def work_of(task: Task, annotator: Annotator) -> dict | None:
-    """The same row for one annotator, without where they may work; None if they have judged and tried nothing."""
-    return next(iter(_work(task, annotator)), None)
-
-
-def _work(task: Task, of: Annotator | None = None) -> list[dict]:
-    """What everybody has done, or one annotator."""
-    own = _own(of)
+def _work(task: Task) -> list[dict]:
+    """What everybody has done."""
     live, manager = Q(voided_at=None), Q(voided_by__isnull=False)
-    work = Judgment.objects.of_work().filter(unit__task=task, lease__isnull=False, **own).order_by()
+    work = Judgment.objects.of_work().filter(unit__task=task, lease__isnull=False).order_by()
     counts = work.values("annotator").annotate(
         answers=Count("pk", filter=live & Q(kind=Judgment.ANSWER)),
         skips=Count("pk", filter=live & Q(kind=Judgment.SKIP)),
@@ -247,13 +238,13 @@ def _work(task: Task, of: Annotator | None = None) -> list[dict]:
     )
     by_person = {row.pop("annotator"): row for row in counts}
     has_run_out = Q(outcome="expired") | Q(closed_at=None, expires_at__lte=timezone.now())
-    leases = Lease.objects.filter(Q(outcome="released") | has_run_out, unit__task=task, **own).order_by()
+    leases = Lease.objects.filter(Q(outcome="released") | has_run_out, unit__task=task).order_by()
     let_go = leases.values("annotator").annotate(
         given_back=Count("pk", filter=Q(outcome="released")), ran_out=Count("pk", filter=has_run_out)
     )
     let_go_by = {row.pop("annotator"): row for row in let_go}
-    known = honeypots.by_annotator(task, of)
-    tried = set(task.trials.filter(**own).order_by().values_list("annotator_id", flat=True))
+    known = honeypots.by_annotator(task)
+    tried = set(task.trials.order_by().values_list("annotator_id", flat=True))
     nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None, "given_back": 0, "ran_out": 0}
     seen = {*by_person, *let_go_by, *known, *tried}
     return [
@@ -279,27 +270,37 @@ def names_of(annotators: Iterable[int]) -> dict[int, str]:
     return {annotator.pk: str(annotator) for annotator in found}
 
 
-def labels_said(task: Task) -> Counter[str]:
-    """How many answers that stand have each label."""
-    return Counter(dict(_counted(task).order_by().values_list("label").annotate(Count("pk"))))
+class LabelsSaid(NamedTuple):
+    """How many answers stand, and how many of them have each label; of one annotator, or of all."""
+
+    answers: int
+    labels: Counter[str]
 
 
-def person(task: Task, annotator: Annotator, by_all: Counter[str]) -> dict:
+def labels_said(task: Task) -> dict[int | None, LabelsSaid]:
+    """Annotator -> what they said; None -> what all said together."""
+    answers, labels = Counter[int | None](), defaultdict[int | None, Counter[str]](Counter)
+    rows = _counted(task).order_by().values_list("annotator", "label").annotate(Count("pk"))
+    for annotator, label, number in rows:
+        facets = task.kind.form.facets(label)
+        for who in (annotator, None):
+            answers[who] += number
+            for facet in facets:
+                labels[who][facet] += number
+    return {who: LabelsSaid(answers[who], labels[who]) for who in {*answers, None}}
+
+
+def person(task: Task, annotator: Annotator, said: Mapping[int | None, LabelsSaid]) -> dict:
     """What one annotator says: {"labels": [ROW, ...], "known": [ROW, ...]}.
 
     A row a label, the most used first: label, and the share of their answers that stand and of everybody's that have
     it: own, all; the first MOST_LABELS where an answer is several out of thousands. A row a gold answer that they were
-    asked for, the latest first: at, item, text, label, said, right, voided. by_all: labels_said, which may have been
+    asked for, the latest first: at, item, text, label, said, right, voided. said: labels_said, which may have been
     counted a while ago.
     """
-    own = _counted(task).filter(annotator=annotator).order_by()
-    said = Counter(dict(own.values_list("label").annotate(Count("pk"))))
-    form, counts = task.kind.form, dict[str, tuple[int, int]]()
-    for label in said | by_all:
-        for facet in form.facets(label):
-            mine, theirs = counts.get(facet, (0, 0))
-            counts[facet] = mine + said[label], theirs + by_all[label]
-    most_used = sorted(counts.items(), key=lambda row: (-row[1][1], row[0]))
+    everybody = said[None]
+    own = said.get(annotator.pk, LabelsSaid(0, Counter()))
+    most_used = sorted(everybody.labels.items(), key=lambda row: (-row[1], row[0]))
     given = (
         honeypots.answers(task)
         .filter(annotator=annotator)
@@ -308,8 +309,8 @@ def person(task: Task, annotator: Annotator, by_all: Counter[str]) -> dict:
     )
     return {
         "labels": [
-            {"label": label, "own": mine / max(1, said.total()), "all": theirs / max(1, by_all.total())}
-            for label, (mine, theirs) in most_used[: MOST_LABELS if form.SEVERAL else None]
+            {"label": label, "own": own.labels[label] / max(1, own.answers), "all": number / everybody.answers}
+            for label, number in most_used[: MOST_LABELS if task.kind.form.SEVERAL else None]
         ],
         "known": [
             {

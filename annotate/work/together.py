@@ -14,7 +14,6 @@ from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.quality import sides
 from annotate.quality.pauses import running
 from annotate.work import adjudication
-from corpora.models import Item
 
 # As many cases of one text as are shown beside one of them, at most.
 OF_ONE_TEXT = 20
@@ -83,9 +82,10 @@ def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]
 
     None that is checked blind: who has seen what was said of the text would no longer be blind.
     """
-    items = Item.objects.filter(Q(pk=unit.item_id) | Q(units__copy_of=unit.pk))
+    items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
+    tasks = Unit.objects.filter(item__in=items).order_by().values("task")
     found: list[Unit] = []
-    for task in Task.objects.filter(units__item__in=items).distinct().order_by("pk"):
+    for task in Task.objects.filter(pk__in=tasks).order_by("pk"):
         if task.kind.sensitive is None and not running(annotator, task):
             waiting = adjudication.to_adjudicate(task, annotator).filter(blind=False, item__in=items)
             found += waiting.exclude(pk=unit.pk)[:OF_ONE_TEXT]

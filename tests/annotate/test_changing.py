@@ -242,7 +242,7 @@ def test_of_a_gold_answer_the_first_answer_counts_and_it_goes_nowhere(crowd):
     change(ann, task, first.pk, Answer(lease.unit.known_answer))
     lease.unit.refresh_from_db()
     assert (lease.unit.stage, lease.instead_of.stage) == (stages.QUEUED, stages.QUEUED)
-    assert honeypots.by_annotator(task, ann)[ann.pk]["right"] == 0
+    assert honeypots.by_annotator(task)[ann.pk]["right"] == 0
     assert not task.units.filter(transitions__event="changed").exists()
 
 

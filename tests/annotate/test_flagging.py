@@ -21,7 +21,7 @@ from annotate.work.progress import why_empty
 from annotate.work.queue import take, take_sheet
 from annotate.work.queue_states import queue_states
 from annotate.work.routing import reroute
-from annotate.work.statistics import work_of
+from annotate.work.statistics import people
 from tests.annotate.conftest import DISPUTED
 
 HTMX = {"HX-Request": "true"}
@@ -60,7 +60,7 @@ def test_it_counts_as_no_answer_and_no_skip_of_the_person_and_not_towards_the_li
     lease = take(ann, task)
     flag(ann, lease)
     assert (stage_of(lease.unit), lease.unit.round) == (stages.QUEUED, 1)
-    own = work_of(task, ann)
+    [own] = people(task)
     assert (own["answers"], own["skips"]) == (0, 0)
     found = backlogs([permit_of(ann, task)])[0]
     assert (found.answered, found.skipped, found.waiting) == (0, 0, 1)

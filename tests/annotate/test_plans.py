@@ -1,4 +1,6 @@
-"""How the database finds what an answer asks: no statement reads through a table that grows with the work."""
+"""How the database finds what an answer asks, and what pages ask that do not keep their figures: no statement reads
+through a table that grows with the work.
+"""
 
 import re
 
@@ -6,8 +8,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from annotate.models import Judgment, LanguageRoute, Lease, Transition, Unit
+from annotate.models import Judgment, LanguageRoute, Lease, Task, Transition, Unit
+from annotate.quality import honeypots
+from annotate.work.comments import comments
 from annotate.work.queue import open_lease
+from annotate.work.together import of_one_text
 from corpora.inserting import insert
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED
@@ -15,7 +20,7 @@ from tests.annotate.conftest import AGREED, DISPUTED
 HTMX = {"HX-Request": "true"}
 # Of SQLite's plan: what is read whole, of what the database stores. The routes of languages are few.
 SCAN = re.compile(r"SCAN ((?:annotate|corpora|auth|django)_\w+|unit|lease|judgment|own|said|U\d+|T\d+)\b")
-FEW = {LanguageRoute._meta.db_table}
+FEW = {LanguageRoute._meta.db_table, Task._meta.db_table}
 LARGE = [model._meta.db_table for model in (Item, Judgment, Lease, Transition, Unit)]
 
 
@@ -83,3 +88,42 @@ def test_an_answer_scans_no_table_by_the_plans_that_the_server_keeps_for_any_val
             plan = "\n".join(row[0] for row in cursor.fetchall())
             assert not re.search("Seq Scan on (" + "|".join(LARGE) + ")", plan), f"{sql}\n{plan}"
             cursor.execute(f"DEALLOCATE asked_{n}")
+
+
+# --- pages
+
+
+@pytest.fixture
+def planned(django_assert_max_num_queries):
+    """planned(act) is SQLite's plan of all that it asks."""
+
+    def plan(act):
+        with django_assert_max_num_queries(100) as found:
+            act()
+        with connection.cursor() as cursor:
+            lines = []
+            for query in found.captured_queries:
+                cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+                lines += [row[-1] for row in cursor.fetchall()]
+        return "\n".join(lines)
+
+    return plan
+
+
+@pytest.mark.sqlite_only
+def test_comments_are_read_by_their_index_and_not_all_that_was_said(make_task, planned):
+    task = make_task([DISPUTED])
+    assert "SCAN annotate_judgment USING INDEX commented" in planned(lambda: comments(task))
+
+
+@pytest.mark.sqlite_only
+def test_hidden_gold_answers_are_read_by_their_index_and_not_all_units(make_task, planned):
+    task = make_task([DISPUTED])
+    assert "USING INDEX honeypots (task_id=?" in planned(lambda: list(honeypots.answers(task)))
+
+
+@pytest.mark.sqlite_only
+def test_other_cases_of_one_text_are_looked_for_without_reading_all_texts(make_task, planned, person):
+    task, ada = make_task([DISPUTED]), person("ada", adjudicates=True)
+    plan = planned(lambda: of_one_text(task.units.get(), ada))
+    assert set(SCAN.findall(plan)) <= FEW, plan

@@ -1,5 +1,7 @@
 """Tables whose headings sort them, without a script."""
 
+import pickle
+
 import pytest
 
 from annotate.reports.tables import NUMBER, Cell, Column, table
@@ -45,3 +47,10 @@ def test_a_heading_links_to_its_order_and_pressed_again_to_the_other():
     assert links("") == [("t.name", ""), ("t.-count", "")]
     assert links("t.name") == [("t.-name", "ascending"), ("t.-count", "")]
     assert links("t.-count") == [("t.name", ""), ("t.count", "descending")]
+
+
+def test_a_table_that_was_kept_in_a_file_has_its_rows_and_is_sorted():
+    heads = [HEADS[0], Column("count", "how many", NUMBER, lambda row: row["count"])]
+    kept = pickle.loads(pickle.dumps(table("letters", heads, ROWS, slug="t", asked="t.-count")))
+    assert [row[0].shown for row in kept.rows] == ["b", "c", "a"]
+    assert [head.aria for head in kept.headings] == ["", "descending"]

@@ -1,8 +1,8 @@
 """A task of many judgments: how long each page of it takes, and agreement with all that is made of it by a command.
 
 No data are needed. Three people read each unit, and one in ten waits. Pages are asked for in one process, by Django's
-test client: the first time, when figures are counted that are kept from then on, and the median of the times after.
-Tasks of two sizes stand side by side.
+test client: the first time, until the figures are counted that are kept from then on, and the median of the times
+after. Tasks of two sizes stand side by side.
 """
 
 import json

@@ -6,6 +6,7 @@ import json
 import random
 import statistics
 import sys
+import threading
 import time
 from datetime import timedelta
 
@@ -110,16 +111,28 @@ def pages() -> None:
         "home": ("reader1", reverse("home")),
         "queue": ("reader1", reverse("queue", args=[NAME])),
         "own answers": ("reader1", reverse("answers", args=[NAME])),
+        "own answers in all tasks": ("reader1", reverse("history")),
+        "words in own answers": ("reader1", reverse("history") + "?q=number"),
         "adjudication": ("judge", reverse("adjudication", args=[NAME])),
         "one for adjudication": ("judge", reverse("adjudicate", args=[NAME, waiting.pk])),
         "all tasks": ("manager", reverse("manage")),
+        "people of all tasks": ("manager", reverse("manage-everybody")),
+        "hours of a month": ("manager", reverse("manage-hours")),
+        "routes": ("manager", reverse("manage-routes")),
         "progress": ("manager", reverse("manage-task", args=[NAME])),
         "people": ("manager", reverse("manage-people", args=[NAME])),
         "a person": ("manager", reverse("manage-person", args=[NAME, reader.pk])),
+        "voiding, beforehand": ("manager", reverse("manage-void", args=[NAME, reader.pk])),
         "comments": ("manager", reverse("manage-comments", args=[NAME])),
+        "tests": ("manager", reverse("manage-tests", args=[NAME])),
+        "agreement, beforehand": ("manager", reverse("manage-agreement", args=[NAME])),
         "agreement": ("manager", reverse("manage-agreement", args=[NAME]) + "?show=1"),
         "admin: units": ("manager", reverse("admin:annotate_unit_changelist")),
         "admin: judgments": ("manager", reverse("admin:annotate_judgment_changelist")),
+        "admin: a unit": ("manager", reverse("admin:annotate_unit_change", args=[waiting.pk])),
+        "admin: annotators": ("manager", reverse("admin:annotate_annotator_changelist")),
+        "admin: tasks": ("manager", reverse("admin:annotate_task_changelist")),
+        "admin: a task": ("manager", reverse("admin:annotate_task_change", args=[task.pk])),
     }
     found = {}
     for name, (username, address) in asked.items():
@@ -131,9 +144,12 @@ def pages() -> None:
 
 
 def _time(client: Client, address: str) -> float:
-    """Milliseconds."""
+    """Milliseconds, until its figures are there."""
     began = time.perf_counter()
-    answer = client.get(address)
+    while "Refresh" in (answer := client.get(address)):
+        for thread in threading.enumerate():
+            if thread.name.startswith("counting "):
+                thread.join()
     if answer.status_code != 200:
         raise ValueError(f"{address}: {answer.status_code}")
     return (time.perf_counter() - began) * 1000

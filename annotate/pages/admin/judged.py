@@ -4,7 +4,7 @@ from django.contrib import admin
 
 from annotate.kinds import KINDS
 from annotate.kinds.labels import negative
-from annotate.models import Judgment, Task, Transition, Unit
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages.admin.base import ReadOnly
 
 
@@ -78,6 +78,19 @@ class LabelFilter(Named):
         return [*task.labels, *negatives, *filter(None, [task.kind.undefined])]
 
 
+class People(admin.RelatedFieldListFilter):
+    def field_choices(self, field, request, model_admin):
+        return [(person.pk, str(person)) for person in Annotator.objects.select_related("user")]
+
+
+class When(admin.DateFieldListFilter):
+    """By the index of each person's own judgments, as everybody.py counts them: there is none by time alone."""
+
+    def queryset(self, request, queryset):
+        found = super().queryset(request, queryset)
+        return found.filter(annotator__in=Annotator.objects.order_by().values("pk")) if self.used_parameters else found
+
+
 @admin.register(Unit)
 class UnitAdmin(ReadOnly):
     list_display = [
@@ -102,6 +115,7 @@ class UnitAdmin(ReadOnly):
         ("label", LabelFilter),
     ]
     search_fields = ["item__key", "item__text"]
+    ordering = ["-pk"]
     list_select_related = ["task", "item"]
     inlines = [JudgmentInline, TransitionInline]
 
@@ -122,7 +136,7 @@ class UnitAdmin(ReadOnly):
 class JudgmentAdmin(ReadOnly):
     list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "comment"]
     list_display += ["active_seconds", "voided_at"]
-    list_filter = ["unit__task", "answered_at", "kind", "annotator", ("label", LabelFilter)]
+    list_filter = ["unit__task", ("answered_at", When), "kind", ("annotator", People), ("label", LabelFilter)]
     search_fields = ["unit__item__key", "unit__item__text", "comment"]
     ordering = ["-pk"]
     list_select_related = ["annotator__user", "unit__item", "unit__task"]

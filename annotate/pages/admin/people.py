@@ -3,7 +3,6 @@
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import Count, Q
 from django.utils import timezone
 
 from annotate.models import Annotator, AnnotatorLanguage, Invite
@@ -25,9 +24,9 @@ class InviteInline(admin.TabularInline):
 
 @admin.register(Annotator)
 class AnnotatorAdmin(ReadOnly):
-    """Who they are and what they read is changed on the pages of accounts.py."""
+    """Who they are and what they read is changed on the pages of accounts.py; desk.py tells how much they have done."""
 
-    list_display = ["username", "name", "reads", "adjudicates", "active", "judged", "invited"]
+    list_display = ["username", "name", "reads", "adjudicates", "active", "invited"]
     list_filter = ["adjudicates", "user__is_active"]
     search_fields = ["user__username", "user__first_name", "user__last_name", "=languages__language"]
     search_help_text = "name, user name, or the code of a language that they read"
@@ -35,9 +34,7 @@ class AnnotatorAdmin(ReadOnly):
     inlines = [AnnotatorLanguageInline, InviteInline]
 
     def get_queryset(self, request):
-        live = Count("judgments", filter=Q(judgments__voided_at=None), distinct=True)
-        found = super().get_queryset(request).select_related("user").prefetch_related("languages", "invites")
-        return found.annotate(live_judgments=live)
+        return super().get_queryset(request).select_related("user").prefetch_related("languages", "invites")
 
     @admin.display(ordering="user__username")
     def username(self, annotator):
@@ -54,10 +51,6 @@ class AnnotatorAdmin(ReadOnly):
     @admin.display(boolean=True, ordering="user__is_active")
     def active(self, annotator):
         return annotator.user.is_active
-
-    @admin.display(ordering="live_judgments")
-    def judged(self, annotator):
-        return f"{annotator.live_judgments:,}"
 
     @admin.display(description="account")
     def invited(self, annotator):

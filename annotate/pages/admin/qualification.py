@@ -15,6 +15,7 @@ from django.utils.http import urlencode
 
 from annotate.models import GoldAnswer, Guidelines, Qualification, Trial, TrialAnswer
 from annotate.pages.admin.base import ReadOnly, Undeletable, refused
+from annotate.pages.admin.judged import Named
 from annotate.quality.gold_answers import answered, check_correction, correct
 from annotate.quality.guidelines import majors
 from annotate.quality.qualification import check_grant, grant
@@ -94,7 +95,7 @@ CORRECTED = (
 @admin.register(GoldAnswer)
 class GoldAnswerAdmin(Undeletable):
     form = GoldAnswerForm
-    list_filter = ["task", "purpose", "item__language"]
+    list_filter = ["task", "purpose", ("item__language", Named)]
     search_fields = ["item__key", "item__text"]
     list_select_related = ["task", "item"]
     fields = ["task", "language", "purpose", "record", "label", "explanation", "right"]

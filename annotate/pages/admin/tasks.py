@@ -1,8 +1,11 @@
 """Tasks as they stand: their options, where their units are, and what audit or decoys found."""
 
+from functools import partial
+from typing import Any
+
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Count, Q
+from django.core.exceptions import PermissionDenied
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.html import format_html_join
@@ -13,9 +16,15 @@ from annotate.models import Task
 from annotate.pages.access import may
 from annotate.pages.admin.audits_and_decoys import checks_of
 from annotate.pages.admin.base import ReadOnly
+from annotate.pages.around import being_counted
+from annotate.pages.desk import all_tasks
+from annotate.pages.keeping import BeingCountedError, figures
 from annotate.reports import sentences
 from annotate.work import progress
-from annotate.work.queue_states import queue_states_of
+
+
+def _number(counted: int | None) -> str:
+    return "–" if counted is None else f"{counted:,}"
 
 
 def _by_group(task: Task) -> dict[str, list[str]]:
@@ -27,14 +36,31 @@ def _by_group(task: Task) -> dict[str, list[str]]:
 
 
 class TaskList(ChangeList):
-    """The tasks of a page with their queues that lack readers, read for all of them together."""
+    """The tasks of a page with where their units are, as the first page of managers tells it; nothing of those that are
+    still to be counted.
+    """
 
     def get_results(self, request):
         super().get_results(request)
-        states = queue_states_of(self.result_list)
+        try:
+            (rows, states), _ = all_tasks(Task.objects.filter(is_open=True))
+        except BeingCountedError:
+            rows, states = [], {}
+        counts = {row["name"]: row for row in rows}
         for task in self.result_list:
-            lacking = [row for row in states[task.pk]["queues"] if row["lacking"]]
+            task.counts = counts.get(task.name, {})
+            queues = states[task.pk]["queues"] if task.pk in states else []
+            lacking = [row for row in queues if row["lacking"]]
             task.lacking = sorted(lacking, key=lambda row: (-row["waiting"], row["queue"]))
+
+
+def _stands(task: Task) -> dict[str, Any]:
+    return {
+        "queues": progress.queues_by_use(task),
+        "stages": progress.stage_counts(task),
+        "checks": checks_of(task),
+        "undecidable": sentences.undecidable(progress.undecidable(task)),
+    }
 
 
 @admin.register(Task)
@@ -57,28 +83,17 @@ class TaskAdmin(ReadOnly):
     def get_readonly_fields(self, request, obj=None):
         return [name for _, options in self.get_fieldsets(request, obj) for name in options["fields"]]
 
-    def get_queryset(self, request):
-        def at(stage):
-            return Count("units", filter=Q(units__stage=stage, units__honeypot=False))
-
-        counts = {
-            "unit_count": Count("units", filter=Q(units__honeypot=False)),
-            "queued_count": at("QUEUED"),
-            "waiting_count": at("ADJUDICATION"),
-        }
-        return super().get_queryset(request).annotate(**counts)
-
-    @admin.display(ordering="unit_count")
+    @admin.display
     def posts(self, task):
-        return f"{task.unit_count:,}"
+        return _number(task.counts.get("units"))
 
-    @admin.display(ordering="queued_count")
+    @admin.display
     def queued(self, task):
-        return f"{task.queued_count:,}"
+        return _number(task.counts.get("queued"))
 
-    @admin.display(ordering="waiting_count")
+    @admin.display
     def adjudication(self, task):
-        return f"{task.waiting_count:,}"
+        return _number(task.counts.get("adjudication"))
 
     @admin.display(description="queues that lack readers")
     def unread(self, task):
@@ -96,12 +111,11 @@ class TaskAdmin(ReadOnly):
 
     def change_view(self, request, object_id, form_url="", extra_context=None):
         task = get_object_or_404(Task, pk=object_id)
-        context = {
-            "queues": progress.queues_by_use(task),
-            "reroutes": not task.kind.waits,
-            "stages": progress.stage_counts(task),
-            "checks": checks_of(task),
-            "decides": may(request.user, "decide"),
-            "undecidable": sentences.undecidable(progress.undecidable(task)),
-        }
+        if not self.has_view_permission(request, task):
+            raise PermissionDenied
+        try:
+            stands, _ = figures("stands", task, partial(_stands, task))
+        except BeingCountedError:
+            return being_counted(request, task)
+        context = {**stands, "reroutes": not task.kind.waits, "decides": may(request.user, "decide")}
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})

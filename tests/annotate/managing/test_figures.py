@@ -177,7 +177,6 @@ def test_it_is_counted_how_many_units_each_person_let_go_of(make_records_task, p
     take(cem, task)
     rows = by(statistics.people(task), "name")
     assert {name: (row["given_back"], row["ran_out"]) for name, row in rows.items()} == {"ann": (3, 0), "bea": (0, 1)}
-    assert statistics.work_of(task, cem) is None
 
 
 def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(make_records_task, person, manager):
@@ -326,7 +325,5 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
             getattr(statistics, name)(task)
     with django_assert_max_num_queries(13):
         queue_states(task)
-    with django_assert_max_num_queries(5):
-        statistics.work_of(task, people[1])
     with django_assert_max_num_queries(5):
         statistics.overview()
