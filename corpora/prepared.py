@@ -4,11 +4,11 @@ Django builds the SQL of a query anew whenever it is asked. Of the twenty statem
 several times as long as the database did.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache, partial, wraps
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Expression, Field, Model, QuerySet
@@ -51,10 +51,7 @@ class _Built:
     def run(self, values: Sequence[Any]) -> list[Any]:
         given = [as_sent(value) for value in values]
         said = [given[each.place] if isinstance(each, Given) else each for each in self.parameters]
-        with kept_cursor() as cursor:
-            cursor.execute(self.sql, said)
-            rows = self.read(cursor.fetchall())
-        return list(map(self._instance if self.model else tuple, rows))
+        return list(map(self._instance if self.model else tuple, self.read(ask(self.sql, said))))
 
     def _instance(self, row: list[Any]) -> Model:
         found = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.own])
@@ -72,14 +69,13 @@ def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
     build: what it is given are keys, texts, numbers, truth values and times, and it may do nothing with them but pass
     them on to the query. Nothing that is different each time, such as the time of day, may come from elsewhere.
     """
-    kept: WeakKeyDictionary[Any, dict[int, _Built]] = WeakKeyDictionary()
 
     @wraps(build)
     def run(*values: Any) -> list[Any]:
-        of_connection = kept.setdefault(connections[DEFAULT_DB_ALIAS], {})
-        built = of_connection.get(len(values))
+        which = build, len(values)
+        built = _own.built.get(which)
         if built is None:
-            built = of_connection[len(values)] = _Built(build(*map(Given, range(len(values)))))
+            built = _own.built[which] = _Built(build(*map(Given, range(len(values)))))
         return built.run(values)
 
     return run
@@ -93,18 +89,54 @@ def as_sent(value: Any) -> Any:
     return min(max(value, -LARGEST), LARGEST) if type(value) is int else value
 
 
-def kept_cursor() -> Any:
-    """A cursor for SQL that stays the same: PostgreSQL parses it once a connection, and once it has planned it a few
-    times, plans it no more. Python's driver of SQLite does that for any SQL.
+def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows that SQL which stays the same finds, run as by `tell`."""
+    cursor = tell(sql, values)
+    with cursor.db.wrap_database_errors:
+        return cursor.cursor.fetchall()
 
-    Where Django writes statements down, as in tests that count them, it is Django's own, which can tell its SQL.
+
+def tell(sql: str, values: Sequence[Any]) -> Any:
+    """Run SQL that stays the same; returns the cursor.
+
+    PostgreSQL parses and plans it once a connection; Python's driver of SQLite does that for any SQL. One cursor does
+    for all, since what a driver finds out of types is the cursor's.
     """
-    if connection.vendor != "postgresql" or connection.queries_logged:
-        return connection.cursor()
+    database = connections[DEFAULT_DB_ALIAS]
+    # Where Django writes statements down, as in tests that count them, it is Django's own, which can tell its SQL.
+    cursor = database.cursor() if database.queries_logged else _cursor(database)
+    cursor.execute(sql, values)
+    return cursor
+
+
+class _Own(threading.local):
+    """What a thread keeps with its connection."""
+
+    def __init__(self) -> None:
+        self.built: dict[tuple[Any, int], _Built] = {}
+        self.cursor: Any = None
+
+
+_own = _Own()
+
+
+def _cursor(database: Any) -> Any:
+    # As Django does before any other statement.
+    database.close_if_health_check_failed()
+    if _own.cursor is None or _own.cursor.connection is not database.connection:
+        database.ensure_connection()
+        _own.cursor = database._prepare_cursor(_new_cursor(database))
+    return _own.cursor
+
+
+def _new_cursor(database: Any) -> Any:
+    if database.vendor != "postgresql":
+        return database.create_cursor()
     from corpora.prepared_cursor import Cursor
 
-    connection.ensure_connection()
-    return connection._prepare_cursor(Cursor(connection.connection))
+    # Else it plans anew, for a quarter of a millisecond, whatever it believes to be cheaper for certain values.
+    database.connection.execute("SET plan_cache_mode = force_generic_plan")
+    return Cursor(database.connection)
 
 
 # --- single rows
@@ -113,19 +145,15 @@ def kept_cursor() -> Any:
 def insert_one(row: Model, *, keep: bool = True) -> None:
     """Save a new row and give it its key. keep: else the same statement inserts nothing. No signal is sent."""
     sql, values = _insertion(type(row), connection.vendor)
-    with kept_cursor() as cursor:
-        cursor.execute(sql, [*values(row), keep])
-        found = cursor.fetchone()
-    if found:
-        (row.pk,) = found
+    if found := ask(sql, [*values(row), keep]):
+        [(row.pk,)] = found
         row._state.adding, row._state.db = False, connection.alias
 
 
 def update_one(row: Model, *names: str, keep: bool = True) -> None:
     """Write these fields of a row. keep: else the same statement changes no row. No signal is sent."""
     sql, values = _change(type(row), names, connection.vendor)
-    with kept_cursor() as cursor:
-        cursor.execute(sql, [*values(row), row.pk, keep])
+    tell(sql, [*values(row), row.pk, keep])
 
 
 @lru_cache

@@ -9,7 +9,6 @@ from django.http import UnreadablePostError
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone, translation
-from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
@@ -17,6 +16,8 @@ from annotate.pages.access import may
 from annotate.pages.errors import API, status_of
 from annotate.pages.tongues import is_english
 from annotate.work.personal import preferences_of
+
+NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # as Django's never_cache says it
 
 
 class NothingKeptMiddleware:
@@ -29,8 +30,7 @@ class NothingKeptMiddleware:
 
     def __call__(self, request):
         response = self.get_response(request)
-        if not response.has_header("Cache-Control"):
-            add_never_cache_headers(response)
+        response.headers.setdefault("Cache-Control", NOT_KEPT)
         return response
 
 

@@ -16,7 +16,7 @@ from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import Turn, to_come, turns
 from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.queue import WANTED, beyond, sql
-from corpora.prepared import kept_cursor, prepared
+from corpora.prepared import prepared, tell
 
 _SAID = sql("said")
 KEPT = timedelta(minutes=10)
@@ -51,8 +51,7 @@ def said(permit: Permit, judgment: Judgment, number: int = 1) -> None:
     of_today = number if day_of(judgment.answered_at) == today else 0
     answered, skipped = (of_today * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
     own = [permit.annotator.pk, permit.task.pk, max(number, 0)]
-    with kept_cursor() as cursor:
-        cursor.execute(_SAID, [number, today, answered, today, skipped, today, *own])
+    tell(_SAID, [number, today, answered, today, skipped, today, *own])
 
 
 def forget(annotator: Annotator, task: Task) -> None:

@@ -32,8 +32,9 @@ def sql(name: str) -> str:
 # The first units of one queue that a person may be given; several of them are put together into one statement.
 _HEADS = sql("heads")
 _PUT_OFF = sql("put_off")
-# Together more units than others are likely to have locked at one moment.
-HEADS = 32
+# Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
+# the unit that is answered and the next.
+HEADS = 16
 # As many posts as a person can look over at a time.
 SHEET = 20
 # After how many other answers of theirs, at least and at most, people are given again what they gave back.

@@ -21,6 +21,7 @@ from django.test import Client  # noqa: E402
 from annotate.pages import annotators  # noqa: E402
 from annotate.work import judging, permit, queue  # noqa: E402
 from tests.benchmarks.load_work import TASK  # noqa: E402
+from tests.load.people import has_already  # noqa: E402
 
 BACKEND = "annotate.pages.sessions.PasswordBackend"
 FIRST = 20  # answers that fill caches
@@ -53,8 +54,7 @@ def at_work() -> tuple[Client, str, dict[str, str]]:
     client = Client(headers={"HX-Request": "true"}, SERVER_NAME="localhost")
     client.force_login(User.objects.get(username="reader0"), backend=BACKEND)
     page = client.post(f"/tasks/{TASK}/start/").text
-    shown = re.search(r'data-shown="(\w+)"', page)
-    return client, page, {"Assay-Shown": shown[1]} if shown else {}
+    return client, page, has_already(page)
 
 
 def answer(client: Client, page: str, headers: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from django.core.signals import request_started
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.test.utils import CaptureQueriesContext
@@ -86,6 +87,18 @@ def test_a_time_is_given_as_the_database_takes_it(corpora):
 
 def test_a_number_that_no_key_can_be_finds_nothing(corpora):
     assert [items_of(number, 0) for number in (10**30, -(10**30))] == [[], []]
+
+
+@pytest.mark.postgres_only
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_the_server_has_ended_is_made_anew_for_the_next_request(corpora):
+    assert len(keys(0)) == 2
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
+    other.close()
+    request_started.send(sender=None)
+    assert len(keys(0)) == 2
 
 
 def test_a_row_is_inserted_and_changed_as_by_django(corpora):

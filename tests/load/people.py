@@ -56,8 +56,7 @@ class ByPage:
         page = self.connection.get(f"/tasks/{self.task}/")
         self.connection.headers |= {"HX-Request": "true", "X-CSRFToken": _token(page)}
         page = self.connection.post(f"/tasks/{self.task}/start/", {})
-        if shown := re.search(r'data-shown="(\w+)"', page):
-            self.connection.headers["Assay-Shown"] = shown[1]  # as queue.js does
+        self.connection.headers |= has_already(page)
         return self._shown(page)
 
     def answer(self) -> str | None:
@@ -108,6 +107,12 @@ class AtDoccano:
         self.example = found["results"][0]["id"]
         self.connection.get(f"{self.at}/examples/{self.example}/categories")
         return str(found["results"][0]["text"])
+
+
+def has_already(page: str) -> dict[str, str]:
+    """The headers by which queue.js says what of the page need not be sent again."""
+    shown = re.search(r'data-shown="(\w+)"', page)
+    return ({"Assay-Shown": shown[1]} if shown else {}) | ({"Assay-Flag": "1"} if 'id="flag"' in page else {})
 
 
 def _token(page: str) -> str:
