@@ -151,7 +151,7 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         cells[str(number)] = Cell(name, name, bool(is_read[number]), known, *said, *own_word)
     missing = {str(stratum): audit.unresolved for stratum, audit in audits.items() if audit.unresolved}
     slips = slips_of(*decisions) if world.adjudicators or world.checked else None
-    return Drawn(Uniform(cells, None, missing, slips), audits, (decisions[0], decisions[1]))
+    return Drawn(Uniform(cells, missing, slips), audits, (decisions[0], decisions[1]))
 
 
 def _decided(world: World, chance: np.random.Generator, truth: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -68,7 +68,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         others = round(1_000 * of.yes * (1 - of.false_yes) / of.false_yes)
         decoys = round((1_000 + others) / 20)
         false = frames.false_among(decoys, int(chance.binomial(decoys, of.false_yes)), 1_000, others)
-        measured = metrics.recall("x", Uniform(cells, None), sets, {"x": reach}, false)
+        measured = metrics.recall("x", Uniform(cells), sets, {"x": reach}, false)
         if measured.value is not None:
             yield _row("recall of both sets", measured.estimate, true)
         yield _row("recall within reach", frames.recall_in(sets["x"], "x", false).estimate, of.inside)
