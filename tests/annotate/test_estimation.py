@@ -272,6 +272,15 @@ def test_several_languages_add_up_to_less_than_their_worst_together():
     assert two.high < one.high
 
 
+def test_of_few_posts_of_its_own_a_language_s_recall_is_no_surer_than_they_make_it():
+    """However well false triggers are known."""
+    precision = reweighted_precision((12, 20), [(100_000, 1_000_000, 1)])
+    low, high = jeffreys(12, 20)
+    assert (precision.low, precision.value, precision.high) == pytest.approx(
+        (low / (low + 0.1), 0.6 / 0.7, high / (high + 0.1)), abs=1e-3
+    )
+
+
 def test_what_a_balanced_set_cannot_say_stays_unknown():
     assert reweighted_precision((0, 1500), [(1, 1500, 500)]) == UNKNOWN
     assert reweighted_precision((0, 0), []) == UNKNOWN

@@ -1,5 +1,7 @@
 """How far two predictors are apart: the interval of a difference, and whether it covers where the truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from annotate.evaluation.comparison import differences
 from annotate.evaluation.metrics import accuracy, precision
 from annotate.evaluation.uniform import Uniform
 from tests.benchmarks import comparing_work
-from tests.benchmarks.made_posts import World, draw, populate
+from tests.benchmarks.made_posts import SMALL, World, draw, populate
 
 COUNTS = st.integers(1, 500).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of)))
 CORRELATIONS = st.floats(-1, 1)
@@ -207,14 +209,21 @@ def population():
 
 
 @pytest.mark.parametrize(
-    "world", [WORLD, World(drawn=1_000, labels=10, posts=200_000, all_read=True)], ids=["audited", "all read"]
+    "world",
+    [
+        WORLD,
+        World(drawn=1_000, labels=10, posts=200_000, all_read=True),
+        replace(SMALL["151 posts, readers slip in 1.5%"], posts=200_000),
+        replace(SMALL["151 posts, audits of 5"], posts=200_000),
+    ],
+    ids=["audited", "all read", "few posts, readers slip", "few posts, audits of five"],
 )
 def test_intervals_of_differences_cover_in_a_population_of_known_truth(world):
     rows = list(comparing_work.compare(world, 60, 7))
     for measure in ("accuracy", "recall", "precision"):
-        own = [row for row in rows if row.measure == measure]
+        own = [row for row in rows if row.measure == measure and row.has_interval]
         assert len(own) >= 60
         assert sum(row.covers for row in own) / len(own) >= 0.92, measure
         assert sum(row.wrongly for row in own) / len(own) <= 0.03, measure
-    # A difference of a few points is seen in some draws.
-    assert any(row.named for row in rows)
+    # A difference of a few points is seen in some draws of many posts.
+    assert any(row.named for row in rows) or world.drawn < 1_000
