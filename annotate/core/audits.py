@@ -123,8 +123,7 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None, *, of_
     if of_draw:
         turned = [(value, floor(low), ceil(high)) for value, low, high in turned]
     posts = sum(audit.posts for audit in given)
-    left = 0.0 if of_draw else 1.0
-    return without_slips(combined(posts, found, [((0, 1), number) for number in turned], left), slips)
+    return without_slips(combined(posts, found, [((0, 1), number) for number in turned], of_draw=of_draw), slips)
 
 
 def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:

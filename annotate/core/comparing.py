@@ -1,7 +1,7 @@
 """Whether two predictors, or two estimates, differ, and by how much; and the correction for many tests at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from math import exp, fsum, lgamma, sqrt
 
 import scipy
@@ -23,20 +23,35 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first of two shares less the second, as a fraction, with its 95% interval."""
+    """The first of two shares less the second, as a fraction, with its 95% interval, from -1 to 1 where it has none."""
 
     value: float
     low: float
     high: float
 
     @property
+    def has_interval(self) -> bool:
+        return (self.low, self.high) != (-1.0, 1.0)
+
+    def within(self, most: float) -> "Difference":
+        """The same where the two are known to be no further apart than that."""
+        most = max(most, abs(self.value))
+        return replace(self, low=max(-most, self.low), high=min(most, self.high))
+
+    @property
     def better(self) -> str | None:
         """Which of the two is, "first" or "second", where nought lies outside the interval."""
         return "first" if self.low > 0 else "second" if self.high < 0 else None
 
+    def as_dict(self) -> dict[str, float | str | None]:
+        """With which is better. Where there is no interval, its ends are None."""
+        ends = {} if self.has_interval else {"low": None, "high": None}
+        return asdict(self) | ends | {"better": self.better}
+
 
 def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:
-    """How far two estimates from the same posts are apart; None where one of them knows nothing.
+    """How far two estimates from the same posts are apart; None where one of them knows nothing. Where one has no
+    interval, the difference has none either.
 
     correlation: that of the two, from -1 to 1; ValueError for any other. The interval keeps the distances of each
     estimate from its own bounds, and so leans as they do (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10),
@@ -47,6 +62,8 @@ def paired(first: Estimate, second: Estimate, correlation: float) -> Difference 
     if first.value is None or second.value is None:
         return None
     apart = first.value - second.value
+    if not (first.has_interval and second.has_interval):
+        return Difference(apart, -1.0, 1.0)
     down = _distance(first.value - first.low, second.high - second.value, correlation)
     up = _distance(first.high - first.value, second.value - second.low, correlation)
     return Difference(apart, max(-1.0, apart - down), min(1.0, apart + up))

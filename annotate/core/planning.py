@@ -168,7 +168,7 @@ def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expe
         return proportion(expected.wrong * audits, audits)
     found = strata(measure, label, stream, draw, expected)
     further = _unsure(found, stream, draw, expected, leaves=measure == "recall")
-    return stratified(found, frame=stream.posts, further=further, normal=measure == "accuracy")
+    return stratified(found, further=further, normal=measure == "accuracy")
 
 
 def width(estimate: Estimate) -> float:
@@ -267,11 +267,15 @@ def _unsure(
     if seconds := reading(stream, draw).seconds:
         both = zip(by_reader.times(share), by_audit.times(checks.recheck), strict=True)
         pools.append((of_adjudicators(slips_of(seconds, 0)), _Labels(*map(sum, both))))
+    hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     return [
         each
         for errors, of in pools
         if errors
-        for each in turned(errors, of.inside, of.hits, of.labels / of.missed if of.missed else 0.0, leaves=leaves)
+        for each in (
+            turned(hits_turn, of.hits, errors.lost),
+            turned(misses_turn, of.inside - of.hits, errors.gone if leaves else errors.gained, of.per_miss),
+        )
     ]
 
 
@@ -283,6 +287,10 @@ class _Labels(NamedTuple):
     missed: float
     inside: float
     hits: float
+
+    @property
+    def per_miss(self) -> float:
+        return self.labels / self.missed if self.missed else 0.0
 
     def times(self, share: float) -> "_Labels":
         return _Labels(*(share * number for number in self))
@@ -356,7 +364,7 @@ def alone(expected: Expected, wished: float) -> int | None:
 
     def is_enough(posts: int) -> bool:
         read = Stratum(posts, posts, posts, posts * expected.accuracy)
-        return width(stratified([read], frame=None)) <= wished
+        return width(stratified([read])) <= wished
 
     return found if (found := bisect_left(range(MOST_ALONE), True, lo=1, key=is_enough)) < MOST_ALONE else None
 

@@ -26,19 +26,12 @@ def of_adjudicators(slips: Estimate) -> Errors:
     return Errors(_NEVER, perhaps, perhaps)
 
 
-def turned(errors: Errors, inside: float, hits: float, per_miss: float, *, leaves: bool) -> list[tuple[Way, Turned]]:
-    """How many posts turn, in each way, of `inside` posts in a domain of which `hits` are hits: hits to misses, and
-    misses to hits; or, with `leaves`, all that are wrong leave the domain, as for recall.
+def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:
+    """How many of these posts turn in that way, where so many of all labels do.
 
-    per_miss: how many labels there are in all for each that the predictor does not say. Wrong labels are taken to lie
-    among those as they lie among the domain's misses: a label that is given by mistake is mostly a rare one.
+    labels: how many there are in all for each among which those that turn are taken to lie. Wrong labels that the
+    predictor does not say are taken to lie among the posts of a domain as they lie among all that it misses: a label
+    that is given by mistake is mostly a rare one.
     """
-    misses = inside - hits
-    ways = (
-        ((-1, -1) if leaves else (0, -1), errors.lost, hits, hits),
-        ((-1, 0) if leaves else (0, 1), errors.gone if leaves else errors.gained, misses * per_miss, misses),
-    )
-    return [
-        (way, (min(most, of * (rate.value or 0.0)), min(most, of * rate.low), min(most, of * rate.high)))
-        for way, rate, of, most in ways
-    ]
+    number, fewest, most = (min(posts, posts * labels * (each or 0.0)) for each in (rate.value, rate.low, rate.high))
+    return way, (number, fewest, most)

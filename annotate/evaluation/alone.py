@@ -7,12 +7,13 @@ readers of one language who err more than others do are not seen here. Adjudicat
 what a predictor says.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from annotate.core.audits import without_slips
 from annotate.core.estimation import Estimate, Turned, Unread, Way
 from annotate.core.word_of_one import Errors, of_adjudicators, turned
-from annotate.evaluation.cells import Cell
+from annotate.evaluation.cells import ANOTHER, Cell
 
 Cells = Mapping[Cell, int]
 Of = Callable[[Cell], bool]
@@ -52,20 +53,32 @@ def _pool(cell: Cell) -> str:
 
 
 def turns(
-    cells: Cells, weight: Callable[[Cell], float], found: Mapping[str, Errors], domain: Of, right: Of, *, leaves: bool
+    cells: Cells, weight: Callable[[Cell], float], found: Mapping[str, Errors], domain: Of, right: Of
 ) -> list[tuple[Way, Turned]]:
-    """What the errors of one person make of a share, as core/word_of_one.py says it. weight: how many posts one of a
-    cell stands for."""
-    all_turned: list[tuple[Way, Turned]] = []
+    """What the errors of one person make of a share: how many posts of its domain turn since their label is wrong, and
+    in which way each does. weight: how many posts one of a cell stands for."""
+
+    def way(cell: Cell, truth: str) -> Way:
+        in_truth = cell._replace(truth=truth)
+        inside = domain(in_truth)
+        return inside - 1, (inside and right(in_truth)) - right(cell)
+
+    found_turned: list[tuple[Way, Turned]] = []
     for pool, rates in found.items():
-        all_own = [cell for cell in cells if _pool(cell) == pool]
-        labels = sum(cells[cell] * weight(cell) for cell in all_own)
-        missed = sum(cells[cell] * weight(cell) for cell in all_own if cell.said != cell.truth)
-        own = [cell for cell in all_own if domain(cell)]
-        inside = sum(cells[cell] * weight(cell) for cell in own)
-        hits = sum(cells[cell] * weight(cell) for cell in own if right(cell))
-        all_turned += turned(rates, inside, hits, labels / missed if missed else 0.0, leaves=leaves)
-    return all_turned
+        own = {cell: posts * weight(cell) for cell, posts in cells.items() if _pool(cell) == pool}
+        missed = sum(posts for cell, posts in own.items() if cell.said != cell.truth)
+        per_miss = sum(own.values()) / missed if missed else 0.0
+        turning: defaultdict[tuple[Way, Estimate, float], float] = defaultdict(float)
+        for cell, posts in own.items():
+            if not domain(cell):
+                continue
+            as_said, otherwise = way(cell, cell.said), way(cell, ANOTHER)
+            if cell.said == cell.truth:
+                turning[otherwise, rates.lost, 1.0] += posts
+            else:
+                turning[as_said, rates.gone if otherwise == as_said else rates.gained, per_miss] += posts
+        found_turned += [turned(of, posts, rate, per) for (of, rate, per), posts in turning.items() if any(of)]
+    return found_turned
 
 
 def unchecked(cells: Cells) -> int:

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+# A label that no post is given by anybody: what a post truly is where it is none of those that count.
+ANOTHER = "?"
+
 
 class Cell(NamedTuple):
     """What posts of one cell of a uniform set have in common. stratum: the label on which the detectors agreed, "" if

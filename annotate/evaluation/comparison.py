@@ -6,9 +6,9 @@ posts that were read would be mostly of disputed ones, and there a detector that
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from annotate.core.comparing import Difference, mcnemar, paired
 from annotate.core.estimation import Estimate
@@ -17,21 +17,13 @@ from annotate.evaluation.cells import Cell
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import described
-from annotate.evaluation.uniform import Measured, Uniform, counted, share
+from annotate.evaluation.uniform import Uniform, counted, share
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name
 from corpora.core.languages import UND
 
 Of = Callable[[Cell], bool]
-
-
-class Ratio(NamedTuple):
-    """The share of right posts in a domain, and what is estimated of it."""
-
-    domain: Of
-    right: Of
-    measured: Measured
 
 
 def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]]) -> dict[str, Any]:
@@ -100,16 +92,15 @@ def differences(
     return found
 
 
-def _first_alone(cell: Cell) -> bool:
+def _alone(cell: Cell) -> bool:
+    """Whether the predictor is right and the other is not."""
     return cell.said == cell.truth != cell.other
 
 
-def _second_alone(cell: Cell) -> bool:
-    return cell.other == cell.truth != cell.said
-
-
 def _accuracy(both: Uniform, *, with_und: bool) -> Told | None:
-    return _of_uniform(both, lambda cell: with_und or cell.truth != UND, (UND,))
+    return _of_uniform(
+        both, lambda cell: with_und or cell.truth != UND, _alone, lambda cell: cell.said != cell.other, (UND,)
+    )
 
 
 def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Told | None:
@@ -117,7 +108,25 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
     first, second = (own.get(label, {}) for own in sets)
     if first:
         return _of_pairs(Counter((said == label, second[key] == label) for key, said in first.items()))
-    return _of_uniform(both, lambda cell: cell.truth == label, (label,)) if both else None
+    if both is None:
+        return None
+    return _of_uniform(
+        both,
+        lambda cell: cell.truth == label,
+        _alone,
+        lambda cell: (cell.said == label) != (cell.other == label),
+        (label,),
+    )
+
+
+def _precision(label: str, both: Uniform) -> Told | None:
+    return _of_uniform(
+        both,
+        lambda cell: cell.said == label,
+        lambda cell: cell.truth == label,
+        lambda cell: cell.other != label,
+        (UND,),
+    )
 
 
 # The difference of two shares of the same posts: what the first alone has right, less what the second alone has.
@@ -130,12 +139,15 @@ def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Told | None:
     return _told(found, pairs.total())
 
 
-def _of_uniform(both: Uniform, domain: Of, truths: Collection[str]) -> Told | None:
-    """truths: as in share."""
-    rights = (_first_alone, _second_alone)
-    first, second = (Ratio(domain, right, share(both, domain, right, truths=truths)) for right in rights)
-    found = paired(first.measured.estimate, second.measured.estimate, correlation(both, first, second))
-    return _told(found, first.measured.posts)
+def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Told | None:
+    """apart: the posts of a domain without which the two shares would be one, so that they differ by no more than the
+    greater share of such posts. truths: as in `share`."""
+    sides = both, both.of_other
+    first, second = (share(side, domain, right, truths=truths) for side in sides)
+    values = first.value or 0.0, second.value or 0.0
+    found = paired(first.estimate, second.estimate, correlation(both, domain, right, values))
+    most = max(share(side, domain, apart, truths=truths).estimate.high for side in sides)
+    return _told(found and found.within(most), min(first.posts, second.posts))
 
 
 def _of_counts(first: Estimate, second: Estimate) -> float:
@@ -144,51 +156,36 @@ def _of_counts(first: Estimate, second: Estimate) -> float:
     return -sqrt(one * other / ((1 - one) * (1 - other))) if one < 1 and other < 1 else -1.0
 
 
-def _precision(label: str, both: Uniform) -> Told | None:
-    ratios = [
-        Ratio(domain, right, share(both, domain, right, truths=(UND,)))
-        for domain, right in (
-            (lambda cell: cell.said == label, lambda cell: cell.truth == label),
-            (lambda cell: cell.other == label, lambda cell: cell.truth == label),
-        )
-    ]
-    first, second = (ratio.measured for ratio in ratios)
-    if first.value is None or second.value is None:
-        return None
-    found = paired(first.estimate, second.estimate, correlation(both, *ratios))
-    return _told(found, min(first.posts, second.posts))
+def correlation(both: Uniform, domain: Of, right: Of, values: tuple[float, float]) -> float:
+    """Of the shares of right posts in a domain that are estimated for two predictors from one uniform set; from -1 to
+    1, and 0 where one does not vary. values: R of each.
 
-
-def correlation(uniform: Uniform, first: Ratio, second: Ratio) -> float:
-    """Of two ratios that are estimated from one uniform set, from -1 to 1; 0 where one of them does not vary.
-
-    The covariance is that of their residuals, hit - R domain, by drawing posts from the frame and by reading some of
+    The covariance is that of their residuals, hit - R domain, by drawing posts from the stream and by reading some of
     them (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2), as in estimation.stratified.
     """
-    left = 1 - sum(uniform.drawn.values()) / uniform.frame if uniform.frame else 1.0
+
+    def residuals(cell: Cell) -> list[float]:
+        sides = cell, cell._replace(said=cell.other, other=cell.said)
+        return [domain(side) * (right(side) - value) for side, value in zip(sides, values, strict=True)]
+
     of_draw = _Moments()
     of_reading: dict[str, _Moments] = {}
-    for cell, posts in uniform.cells.items():
-        if not (weight := uniform.weight(cell)):
+    for cell, posts in both.cells.items():
+        if not (weight := both.weight(cell)):
             continue
-        residuals = [_residual(cell, ratio) for ratio in (first, second)]
-        of_draw.add(posts * weight * left, *residuals)
+        true = residuals(cell)
+        of_draw.add(posts * weight, *true)
         if weight > 1:
-            as_agreed = cell._replace(truth=cell.agreed)
-            guessed = [_residual(as_agreed, ratio) if cell.stratum else 0.0 for ratio in (first, second)]
+            guessed = residuals(cell._replace(truth=cell.agreed)) if cell.stratum else (0.0, 0.0)
             of_reading.setdefault(cell.stratum, _Moments()).add(
-                posts, *(true - guess for true, guess in zip(residuals, guessed, strict=True))
+                posts, *(is_so - guess for is_so, guess in zip(true, guessed, strict=True))
             )
     sums = [of_draw.products]
     for stratum, moments in of_reading.items():
-        weight = uniform.drawn[stratum] / uniform.read[stratum]
+        weight = both.drawn[stratum] / both.read[stratum]
         sums.append([weight * (weight - 1) * product for product in moments.central()])
-    one, other, both = (sum(part) for part in zip(*sums, strict=True))
-    return max(-1.0, min(1.0, both / sqrt(one * other))) if one > 0 and other > 0 else 0.0
-
-
-def _residual(cell: Cell, ratio: Ratio) -> float:
-    return int(ratio.right(cell)) - (ratio.measured.value or 0.0) if ratio.domain(cell) else 0.0
+    one, other, product = (sum(part) for part in zip(*sums, strict=True))
+    return max(-1.0, min(1.0, product / sqrt(one * other))) if one > 0 and other > 0 else 0.0
 
 
 class _Moments:
@@ -210,7 +207,7 @@ class _Moments:
 
 
 def _told(found: Difference | None, posts: int) -> Told | None:
-    return None if found is None else {**asdict(found), "posts": posts, "better": found.better}
+    return None if found is None else {**found.as_dict(), "posts": posts}
 
 
 # --- the plain test
@@ -222,7 +219,7 @@ def _mcnemar(both: Uniform) -> dict[str, Any] | None:
     """
     if not all(cell.read for cell in both.cells):
         return None
-    alone = [sum(n for cell, n in both.cells.items() if right(cell)) for right in (_first_alone, _second_alone)]
+    alone = [sum(n for cell, n in side.cells.items() if _alone(cell)) for side in (both, both.of_other)]
     return {
         "items": both.cells.total(),
         "only_first": alone[0],

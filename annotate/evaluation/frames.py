@@ -69,7 +69,7 @@ def two_frames(
 
     def within(place: str, apart: Collection[str] = ()) -> Measured:
         is_there = lambda cell: cell.truth == label and cell.other == place  # noqa: E731
-        return share(parted, is_there, lambda cell: cell.said == label, apart, (label,), leaves=True)
+        return share(parted, is_there, lambda cell: cell.said == label, apart, (label,))
 
     part = share(parted, lambda cell: cell.truth == label, lambda cell: cell.other == "inside", (), (label,))
     here, inside, outside = recall_in(found, label, false_yes), within("inside", found), within("outside")

@@ -165,7 +165,7 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"({', '.join(sorted(missing)[:NAMED])}{' and others' if len(missing) > NAMED else ''}). The detectors may "
             "be right or wrong there, and the intervals allow for both."
         )
-    joined.labelled = Uniform(cells, gold.frame_size, missing, gold.slips)
+    joined.labelled = Uniform(cells, missing, gold.slips)
     joined.warnings += _unchecked(gold, joined.labelled)
     short = too_little_read(joined.labelled)
     joined.uniform = joined.labelled.as_labelled() if short else joined.labelled

@@ -41,9 +41,7 @@ def naive_accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
 
 
 def recall_on(uniform: Uniform, label: str, apart: Collection[str] = ()) -> Measured:
-    return share(
-        uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart, (label,), leaves=True
-    )
+    return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart, (label,))
 
 
 def recall(

@@ -5,7 +5,6 @@ The report is one dict that JSON can hold, like that of evaluate.py; reports/mld
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +174,7 @@ def _comparison(first: Right, second: Right, tests: Tests, names: tuple[str, str
 
     def told(pairs: Collection[Pair]) -> dict[str, Any] | None:
         found = by_class.difference(_drawn(first, pairs, tests), _drawn(second, pairs, tests))
-        return found and {**asdict(found), "better": found.better, "pairs": len(pairs)}
+        return found and {**found.as_dict(), "pairs": len(pairs)}
 
     rows = []
     for train, test in sorted(both, key=lambda pair: (pair[0] == JOINT, pair)):

@@ -5,7 +5,7 @@ The report is one dict that JSON can hold, like that of evaluate.py; reports/ran
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +223,7 @@ def _tested_answers(
 
 
 def _apart(found: Difference) -> dict[str, Any]:
-    return {**asdict(found), "better": found.better}
+    return found.as_dict()
 
 
 def _of_share(found: Share) -> dict[str, Any]:

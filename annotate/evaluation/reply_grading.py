@@ -5,7 +5,6 @@ The report is one dict that JSON can hold, like that of evaluate.py; reports/rep
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +114,7 @@ def _comparison(first: Measured, second: Measured, *, name: str, seed: str) -> d
     for language, (ones, others) in pairs.items():
         named = {"language": language, "name": label_name(language) if language else ""}
         found = measures.differences(ones, others)
-        apart = {measure: each and {**asdict(each), "better": each.better} for measure, each in found.items()}
+        apart = {measure: each and each.as_dict() for measure, each in found.items()}
         rows.append(named | {"rows": len(ones)} | apart)
         p_values = measures.p_values(ones, others, seed=f"{seed}:{language}")
         tested += [

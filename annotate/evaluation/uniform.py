@@ -13,7 +13,7 @@ from typing import NamedTuple
 from annotate.core.estimation import Estimate, Guess, Stratum, Turn, pooled, proportion, stratified
 from annotate.core.word_of_one import Errors
 from annotate.evaluation.alone import errors, turns
-from annotate.evaluation.cells import Cell
+from annotate.evaluation.cells import ANOTHER, Cell
 
 # Language -> id -> the label, X, not-X or und, of posts that the predictor labels X and the detectors otherwise, and
 # that nobody had read there.
@@ -22,13 +22,11 @@ VerifiedSets = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Uniform:
-    """posts: id -> its cell. frame: the number of posts drawn from, None if it is not known. missing: stratum -> posts
-    that were chosen for the audit and have no label, since nobody could tell; they are not among the posts. slips: how
-    often adjudicators slip, where two decided the same.
+    """posts: id -> its cell. missing: stratum -> posts that were chosen for the audit and have no label, since nobody
+    could tell; they are not among the posts. slips: how often adjudicators slip, where two decided the same.
     """
 
     posts: Mapping[str, Cell]
-    frame: int | None
     missing: Mapping[str, int] = field(default_factory=dict)
     slips: Estimate | None = None
 
@@ -88,11 +86,15 @@ class Uniform:
 
         return replace(self, posts={key: of(key, cell) for key, cell in self.posts.items()})
 
+    @cached_property
+    def of_other(self) -> "Uniform":
+        """The same set as it tells of the other of two predictors."""
+        posts = {key: cell._replace(said=cell.other, other=cell.said) for key, cell in self.posts.items()}
+        return replace(self, posts=posts)
+
     def as_labelled(self) -> "Uniform":
         """The same set as if all of its labels came from people."""
-        return Uniform(
-            {key: cell._replace(stratum="", agreed="", read=True) for key, cell in self.posts.items()}, self.frame
-        )
+        return Uniform({key: cell._replace(stratum="", agreed="", read=True) for key, cell in self.posts.items()})
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,6 @@ def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
 
 # The one turn of a guess that cannot turn, since without any turns every guess may.
 NEVER = Turn(0, 0, 0, 0, 0)
-# A label that no post is given by anybody: what a post truly is where it is none of those that count.
-_ANOTHER = "?"
 
 
 def share(
@@ -142,16 +142,14 @@ def share(
     apart: Collection[str] = (),
     truths: Collection[str] = (),
     *,
-    leaves: bool = False,
     normal: bool = False,
 ) -> Measured:
-    """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. leaves: a post whose label
-    is wrong leaves the domain. normal: see `stratified`. What one reader alone decided is wrong as often as the checks
-    say (alone.py).
+    """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. normal: see `stratified`.
+    What one reader alone decided is wrong as often as the checks say (alone.py).
     """
     strata = strata_of(uniform, domain, right, apart, truths)
-    further = turns(uniform.without(apart), uniform.weight, uniform.errors, domain, right, leaves=leaves)
-    estimate = stratified(strata, frame=uniform.frame, further=further, normal=normal)
+    further = turns(uniform.without(apart), uniform.weight, uniform.errors, domain, right)
+    estimate = stratified(strata, further=further, normal=normal)
     return Measured(estimate, sum(int(stratum.domain) for stratum in strata))
 
 
@@ -190,7 +188,7 @@ def strata_of(
         guess = counted_as(cell, cell.agreed)
         tally.add(tally.guessed, posts, guess)
         as_said = counted_as(cell, cell.said)
-        for could in {as_said, *(counted_as(cell, truth) for truth in (cell.other, *truths, _ANOTHER))} - {guess}:
+        for could in {as_said, *(counted_as(cell, truth) for truth in (cell.other, *truths, ANOTHER))} - {guess}:
             counts = tally.turns.setdefault((could[0] - guess[0], could[1] - guess[1]), _Counts())
             counts.posts += posts
             if cell.read:
@@ -225,9 +223,9 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
     there is none, or nothing is known of the label."""
     is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
     strata = strata_of(uniform, is_said, is_right)
-    further = turns(uniform.cells, uniform.weight, uniform.errors, is_said, is_right, leaves=False)
+    further = turns(uniform.cells, uniform.weight, uniform.errors, is_said, is_right)
     settled = [[_settled(stratum, right) for stratum in strata] for right in (False, True)]
-    low, high = (stratified(part, frame=uniform.frame, further=further).value for part in settled)
+    low, high = (stratified(part, further=further).value for part in settled)
     unread = sum(turn.posts - turn.read for stratum in strata for turn in _misses(stratum))
     return None if low is None or high is None or not unread else Lone(int(unread), (low, high))
 

@@ -20,7 +20,6 @@ from annotate.reports.sections import (
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, beside, many, numbered, numbers, table
 
 SIGNIFICANT = 0.05
-MOST = 0.5  # of the posts from which a set was drawn: if it has more of them, the report says so
 REMARK = Column("note", "note", NOTE, lambda row: "; ".join(filter(None, (row.get("note"), _lone(row)))))
 # Of the language's posts, which part the recall-oriented set stands for; nothing where it stands alone.
 REACH = Column("reach", "within reach", NOTE, lambda row: estimate(row["reach"]) if row.get("reach") else "")
@@ -35,8 +34,7 @@ def accuracy(report: dict) -> Section:
     ]
     columns = (Column("of", "posts"), *estimate_columns("estimate", "accuracy"), estimate_columns("naive", "naive")[0])
     words = (
-        "The share of posts that the predictor labels right, of all from which the set was drawn.",
-        of_frame(report),
+        "The share of posts that the predictor labels right, of the stream from which they come.",
         "The naive estimate takes the detectors’ agreement for the truth, on all posts of the set; the column of posts "
         "counts only those that people read, where the set tells which. A predictor that voted there, or a relative of "
         "one that did, is measured against itself: the naive number is here to show the gap, not to be quoted.",
@@ -58,7 +56,7 @@ def recall(report: dict) -> Section:
     found = report["recall"]
     words = (
         "The share of the posts in a language that the predictor finds.",
-        _measured_on(found["source"], report),
+        _measured_on(found["source"]),
         _hiding(report),
         _mean(found.get("macro")),
     )
@@ -96,7 +94,7 @@ def precision(report: dict) -> Section:
     columns = (*estimate_columns("with_und", "with und"), *estimate_columns("without_und", "without und"), REMARK)
     words = (
         "The share of the posts that the predictor labels with a language that are in that language.",
-        _measured_on(found["source"], report),
+        _measured_on(found["source"]),
         _mean(found.get("macro")),
     )
     rows = rows_of(found["languages"], "with_und", "without_und")
@@ -214,27 +212,9 @@ def _languages(columns: Sequence[Column], rows: list[dict]) -> tuple[Table, ...]
     return dense(table(many(len(rows), "language"), columns, by_code(rows)))
 
 
-def _measured_on(source: str, report: dict) -> str:
+def _measured_on(source: str) -> str:
     joined = " and ".join(f"{part} set" for part in source.split(" and "))
-    words = f"Measured on the {joined}{', a post of both counted once' if ' and ' in source else ''}."
-    return " ".join(filter(None, (words, of_frame(report) if "uniform" in source else "")))
-
-
-def narrow_frame(report: dict) -> dict | None:
-    """The set that was drawn from so few posts that it holds most of them, if there is one."""
-    return next((gold for gold in report["gold"] if gold.get("frame") and gold["posts"] > MOST * gold["frame"]), None)
-
-
-def of_frame(report: dict) -> str:
-    """What must stand beside a figure if the set is most of its frame; empty if it is not."""
-    if not (gold := narrow_frame(report)):
-        return ""
-    frame = f"{gold['frame']:,} posts"
-    holds = f"is all of the {frame}" if gold["posts"] == gold["frame"] else f"holds {gold['posts']:,} of the {frame}"
-    return (
-        f"The set {gold['name']} {holds} from which it was drawn. So its intervals are about these {frame}, and say "
-        "nothing of others: as a figure for the stream from which the posts come, they are too narrow."
-    )
+    return f"Measured on the {joined}{', a post of both counted once' if ' and ' in source else ''}."
 
 
 def _mean(macro: dict | None) -> str:

@@ -41,10 +41,7 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
     found = []
     if accuracy := report.get("accuracy"):
         without = estimate(accuracy.get("without_und"))
-        only = (
-            f"; about these {count(narrow['frame'])} posts alone" if (narrow := measures.narrow_frame(report)) else ""
-        )
-        found.append(("Accuracy", estimate(accuracy.get("with_und")), f"with und; {without} without{only}"))
+        found.append(("Accuracy", estimate(accuracy.get("with_und")), f"with und; {without} without"))
     for key in ("recall", "precision"):
         macro = (report.get(key) or {}).get("macro") or {}
         found += _headline(key.capitalize(), macro)
@@ -89,11 +86,10 @@ HOW_TO_READ = (
     "are made by stratum: posts that people labelled count as they are, but for what checks found of labels that "
     "one person gave; posts on which the detectors merely agreed count through the ones among them that people "
     "audited, and the interval holds what may be there although nobody has seen it. Where less than five posts’ "
-    "worth is known, there is no interval.",
-    "“Counts as” is the number of posts of a plain random sample, drawn from endlessly many, whose interval is as "
-    "wide, and it need not be whole (≈). It may be far lower than the number of posts, where few audited ones stand "
-    "for many. It may be far higher, where the set holds most of the posts from which it was drawn: little is then "
-    "left to chance, but only for these posts.",
+    "worth is known, there is no interval. It is for the stream from which the posts come, also where the set holds "
+    "all that its corpus has of them.",
+    "“Counts as” is the number of posts of a plain random sample whose interval is as wide, and it need not be whole "
+    "(≈). It may be far lower than the number of posts, where few audited ones stand for many.",
     "With und: posts that people called undefined count too, and a predictor is right on them only where it says und. "
     "Without und: these posts are left out.",
 )

@@ -1,6 +1,7 @@
 """Estimates by stratum, from audits, pooled, reweighted, and the test whether two differ."""
 
 from dataclasses import asdict, replace
+from math import hypot
 
 import pytest
 from hypothesis import assume, given
@@ -13,6 +14,7 @@ from annotate.core.estimation import (
     Stratum,
     Turn,
     Z,
+    combined,
     pooled,
     proportion,
     reweighted_precision,
@@ -58,19 +60,18 @@ def test_the_counts_of_disjoint_samples_add_up():
 @given(ALL_READ)
 def test_where_all_was_read_the_estimate_is_the_plain_interval_exactly(strata):
     hits, domain = sum(stratum.hits for stratum in strata), sum(stratum.domain for stratum in strata)
-    assert stratified(strata, frame=None) == proportion(hits, domain)
+    assert stratified(strata) == proportion(hits, domain)
 
 
-@given(STRATA, st.none() | st.integers(0, 10_000))
-def test_a_stratified_estimate_lies_in_its_interval_and_that_between_0_and_1(strata, more):
-    drawn = sum(stratum.drawn for stratum in strata)
-    assert holds(stratified(strata, frame=None if more is None else drawn + more))
+@given(STRATA)
+def test_a_stratified_estimate_lies_in_its_interval_and_that_between_0_and_1(strata):
+    assert holds(stratified(strata))
 
 
 @given(STRATA, st.randoms())
 def test_the_order_of_the_strata_does_not_matter(strata, random):
     shuffled = random.sample(strata, len(strata))
-    assert asdict(stratified(shuffled, frame=None)) == same(stratified(strata, frame=None))
+    assert asdict(stratified(shuffled)) == same(stratified(strata))
 
 
 @given(STRATA, strata_of(all_read=True), st.data())
@@ -82,13 +83,13 @@ def test_splitting_a_stratum_that_was_read_in_full_changes_nothing(strata, whole
         Stratum(read, read, domain, hits),
         Stratum(whole.read - read, whole.read - read, whole.domain - domain, whole.hits - hits),
     ]
-    assert asdict(stratified([*strata, *halves], frame=None)) == same(stratified([*strata, whole], frame=None))
+    assert asdict(stratified([*strata, *halves])) == same(stratified([*strata, whole]))
 
 
 @given(STRATA)
 def test_hits_and_misses_mirror_each_other(strata):
     mirrored = [replace(stratum, hits=stratum.domain - stratum.hits) for stratum in strata]
-    estimate, other = stratified(strata, frame=None), stratified(mirrored, frame=None)
+    estimate, other = stratified(strata), stratified(mirrored)
     assume(estimate.value is not None)
     assert (1 - estimate.value, 1 - estimate.high, 1 - estimate.low) == (
         pytest.approx(other.value, abs=1e-9),
@@ -99,37 +100,38 @@ def test_hits_and_misses_mirror_each_other(strata):
 
 @given(STRATA)
 def test_a_sample_of_the_draw_knows_no_more_than_the_draw_itself(strata):
-    estimate = stratified(strata, frame=None)
+    estimate = stratified(strata)
     assume(estimate.value is not None)
     assume(all(stratum.read for stratum in strata))
     domain = sum(stratum.drawn * stratum.domain / stratum.read for stratum in strata)
     assert estimate.count <= domain * (1 + 1e-9)
 
 
-def test_a_finite_frame_narrows_the_interval_and_a_census_leaves_none():
-    strata = [Stratum(600, 600, 600, 480), Stratum(400, 400, 400, 390)]
-    endless, finite, census = (stratified(strata, frame=frame) for frame in (None, 2000, 1000))
-    assert endless.low < finite.low < finite.value == endless.value < finite.high < endless.high
-    assert finite == proportion(870 * 2, 1000 * 2)
-    assert census == Estimate(0.87, 0.87, 0.87, 870, 1000)
+@given(st.integers(1, 50))
+def test_few_posts_without_an_error_leave_room_for_some_in_the_stream(posts):
+    assert stratified([Stratum(posts, posts, posts, posts), Stratum(100, 100, 0, 0)]) == proportion(posts, posts)
+    assert proportion(posts, posts).low < 1 - 1 / (posts + 1)
 
 
-def test_a_census_of_which_all_of_the_domain_was_read_leaves_none_either():
-    strata = [Stratum(20, 20, 10, 7), Stratum(80, 40, 0, 0)]
-    assert stratified(strata, frame=100) == Estimate(0.7, 0.7, 0.7, 7, 10)
-    nearly = stratified(strata, frame=101)
-    assert 0.6 < nearly.low < 0.7 < nearly.high < 0.8
+def test_unread_posts_that_cannot_belong_to_the_domain_leave_it_the_interval_of_its_own_posts():
+    assert asdict(stratified([Stratum(20, 20, 10, 7), Stratum(80, 40, 0, 0)])) == same(proportion(7, 10))
+
+
+def test_of_the_drawn_posts_themselves_nothing_is_uncertain_once_all_were_read():
+    assert combined(1000, 870, [], of_draw=True) == Estimate(0.87, 0.87, 0.87, 870, 1000)
+    nearly = combined(1000, 870, [((0, -1), (1, 0, 3))], of_draw=True)
+    assert (nearly.low, nearly.value, nearly.high) == pytest.approx((0.867, 0.869, 0.87))
 
 
 def test_an_interval_reaches_further_to_where_errors_may_hide():
-    estimate = stratified([Stratum(100, 100, 50, 35), Stratum(900, 30, 30, 29)], frame=None)
+    estimate = stratified([Stratum(100, 100, 50, 35), Stratum(900, 30, 30, 29)])
     assert estimate.value - estimate.low > 2 * (estimate.high - estimate.value) > 0
 
 
-def test_a_census_whose_few_read_posts_are_alike_still_has_an_interval():
+def test_few_posts_whose_read_ones_are_alike_still_have_an_interval():
     """The one post that was read of three is not in the domain, against what was guessed."""
     guessed = Guess(3, 3, (Turn(-1, -1, 3, 1, 1),))
-    estimate = stratified([Stratum(2, 2, 2, 1), Stratum(3, 1, 0, 0, guessed)], frame=5)
+    estimate = stratified([Stratum(2, 2, 2, 1), Stratum(3, 1, 0, 0, guessed)])
     assert holds(estimate)
     assert estimate.low < 0.5 < estimate.high
 
@@ -137,7 +139,7 @@ def test_a_census_whose_few_read_posts_are_alike_still_has_an_interval():
 def test_the_audited_posts_stand_for_those_on_which_the_detectors_agreed():
     """The naive share would be 0.9 x 0.05 of the disputed, and 1 of the agreed."""
     strata = [Stratum(1000, 1000, 1000, 500), Stratum(9000, 300, 300, 291)]
-    estimate = stratified(strata, frame=None)
+    estimate = stratified(strata)
     assert estimate.value == pytest.approx(0.1 * 0.5 + 0.9 * 0.97)
     # Cochran's variance, worked by hand: 0.923 x 0.077 / 10,000, and 8,700 / 9,000 of 0.81 x 0.0291 / 300
     assert estimate.value * (1 - estimate.value) / estimate.count == pytest.approx(8.5e-5, rel=0.1)
@@ -147,10 +149,10 @@ def test_the_audited_posts_stand_for_those_on_which_the_detectors_agreed():
 
 
 def test_an_audit_without_an_error_still_leaves_room_for_some():
-    estimate = stratified([Stratum(1000, 1000, 1000, 500), Stratum(9000, 30, 30, 30)], frame=None)
+    estimate = stratified([Stratum(1000, 1000, 1000, 500), Stratum(9000, 30, 30, 30)])
     assert estimate.value == 0.95
     assert estimate.low < 0.9
-    certain = stratified([Stratum(9000, 30, 30, 30)], frame=None)
+    certain = stratified([Stratum(9000, 30, 30, 30)])
     assert (certain.value, certain.high) == (1.0, 1.0)
     assert certain.low < 0.93
     assert certain.count == pytest.approx(30, rel=0.001)
@@ -158,7 +160,7 @@ def test_an_audit_without_an_error_still_leaves_room_for_some():
 
 def test_posts_that_nobody_read_may_all_be_wrong_or_all_be_right():
     """Five posts that the predictor labels so are in a large stratum of another label, and none of them was read."""
-    estimate = stratified([Stratum(7000, 140, 0, 0, Guess(5, 0, ())), Stratum(40, 40, 40, 38)], frame=None)
+    estimate = stratified([Stratum(7000, 140, 0, 0, Guess(5, 0, ())), Stratum(40, 40, 40, 38)])
     assert estimate.value == 38 / 45
     assert estimate.low < jeffreys(38, 45)[0] + 0.01
     assert estimate.high > 43 / 45
@@ -167,9 +169,9 @@ def test_posts_that_nobody_read_may_all_be_wrong_or_all_be_right():
 def test_the_value_takes_posts_like_those_read_elsewhere_for_a_guide_and_the_interval_does_not():
     unread = Guess(5, 0, (Turn(0, 1, 5, 0, 0, usual=0.4),))
     strata = [Stratum(7000, 140, 0, 0, unread), Stratum(40, 40, 40, 38)]
-    assert stratified(strata, frame=None).value == pytest.approx(40 / 45)
-    unguided = stratified([replace(strata[0], guess=Guess(5, 0, ())), strata[1]], frame=None)
-    assert stratified(strata, frame=None).high == pytest.approx(unguided.high, abs=0.02)
+    assert stratified(strata).value == pytest.approx(40 / 45)
+    unguided = stratified([replace(strata[0], guess=Guess(5, 0, ())), strata[1]])
+    assert stratified(strata).high == pytest.approx(unguided.high, abs=0.02)
 
 
 def test_where_hits_and_misses_turn_what_both_come_to_may_be_normal():
@@ -177,49 +179,48 @@ def test_where_hits_and_misses_turn_what_both_come_to_may_be_normal():
     sqrt(p(1 - p) x 10 x 9 x n + 10 x 10 / 2) x 1.96 / 9n."""
     ways = (Turn(0, -1, 900, 90, 9), Turn(0, 1, 100, 10, 2))
     stratum = Stratum(1000, 100, 100, 83, Guess(1000, 900, ways))
-    found = stratified([stratum], frame=1000, normal=True)
+    found = stratified([stratum], normal=True)
     assert found.value == pytest.approx((900 - 90 + 20) / 1000)
     lost = 810 * Z * (0.1 * 0.9 * 10 * 9 * 90 + 50) ** 0.5 / (9 * 90)
     gained = 90 * Z * (0.2 * 0.8 * 10 * 9 * 10 + 50) ** 0.5 / (9 * 10)
-    assert found.value - found.low == pytest.approx((lost**2 + min(gained, 18) ** 2) ** 0.5 / 1000, rel=1e-6)
-    assert found.high - found.value == pytest.approx((min(lost, 81) ** 2 + gained**2) ** 0.5 / 1000, rel=1e-6)
+    low, high = (1000 * abs(end - found.value) for end in jeffreys(830, 1000))
+    assert found.value - found.low == pytest.approx(hypot(low, lost, min(gained, 18)) / 1000, rel=1e-6)
+    assert found.high - found.value == pytest.approx(hypot(high, min(lost, 81), gained) / 1000, rel=1e-6)
 
 
 def test_where_only_hits_turn_the_interval_is_the_same_however_many_were_read():
     stratum = Stratum(1000, 100, 100, 91, Guess(1000, 1000, (Turn(0, -1, 1000, 100, 9),)))
-    assert stratified([stratum], frame=None, normal=True) == stratified([stratum], frame=None)
+    assert stratified([stratum], normal=True) == stratified([stratum])
 
 
 def test_what_may_hide_in_a_large_stratum_counts_however_wide_that_makes_the_interval():
     """Of 7,000 posts agreed to be in another language, 140 were read, and none is in this one; 40 are known to be."""
     known, hiding = Stratum(40, 40, 40, 38), Stratum(7000, 140, 0, 0, Guess(0, 0, (Turn(1, 0, 7000, 140, 0),)))
-    estimate = stratified([known, hiding], frame=None)
+    estimate = stratified([known, hiding])
     most = 7000 * jeffreys(0, 140)[1]
     assert estimate.value == 38 / 40
     assert estimate.low == 0 < 38 / (40 + most)  # it counts as less than five posts
-    better = stratified(
-        [known, replace(hiding, read=7000 // 4, guess=Guess(0, 0, (Turn(1, 0, 7000, 1750, 0),)))], frame=None
-    )
+    better = stratified([known, replace(hiding, read=7000 // 4, guess=Guess(0, 0, (Turn(1, 0, 7000, 1750, 0),)))])
     assert 0 < better.low < 0.9
 
 
 def test_what_knows_as_little_as_five_posts_has_no_interval():
     """A heavy correction, beside almost nothing that was read."""
-    weighed = stratified([Stratum(9000, 3, 3, 2), Stratum(10, 10, 10, 10)], frame=None)
+    weighed = stratified([Stratum(9000, 3, 3, 2), Stratum(10, 10, 10, 10)])
     assert weighed.count < 5
     assert (weighed.low, weighed.high) == (0.0, 1.0)
     assert weighed.value == pytest.approx((6000 + 10) / 9010)
 
 
 def test_a_large_stratum_that_nobody_audited_may_be_all_right_or_all_wrong():
-    estimate = stratified([Stratum(1000, 100, 100, 98), Stratum(9000, 0, 0, 0)], frame=None)
+    estimate = stratified([Stratum(1000, 100, 100, 98), Stratum(9000, 0, 0, 0)])
     assert estimate.value == pytest.approx(0.98)
     assert estimate.low < 0.1
 
 
 def test_posts_of_which_nobody_could_tell_widen_the_interval_to_both_sides():
     told = Stratum(1000, 100, 100, 90)
-    plain, widened = (stratified([replace(told, missing=missing)], frame=None) for missing in (0, 40))
+    plain, widened = (stratified([replace(told, missing=missing)]) for missing in (0, 40))
     assert widened.value == plain.value
     assert widened.low < jeffreys(90, 140)[0] + 0.03 < plain.low
     assert widened.high > plain.high + 0.01
@@ -228,34 +229,31 @@ def test_posts_of_which_nobody_could_tell_widen_the_interval_to_both_sides():
 def test_strata_outside_the_domain_may_stay_away():
     strata = [Stratum(40, 40, 40, 30), Stratum(900, 30, 30, 28)]
     outside = [Stratum(500, 30, 0, 0), Stratum(20, 20, 0, 0)]
-    assert stratified([*strata, *outside], frame=None) == stratified(strata, frame=None)
+    assert stratified([*strata, *outside]) == stratified(strata)
 
 
 def test_a_stratum_of_which_nothing_was_read_counts_as_the_mean_of_those_read_in_part():
     disputed, some = Stratum(100, 100, 100, 50), Stratum(800, 40, 40, 38)
-    estimate = stratified([disputed, some, Stratum(100, 0, 0, 0)], frame=None)
+    estimate = stratified([disputed, some, Stratum(100, 0, 0, 0)])
     assert estimate.value == pytest.approx((50 + 900 * 0.95) / 1000)
-    assert stratified([disputed, Stratum(100, 0, 0, 0)], frame=None) == UNKNOWN
+    assert stratified([disputed, Stratum(100, 0, 0, 0)]) == UNKNOWN
 
 
 def test_one_post_read_of_a_stratum_takes_the_variance_of_the_others():
-    assert holds(stratified([Stratum(100, 100, 100, 50), Stratum(100, 1, 1, 1)], frame=None))
-    alone = stratified([Stratum(900, 30, 29, 20), Stratum(9, 1, 1, 1)], frame=None)
+    assert holds(stratified([Stratum(100, 100, 100, 50), Stratum(100, 1, 1, 1)]))
+    alone = stratified([Stratum(900, 30, 29, 20), Stratum(9, 1, 1, 1)])
     assert holds(alone)
     assert alone.count < 40
 
 
 def test_no_post_of_the_domain_is_unknown():
-    assert stratified([Stratum(100, 30, 0, 0), Stratum(20, 20, 0, 0)], frame=None) == UNKNOWN
-    assert stratified([], frame=None) == UNKNOWN
-    assert stratified([], frame=0) == UNKNOWN
+    assert stratified([Stratum(100, 30, 0, 0), Stratum(20, 20, 0, 0)]) == UNKNOWN
+    assert stratified([]) == UNKNOWN
 
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="cannot be"):
         Stratum(10, 11, 5, 5)
-    with pytest.raises(ValueError, match="cannot be drawn from a frame of 9"):
-        stratified([Stratum(10, 10, 5, 5)], frame=9)
 
 
 def test_the_article_s_example_gives_the_interval_that_it_calls_hardly_useful():
@@ -272,6 +270,15 @@ def test_several_languages_add_up_to_less_than_their_worst_together():
     assert two.low > 0.8 / (0.8 + 2 * (0.8 / one.low - 0.8))
     assert two.low < one.low
     assert two.high < one.high
+
+
+def test_of_few_posts_of_its_own_a_language_s_recall_is_no_surer_than_they_make_it():
+    """However well false triggers are known."""
+    precision = reweighted_precision((12, 20), [(100_000, 1_000_000, 1)])
+    low, high = jeffreys(12, 20)
+    assert (precision.low, precision.value, precision.high) == pytest.approx(
+        (low / (low + 0.1), 0.6 / 0.7, high / (high + 0.1)), abs=1e-3
+    )
 
 
 def test_what_a_balanced_set_cannot_say_stays_unknown():

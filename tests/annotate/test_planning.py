@@ -78,7 +78,7 @@ def expected_set(voted, checks):
             add(50, "", "", True, own, other)
     # What nobody has read has the detectors' label.
     read = {key: cell if cell.read else cell._replace(truth=cell.agreed) for key, cell in posts.items()}
-    return Uniform(read, EVEN.posts)
+    return Uniform(read)
 
 
 @pytest.mark.parametrize("checks", [NO_CHECKS, FIFTHS], ids=["no checks", "checks"])

@@ -176,8 +176,7 @@ def accuracy(task: Task, frame: Frame, detector: str) -> dict:
         [
             Stratum(drawn=count["drawn"], read=count["read"], domain=count["read"], hits=count["hits"])
             for count in strata.values()
-        ],
-        frame=frame.size,
+        ]
     )
     return {
         "truth": frame.right[detector] / frame.size,

@@ -6,7 +6,7 @@ is held against that of the population.
 
 from typing import NamedTuple
 
-from tests.benchmarks.made_posts import World
+from tests.benchmarks.made_posts import SMALL, World
 from tests.benchmarks.place import in_places
 from tests.benchmarks.tables import share, show
 
@@ -21,13 +21,15 @@ WORLDS = {
     "two that did not vote": World(first=(0.97, 0.70), second=(0.965, 0.72)),
     "2,000 posts of 10 labels": World(drawn=2_000, labels=10),
     "2,000 posts, all read": World(drawn=2_000, all_read=True),
-}
+} | SMALL
 
 
 class Row(NamedTuple):
-    """A difference: measure, whether its interval covers the truth, its width, which is named better, and rightly."""
+    """A difference: measure, whether it has an interval, whether that covers the truth, its width, whether one is named
+    better, and whether wrongly."""
 
     measure: str
+    has_interval: bool
     covers: bool
     width: float
     named: bool
@@ -48,7 +50,10 @@ def report(name: str, rows: list[Row]) -> None:
     table = []
     for measure in dict.fromkeys(row.measure for row in rows):
         own = [row for row in rows if row.measure == measure]
-        told = (sum(row.covers for row in own), sum(row.named for row in own), sum(row.wrongly for row in own))
-        width = 100 * sum(row.width for row in own) / len(own)
-        table.append([measure, len(own), f"{width:.1f}", *(share(number, len(own)) for number in told)])
-    show(name, ["measure", "differences", "width in points", "cover", "one named better", "and wrongly"], table)
+        given = [row for row in own if row.has_interval]
+        told = (sum(row.covers for row in given), sum(row.named for row in given), sum(row.wrongly for row in given))
+        width = f"{100 * sum(row.width for row in given) / len(given):.1f}" if given else "-"
+        none = share(len(own) - len(given), len(own))
+        table.append([measure, len(own), none, width, *(share(number, len(given)) for number in told)])
+    head = ["measure", "differences", "no interval", "width in points", "cover", "one named better", "and wrongly"]
+    show(name, head, table)

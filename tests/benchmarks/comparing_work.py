@@ -17,8 +17,6 @@ from annotate.evaluation.comparison import differences  # noqa: E402
 from tests.benchmarks.comparing import WORLDS, Row  # noqa: E402
 from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
 
-LEAST_POSTS = 30  # that a difference rests on, to be counted
-
 
 def compare(world: World, draws: int, seed: int) -> Iterator[Row]:
     chance = np.random.default_rng(seed)
@@ -26,14 +24,16 @@ def compare(world: World, draws: int, seed: int) -> Iterator[Row]:
     true = truths(population)
     for _ in range(draws):
         for (measure, label), found in differences(draw(population, world, chance).both).items():
-            if found is None or found["posts"] < LEAST_POSTS:
+            if found is None or found["posts"] < (world.counted if label else 1):
                 continue
             value = true[measure, label]
             named = found["better"] is not None
+            low, high = (-1.0, 1.0) if found["low"] is None else (found["low"], found["high"])
             yield Row(
                 measure,
-                found["low"] - 1e-9 <= value <= found["high"] + 1e-9,
-                found["high"] - found["low"],
+                found["low"] is not None,
+                low - 1e-9 <= value <= high + 1e-9,
+                high - low,
                 named,
                 named and (found["better"] == "first") != (value > 0),
             )

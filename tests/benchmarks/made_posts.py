@@ -4,7 +4,7 @@ A population has posts of labels that are less and less common; three detectors 
 are wrong. Two predictors say something of each. People read what is disputed, and an audit of what is agreed on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,8 @@ class World:
     slips: how often a reader gives another label than the true one; confirmed: how often one confirms a wrong
     agreement; adjudicators: how often one of these slips. checked: whether the set tells of checks and
     second opinions although nobody slips. lost: of the audited posts on which the detectors are (right,
-    wrong), the share of which nobody can tell.
+    wrong), the share of which nobody can tell. counted: on how many posts a label's figure rests at least, to be held
+    against the truth.
     """
 
     labels: int = 30
@@ -51,10 +52,28 @@ class World:
     least_audits: int = LEAST_AUDITS
     checked: bool = False
     posts: int = 1_000_000
+    counted: int = 30
 
     @property
     def tells_checks(self) -> bool:
         return bool(self.checked or self.slips or self.confirmed)
+
+
+# Sets as small as a first trial: with the audit by default hardly a post is unread.
+_TRIAL = World(labels=7, drawn=151, disputed=0.3, counted=5)
+_SLIPS = {"slips": 0.015, "confirmed": 0.015, "adjudicators": 0.01}
+SMALL = {
+    "151 posts of 7 labels": _TRIAL,
+    "151 posts, readers slip in 1.5%": replace(_TRIAL, **_SLIPS),
+    "151 posts, agreement wrong in 5%": replace(_TRIAL, wrong=0.05),
+    "151 posts, audits of 5": replace(_TRIAL, least_audits=5),
+    "151 posts, audits of 5, readers slip": replace(_TRIAL, least_audits=5, **_SLIPS),
+    "151 posts, audits of 5, agreement wrong in 5%, unevenly": replace(_TRIAL, least_audits=5, wrong=0.05, uneven=True),
+    "151 posts, one audit a label": replace(_TRIAL, audit_share=0.0, least_audits=1),
+    "151 posts, no audit": replace(_TRIAL, audit_share=0.0, least_audits=0),
+    "49 posts of 3 labels": replace(_TRIAL, labels=3, drawn=49),
+    "600 posts of 20 labels, audits of 5": replace(_TRIAL, labels=20, drawn=600, least_audits=5),
+}
 
 
 class Population(NamedTuple):
@@ -151,7 +170,7 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         cells[str(number)] = Cell(name, name, bool(is_read[number]), known, *said, *own_word)
     missing = {str(stratum): audit.unresolved for stratum, audit in audits.items() if audit.unresolved}
     slips = slips_of(*decisions) if world.adjudicators or world.checked else None
-    return Drawn(Uniform(cells, None, missing, slips), audits, (decisions[0], decisions[1]))
+    return Drawn(Uniform(cells, missing, slips), audits, (decisions[0], decisions[1]))
 
 
 def _decided(world: World, chance: np.random.Generator, truth: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -22,8 +22,6 @@ from annotate.evaluation.uniform import Measured, Uniform  # noqa: E402
 from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
 from tests.benchmarks.measuring import FRAMES, WORLDS, Frames, Row  # noqa: E402
 
-LEAST_POSTS = 30  # that an estimate by label rests on, to be counted
-
 
 def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
     chance = np.random.default_rng(seed)
@@ -36,12 +34,14 @@ def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
         both, audits, seconds = draw(population, world, chance)
         for name, uniform in zip(named, (both, of_second(both)), strict=True):
             for (figure, label), measured in estimates(uniform).items():
-                if measured.value is not None and measured.posts >= LEAST_POSTS:
+                if measured.value is not None and measured.posts >= (world.counted if label else 1):
                     yield _row(f"{figure}, {name}", measured.estimate, true[name][figure, label])
         slips = slips_of(*seconds) if world.adjudicators else None
-        yield _row("error of agreement", overall_error(audits.values(), slips), wrong.sum() / is_agreed.sum())
+        overall = overall_error(audits.values(), slips)
+        if overall.value is not None:
+            yield _row("error of agreement", overall, wrong.sum() / is_agreed.sum())
         for label, audit in audits.items():
-            if audit.resolved >= LEAST_POSTS // 2:
+            if audit.resolved >= world.counted // 2:
                 agreed = population.agreed == label
                 yield _row("the same, by label", error(audit, slips), wrong[agreed].mean())
 
@@ -68,7 +68,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         others = round(1_000 * of.yes * (1 - of.false_yes) / of.false_yes)
         decoys = round((1_000 + others) / 20)
         false = frames.false_among(decoys, int(chance.binomial(decoys, of.false_yes)), 1_000, others)
-        measured = metrics.recall("x", Uniform(cells, None), sets, {"x": reach}, false)
+        measured = metrics.recall("x", Uniform(cells), sets, {"x": reach}, false)
         if measured.value is not None:
             yield _row("recall of both sets", measured.estimate, true)
         yield _row("recall within reach", frames.recall_in(sets["x"], "x", false).estimate, of.inside)

@@ -49,7 +49,6 @@ def plans(world: World, draws: int, seed: int) -> Iterator[Row]:
             for _ in range(draws):
                 uniform = draw(population, drawn, chance).both
                 uniform = uniform if voted else of_second(uniform)
-                uniform = replace(uniform, frame=stream.posts)
                 found = measured(measure, label, uniform)
                 read.append(sum(uniform.read.values()))
                 if found.value is not None:

@@ -21,7 +21,6 @@ VOTER = (
     (8, "", "disputed", "en", "en"),
     (4, "", "disputed", "und", "en"),
 )
-FRAME = 200  # the tasks of make_task are drawn from twice their posts
 
 
 def refusal(*arguments):

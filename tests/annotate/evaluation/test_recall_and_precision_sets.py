@@ -13,7 +13,7 @@ from annotate.evaluation.cells import Cell
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.uniform import Uniform
 from annotate.models import Task
-from tests.annotate.evaluation.figures import FRAME, by_language, close, interval, means, run, values
+from tests.annotate.evaluation.figures import by_language, close, interval, means, run, values
 
 # --- recall sets
 
@@ -55,7 +55,7 @@ def stream_of(inside, outside):
     for place, (german, found) in (("inside", inside), ("outside", outside)):
         for number in range(german):
             posts[f"{place}-{number}"] = Cell("", "", True, "de", "de" if number < found else "nl")
-    return Uniform(posts, None), {key for key in posts if key.startswith("inside")}
+    return Uniform(posts), {key for key in posts if key.startswith("inside")}
 
 
 def set_of(posts, found):
@@ -98,7 +98,7 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
     rows = {row["language"]: row for row in report["recall_check"]}
     assert set(rows) == {"de", "en"}  # the uniform set has no French
     agreed = Stratum(60, 30, 27, 27, Guess(60, 60, (Turn(-1, -1, 60, 30, 3),)))
-    on_uniform = stratified([agreed, ENGLISH, Stratum(20, 20, 8, 6)], frame=FRAME)
+    on_uniform = stratified([agreed, ENGLISH, Stratum(20, 20, 8, 6)])
     assert rows["de"]["p"] == difference(proportion(60, 100), on_uniform)
     assert rows["de"]["p_holm"] == 2 * rows["de"]["p"] < 0.05 < rows["en"]["p_holm"]
     assert rows["de"]["recall_set"]["posts"] == 100
@@ -173,7 +173,7 @@ def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world
     folder, _ = world.verify("precision", "de", [(12, "de", "de"), (3, "not-de", "de")], shared=shared)
     german = by_language(run(world.subject("cld2", built_in=True), stream, folder)["precision"])["de"]
     agreed = Stratum(60, 30, 28, 26, Guess(58, 58, (Turn(0, -1, 58, 28, 2),)))
-    rest = stratified([agreed, Stratum(20, 10, 0, 0), Stratum(20, 20, 6, 6)], frame=FRAME)
+    rest = stratified([agreed, Stratum(20, 10, 0, 0), Stratum(20, 20, 6, 6)])
     assert german["with_und"]["posts"] == 17 + 34
     assert german["with_und"]["count"] == pytest.approx(17 + rest.count)
     assert german["with_und"]["hits"] == pytest.approx(13 + rest.hits)
@@ -284,7 +284,10 @@ def test_reweighted_to_natural_shares_the_interval_is_as_wide_as_it_is(world):
     # 50 Germans to a Dutch post: 0.9 of one is found, and a tenth of 50 is taken for it.
     assert rows["nl"]["natural"]["value"] == close("9/59")
     low, high = jeffreys(2, 20)
-    assert interval(rows["nl"]["natural"]) == pytest.approx((0.9 / (0.9 + 50 * high), 0.9 / (0.9 + 50 * low)))
+    by_triggers = 0.9 / (0.9 + 50 * high), 0.9 / (0.9 + 50 * low)
+    assert interval(rows["nl"]["natural"]) == pytest.approx(by_triggers, abs=0.01)
+    # Ten posts tell little of its own recall.
+    assert rows["nl"]["natural"]["low"] < by_triggers[0] < by_triggers[1] < rows["nl"]["natural"]["high"]
     assert rows["de"]["natural"]["value"] == pytest.approx(0.9 / (0.9 + 0.1 / 50))
 
 

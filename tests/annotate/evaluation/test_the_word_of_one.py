@@ -34,20 +34,20 @@ def checked(*, wrong, word="read"):
 
 
 def test_a_label_that_a_check_found_wrong_stands_for_as_many_as_its_chance_says():
-    found = errors(Uniform(checked(wrong=4), None).cells, None)["read"]
+    found = errors(Uniform(checked(wrong=4)).cells, None)["read"]
     assert found.gained.value == pytest.approx(4 / 200)
     rare = {key: cell._replace(chance=1.0 if cell.first == "nl" else 0.2) for key, cell in checked(wrong=4).items()}
-    assert errors(Uniform(rare, None).cells, None)["read"].gained.value == pytest.approx(4 / (4 + 5 * 196))
+    assert errors(Uniform(rare).cells, None)["read"].gained.value == pytest.approx(4 / (4 + 5 * 196))
     assert found.lost.value == 0
-    assert errors(Uniform(read_by_one((10, "de", "de", "")), None).cells, None) == {}
+    assert errors(Uniform(read_by_one((10, "de", "de", ""))).cells, None) == {}
 
 
 def test_a_predictor_is_not_blamed_for_what_readers_got_wrong():
     """It is right on all posts; the reader slips in every tenth, and one in five labels was checked."""
     table = [(720, "de", "de", ""), (80, "nl", "de", ""), (180, "de", "de", "de"), (20, "de", "de", "nl")]
     posts = read_by_one(*table)
-    uniform = Uniform(posts, None)
-    naive = Uniform({key: cell._replace(word="", first="") for key, cell in posts.items()}, None)
+    uniform = Uniform(posts)
+    naive = Uniform({key: cell._replace(word="", first="") for key, cell in posts.items()})
     assert accuracy(naive, with_und=True).estimate.high < 0.95
     found = accuracy(uniform, with_und=True).estimate
     assert found.value == pytest.approx(1, abs=0.001)
@@ -57,14 +57,14 @@ def test_a_predictor_is_not_blamed_for_what_readers_got_wrong():
 
 def test_a_predictor_that_repeats_what_readers_got_wrong_is_lowered():
     table = [(800, "nl", "nl", ""), (180, "nl", "nl", "nl"), (20, "de", "nl", "nl")]
-    found = accuracy(Uniform(read_by_one(*table), None), with_und=True).estimate
+    found = accuracy(Uniform(read_by_one(*table)), with_und=True).estimate
     assert found.value == pytest.approx(0.9, abs=0.001)
-    assert recall("nl", Uniform(read_by_one(*table), None), {}).value == 1  # what is no Dutch is not missed
+    assert recall("nl", Uniform(read_by_one(*table)), {}).value == 1  # what is no Dutch is not missed
 
 
 def test_few_checks_that_find_nothing_leave_room_for_slips():
     surer, unsure = (
-        accuracy(Uniform(read_by_one((1000 - n, "de", "de", ""), (n, "de", "de", "de")), None), with_und=True)
+        accuracy(Uniform(read_by_one((1000 - n, "de", "de", ""), (n, "de", "de", "de"))), with_und=True)
         for n in (400, 20)
     )
     assert unsure.value == surer.value == 1
@@ -72,17 +72,17 @@ def test_few_checks_that_find_nothing_leave_room_for_slips():
 
 
 def test_what_adjudicators_found_by_mistake_is_no_error_of_readers():
-    cells = Uniform(checked(wrong=2), None).cells
+    cells = Uniform(checked(wrong=2)).cells
     plain, less = (errors(cells, slips)["read"].gained for slips in (None, EXACTLY))
     assert less.value < plain.value
-    unsure = accuracy(Uniform(checked(wrong=0), None, slips=slips_of(20, 1)), with_und=True)
+    unsure = accuracy(Uniform(checked(wrong=0), slips=slips_of(20, 1)), with_und=True)
     assert unsure.value == 1
 
 
 def test_adjudicators_labels_may_be_wrong_as_often_as_they_slip():
     posts = {key: cell._replace(word="adjudicated", first="") for key, cell in checked(wrong=0).items()}
     missed = posts | {f"missed {n}": Cell("", "", True, "nl", "de", word="adjudicated") for n in range(50)}
-    plain, known = (accuracy(Uniform(missed, None, slips=slips), with_und=True).estimate for slips in (None, EXACTLY))
+    plain, known = (accuracy(Uniform(missed, slips=slips), with_und=True).estimate for slips in (None, EXACTLY))
     assert known.value == plain.value == pytest.approx(1000 / 1050)
     assert (known.low, known.high) == (
         pytest.approx(plain.low, abs=1e-4),
@@ -98,12 +98,12 @@ def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
     def of_german(uniform, apart=()):
         return share(uniform, lambda cell: cell.said == "de", lambda cell: cell.truth == "de", apart)
 
-    assert of_german(Uniform(posts, None), elsewhere) == of_german(Uniform(rest, None))
+    assert of_german(Uniform(posts), elsewhere) == of_german(Uniform(rest))
 
 
 def test_labels_of_one_reader_that_nobody_checked_are_counted():
-    assert unchecked(Uniform(read_by_one((10, "de", "de", "")), None).cells) == 10
-    assert unchecked(Uniform(checked(wrong=1), None).cells) == 0
+    assert unchecked(Uniform(read_by_one((10, "de", "de", ""))).cells) == 10
+    assert unchecked(Uniform(checked(wrong=1)).cells) == 0
     assert unchecked({Cell("", "", True, "de", "de"): 5}) == 0
 
 
