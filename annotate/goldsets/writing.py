@@ -4,25 +4,25 @@ They are written into a folder beside the wanted one, which takes its place when
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.metadata import version
-from itertools import compress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from django.template.loader import render_to_string
 
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.splits import SplitError
 from annotate.goldsets import columns, concepts, folders, left_out, lots, rows
-from annotate.goldsets.arrays import apart, as_batch, as_lines
 from annotate.goldsets.card import card_of
 from annotate.goldsets.counting import Counts
 from annotate.goldsets.edits import DIGESTS, write_digests
 from annotate.goldsets.export import Export
 from annotate.goldsets.formats import FORMATS
+from annotate.goldsets.lines import as_lines, content
 from annotate.goldsets.manifest import FORMAT, write_with_card
 from annotate.goldsets.manifest_sections import sections_of
 from annotate.goldsets.parquet import parquet_files
@@ -196,32 +196,35 @@ def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -
     schema = columns.schema(columns.columns_of(kind, with_text=export.with_text))
     paths = {part: folder / name for part, name in names["parquet"].items()}
     with (
-        open(folder / names["jsonl"], "w", encoding="utf-8", newline="\n") as jsonl,
+        open(folder / names["jsonl"], "wb") as jsonl,
         open(folder / names["left_out"], "w", encoding="utf-8", newline="\n") as others,
         parquet_files(paths, schema) as into_parquet,
     ):
         for some in rows.rows(export):
             counts.take(some)
-            values = apart(some.columns, schema)
-            lines = as_lines(values, schema)
-            jsonl.writelines(f"{line}\n" for line in compress(lines, some.in_set))
-            _write_left_out(others, some, lines)
-            batch = as_batch(values, schema)
+            in_set, lines = some.source.in_set, as_lines(some.columns)
+            jsonl.write(content(lines.filter(in_set)))
+            others.writelines(_left_out(some, lines))
             for part in paths:
-                there = [each == part for each in some.columns["split"]] if kind.splits else some.in_set
-                into_parquet(part, batch.filter(pa.array(there, pa.bool_())))
+                there = pc.equal(some.columns["split"], part).fill_null(False) if kind.splits else in_set
+                into_parquet(part, some.columns.filter(there))
             progress(counts.total)
     return counts
 
 
-def _write_left_out(file: TextIO, some: rows.Rows, lines: Sequence[str]) -> None:
-    for source, line, told in zip(some.sources, lines, some.told, strict=True):
-        if source.left_out and told:
-            if left_out.only_id(source.left_out):
-                line = as_json({"id": source.item.key, "left_out": source.left_out})
-            elif more := rows.words(source):
-                line = f"{line[:-1]}, {as_json(more)[1:]}"
-            file.write(f"{line}\n")
+def _left_out(some: rows.Rows, lines: pa.StringArray) -> Iterator[str]:
+    """What is told of the rows that are not in the set, line by line."""
+    source = some.source
+    told = pc.and_not(some.told, source.in_set)
+    keys, reasons = source.own["item__key"].filter(told).to_pylist(), source.left_out.filter(told).to_pylist()
+    said = left_out.adjudicators_words(source).filter(told).to_pylist()
+    for key, reason, words, line in zip(keys, reasons, said, lines.filter(told).to_pylist(), strict=True):
+        if left_out.only_id(reason):
+            yield as_json({"id": key, "left_out": reason}) + "\n"
+        elif source.export.kind.tells_why:
+            yield f"{line[:-2]}, {as_json({'left_out': reason, 'left_out_why': words})[1:]}\n"
+        else:
+            yield line
 
 
 def _read_again(export: Export, folder: Path, names: dict, needed: Collection[str]) -> Iterator[dict[str, Any]]:
