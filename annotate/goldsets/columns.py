@@ -4,12 +4,9 @@ A kind of question names the columns of its rows, in their order (`Kind.columns`
 export.py, of many rows at once.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from itertools import chain
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +16,7 @@ from annotate.goldsets import compared, concepts, deciding
 from annotate.goldsets.arrays import each, lists_in, or_none
 from annotate.goldsets.export import Source
 from annotate.kinds import Kind
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.engines import votes_in
 
 # In a kind's columns this stands for each field of its records, by the field's name.
 FIELDS = "fields"
@@ -159,24 +156,6 @@ def _soft_labels(rows: Source) -> pa.Array:
         )
         found.append([one for one in told if one[1] or one[2]])
     return pa.array(found, pa.list_(SOFT_LABEL))
-
-
-def _votes(rows: Source) -> pa.Array:
-    """Each database keeps the keys of JSON in a different order."""
-    votes = json.loads(f"[{','.join(rows.own['item__votes'].to_pylist())}]")
-    given = [of.get(detector, ()) for of in votes for detector in DETECTOR_NAMES]
-    sizes = np.fromiter(map(len, given), np.int32, len(given))
-    told = list(chain.from_iterable(given))
-    detectors = np.repeat(np.tile(np.arange(len(DETECTOR_NAMES)), len(votes)), sizes)
-    begin = np.cumsum(sizes) - sizes
-    values = [
-        pa.array(DETECTOR_NAMES).take(pa.array(detectors)),
-        pa.array(np.arange(1, len(told) + 1) - np.repeat(begin, sizes), _COUNT),
-        pa.array([language for language, _ in told], _TEXT),
-        pa.array([score for _, score in told], _NUMBER),
-    ]
-    ends = np.append(begin[:: len(DETECTOR_NAMES)], len(told))
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.StructArray.from_arrays(values, fields=list(VOTE)))
 
 
 def _judgments(*more: Callable[[Source], pa.Array], of: pa.DataType = JUDGMENT) -> Callable[[Source], pa.Array]:
@@ -374,7 +353,11 @@ COLUMNS: Mapping[str, Column] = {
         with_text=True,
     ),
     "letters": Column(_COUNT, _own("item__letters"), "The number of letters in the text."),
-    "votes": Column(pa.list_(VOTE), _votes, "What each detector named, in its order."),
+    "votes": Column(
+        pa.list_(VOTE),
+        lambda rows: votes_in(rows.own["item__votes"]).cast(pa.list_(VOTE)),
+        "What each detector named, in its order.",
+    ),
     "candidates": Column(
         pa.list_(_TEXT),
         lambda rows: lists_in(rows.judged["candidates"]),

@@ -23,8 +23,11 @@ NAMED = 5  # lines that an error names
 
 def line_digest(line: bytes | str) -> str:
     """What gold.digests.txt has for a line of gold.jsonl: 16 hex digits of the line's SHA-256, without its newline."""
-    content = line.encode() if isinstance(line, str) else line
-    return hashlib.sha256(content.removesuffix(b"\n")).hexdigest()[:16]
+    return _digest(line.encode() if isinstance(line, str) else line).hex()
+
+
+def _digest(line: bytes) -> bytes:
+    return hashlib.sha256(line.removesuffix(b"\n")).digest()[:8]
 
 
 def write_digests(jsonl: Path, out: Path) -> None:
@@ -35,9 +38,9 @@ def write_digests(jsonl: Path, out: Path) -> None:
     digests = bytearray()
     with jsonl.open("rb") as lines:
         for line in lines:
-            digests += bytes.fromhex(line_digest(line))
-    with out.open("w", encoding="ascii", newline="\n") as file:
-        file.writelines(f"{digest:016x}\n" for digest in np.sort(np.frombuffer(digests, ">u8")))
+            digests += _digest(line)
+    told = np.sort(np.frombuffer(digests, ">u8")).tobytes().hex("\n", 8)
+    out.write_text(f"{told}\n" if told else "", encoding="ascii", newline="\n")
 
 
 def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
