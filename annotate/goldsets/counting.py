@@ -50,7 +50,8 @@ class Counts:
         self.left_out: Counter[str] = Counter()
         self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.tallies}
 
-    def take(self, rows: Rows) -> None:
+    def taken(self, rows: Rows) -> Rows:
+        """The same rows, which are counted now."""
         left_out = rows.source.left_out
         self.by_stage += counted(rows.columns["stage"])
         self.copies += len(rows.columns["judged_as"].drop_null())
@@ -61,6 +62,7 @@ class Counts:
             self.by_label.update(dict.fromkeys(self.kind.form.facets(label), number))
         for name, counts in self.tallied.items():
             counts.update(counted(TALLIES[name](rows)))
+        return rows
 
     @property
     def total(self) -> int:

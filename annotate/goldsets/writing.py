@@ -4,14 +4,15 @@ They are written into a folder beside the wanted one, which takes its place when
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from django.template.loader import render_to_string
 
 from annotate.core.label_shares import FREQUENT_OVER
@@ -19,7 +20,7 @@ from annotate.core.splits import SplitError
 from annotate.goldsets import columns, concepts, folders, left_out, lots, rows
 from annotate.goldsets.card import card_of
 from annotate.goldsets.counting import Counts
-from annotate.goldsets.edits import DIGESTS, write_digests
+from annotate.goldsets.edits import DIGESTS, digests_of, write_digests
 from annotate.goldsets.export import Export
 from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.lines import as_lines, content
@@ -28,6 +29,7 @@ from annotate.goldsets.manifest_sections import sections_of
 from annotate.goldsets.parquet import parquet_files
 from annotate.goldsets.snapshot import one_moment
 from annotate.goldsets.splitting import KNOWN_AS
+from annotate.goldsets.written import Written
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Job, Task
@@ -44,6 +46,7 @@ DRAW = (
     "parameters",
 )
 Progress = Callable[[int], None]
+Some, Made = TypeVar("Some"), TypeVar("Made")
 
 
 class ExportError(Exception):
@@ -111,17 +114,15 @@ def _is_finished(out: Path) -> bool:
 
 def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     names = _names(export)
-    counts = _write_rows(export, folder, names, progress)
+    counts = Counts(export.kind, with_text=export.with_text)
+    _write_rows(export, folder, names, counts, progress)
     if export.tell_secret and not export.task.lots_by_seed:
         lots.write_lots(folder / lots.FILE, export.task)
-    if "digests" in names:
-        write_digests(folder / names["jsonl"], folder / names["digests"])
     if "labels" in names:
         concepts.write_labels(folder / names["labels"], export)
-    published = {
-        name: FORMATS[name].write(folder, _read_again(export, folder, names, FORMATS[name].needs(export)), export)
-        for name in export.kind.formats
-    }
+    whole = names["parquet"].get(WHOLE)
+    written = Written(folder / names["jsonl"], folder / whole if whole else None)
+    published = {name: FORMATS[name].write(folder, written, export) for name in export.kind.formats}
     manifest = _manifest(export, counts, published)
     write_with_card(folder, manifest, lambda: _card(export, manifest, names, published))
     return manifest
@@ -190,26 +191,46 @@ def _card(export: Export, manifest: dict, names: dict, published: Mapping[str, A
 # --- rows
 
 
-def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -> Counts:
-    """gold.jsonl, what is left out, and the Parquet files. Returns what was counted."""
-    kind, counts = export.kind, Counts(export.kind, with_text=export.with_text)
-    schema = columns.schema(columns.columns_of(kind, with_text=export.with_text))
+def _write_rows(export: Export, folder: Path, names: dict, counts: Counts, progress: Progress) -> None:
+    """gold.jsonl with its digests, what is left out, and the Parquet files."""
+    schema = columns.schema(columns.columns_of(export.kind, with_text=export.with_text))
     paths = {part: folder / name for part, name in names["parquet"].items()}
+    digests, written = [], 0
     with (
         open(folder / names["jsonl"], "wb") as jsonl,
         open(folder / names["left_out"], "w", encoding="utf-8", newline="\n") as others,
         parquet_files(paths, schema) as into_parquet,
     ):
-        for some in rows.rows(export):
-            counts.take(some)
+
+        def write(some: rows.Rows) -> int:
             in_set, lines = some.source.in_set, as_lines(some.columns)
-            jsonl.write(content(lines.filter(in_set)))
+            told = content(lines.filter(in_set))
+            jsonl.write(told)
+            if "digests" in names:
+                digests.append(digests_of(BytesIO(told)))
             others.writelines(_left_out(some, lines))
             for part in paths:
-                there = pc.equal(some.columns["split"], part).fill_null(False) if kind.splits else in_set
+                there = pc.equal(some.columns["split"], part).fill_null(False) if export.kind.splits else in_set
                 into_parquet(part, some.columns.filter(there))
-            progress(counts.total)
-    return counts
+            return len(lines)
+
+        for number in one_behind(write, map(counts.taken, rows.rows(export))):
+            progress(written := written + number)
+    if "digests" in names:
+        write_digests(b"".join(digests), folder / names["digests"])
+
+
+def one_behind(make: Callable[[Some], Made], items: Iterable[Some]) -> Iterator[Made]:
+    """What is made of each item, in another thread while the next item is read."""
+    with ThreadPoolExecutor(1) as other:
+        before = None
+        for item in items:
+            now = other.submit(make, item)
+            if before:
+                yield before.result()
+            before = now
+        if before:
+            yield before.result()
 
 
 def _left_out(some: rows.Rows, lines: pa.StringArray) -> Iterator[str]:
@@ -225,21 +246,6 @@ def _left_out(some: rows.Rows, lines: pa.StringArray) -> Iterator[str]:
             yield f"{line[:-2]}, {as_json({'left_out': reason, 'left_out_why': words})[1:]}\n"
         else:
             yield line
-
-
-def _read_again(export: Export, folder: Path, names: dict, needed: Collection[str]) -> Iterator[dict[str, Any]]:
-    """What a format needs of each row, from the files, so that texts need not be kept meanwhile: from the Parquet file,
-    in which columns stand apart; where there are several, the JSONL alone has all rows in order.
-    """
-    if export.kind.splits:
-        with (folder / names["jsonl"]).open(encoding="utf-8", newline="\n") as lines:
-            for line in lines:
-                row = json.loads(line)
-                yield {column: row[column] for column in needed if column in row}
-    elif (file := folder / names["parquet"][WHOLE]).exists():
-        with pq.ParquetFile(file) as whole:
-            for batch in whole.iter_batches(columns=list(needed)):
-                yield from batch.to_pylist()
 
 
 def as_json(value: Mapping[str, Any]) -> str:

@@ -253,7 +253,7 @@ def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
     counts = Counts(replace(KINDS["web_ranking"], form=several, tallies=()), with_text=True)
     columns = {"label": ["Boats Lakes", "Boats", "Lakes"], "stage": ["LABELLED"] * 3, "judged_as": pa.nulls(3)}
     left_out = pa.array(["", "", "guidelines"])
-    counts.take(Rows(SimpleNamespace(left_out=left_out, in_set=pc.equal(left_out, "")), pa.record_batch(columns)))
+    counts.taken(Rows(SimpleNamespace(left_out=left_out, in_set=pc.equal(left_out, "")), pa.record_batch(columns)))
     told = counts.as_dict()
     assert told["by_label"] == {"Boats": 2, "Lakes": 1}
     assert (told["records"], told["labelled"], told["left_out"]) == (3, 2, {"guidelines": 1})
