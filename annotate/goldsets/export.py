@@ -33,7 +33,7 @@ from annotate.quality.suggestions import all_suggested
 from corpora.manifest import manifest_of
 from corpora.models import Draw
 
-CHUNK = 4000  # units read at a time
+CHUNK = 2000  # units read at a time
 
 
 @dataclass(frozen=True)
