@@ -50,7 +50,7 @@ def _texts(texts: pa.Array) -> pa.StringArray:
 def _numbers(numbers: pa.Array) -> pa.StringArray:
     size = np.abs(numbers.to_numpy())
     # Elsewhere Python and Arrow write the same digits.
-    marked = pa.array((size < 1e-4) | (size >= 1e15) | (size == np.floor(size)))
+    marked = pa.array((size < 1e-4) | (size >= 1e10) | (size == np.floor(size)))
     told = numbers.cast(pa.string())
     return pc.replace_with_mask(told, marked, pa.array(map(repr, numbers.filter(marked).to_pylist()), pa.string()))
 
