@@ -64,7 +64,7 @@ def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
 
 def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
     """What `make` makes of the values in a row, of each row. Most rows are alike: of those it is made once."""
-    alike = np.zeros(len(columns[0]), np.int64)
+    alike = np.zeros(len(columns[0]), np.int64)  # of five columns and some thousand rows it has the combinations
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
         alike = alike * len(encoded.dictionary) + encoded.indices.to_numpy()

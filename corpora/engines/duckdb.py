@@ -114,14 +114,13 @@ class Store:
 
 
 def votes_in(texts: pa.Array) -> pa.Array:
-    """asking.votes_in"""
+    """As asking.py has it, by a connection that stays, since to open one takes longer than the votes of a chunk."""
     given = pa.table({"votes": texts})
     return _aside().from_arrow(given).project(_VOTES_IN).to_arrow_table()["votes"].combine_chunks()
 
 
 @cache
 def _aside() -> duckdb.DuckDBPyConnection:
-    """A connection for what is in memory anyway."""
     return duckdb.connect(config={"autoinstall_known_extensions": False})
 
 
