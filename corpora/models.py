@@ -4,6 +4,7 @@ The posts themselves stay in Parquet parts on disk (folders.py); only what was d
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import models
@@ -121,7 +122,12 @@ def votes_of(item: Any) -> Votes:
 
 def same(item: Item) -> tuple[Any, ...]:
     """The key that two items share if they are the same to a reader."""
-    return item.language, item.text, *sorted(item.fields.items())
+    return as_read(item.language, item.text, item.fields)
+
+
+def as_read(language: str, text: str, fields: Mapping[str, str]) -> tuple[Any, ...]:
+    """The same of what an item consists of."""
+    return language, text, *sorted(fields.items())
 
 
 class Vocabulary(models.Model):

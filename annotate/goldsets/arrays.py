@@ -1,111 +1,88 @@
-"""The columns of exported rows, as Arrow has them and as JSON has them: column by column, whatever is nested in them.
-
-A struct is a tuple of the values of its fields, in their order; a list is a list or a tuple. Both are taken apart
-first: of a struct there is a column for each field, of a list where each begins and all that they hold.
-"""
+"""Columns of exported rows as Arrow has them, made of others; no row by itself."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from itertools import accumulate, chain, pairwise
-from json.encoder import encode_basestring as quoted  # json.dumps without ensure_ascii
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Places = NDArray[np.intp]
+Marks = NDArray[np.bool_]
 
 
 class Lists(NamedTuple):
-    """A column of lists, taken apart: where each begins, and where the last one ends; and what they hold."""
+    """Of each row what it has several of: `held` from ends[row] to ends[row + 1]. ends: (rows + 1,)."""
 
-    ends: list[int]
-    held: "Apart"
+    ends: Places
+    held: pa.RecordBatch
 
+    def as_array(self, values: pa.Array) -> pa.ListArray:
+        """A list for each row. values: one for each that is held."""
+        return pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), values)
 
-# A column taken apart: values, or one column for each field of a struct, or Lists.
-Apart = Any
-# A column as rows are made: a value for each row, or Lists where they are many.
-Values = Sequence[Any] | Lists
+    @property
+    def sizes(self) -> Places:
+        """Of each row how much it has."""
+        return np.diff(self.ends)
 
+    def marked(self, marked: Marks) -> "Lists":
+        """Of each row what is marked. marked: (held,)."""
+        return Lists(np.concatenate(([0], np.cumsum(self.count(marked)))), self.held.filter(pa.array(marked)))
 
-def apart(columns: Mapping[str, Values], schema: pa.Schema) -> list[Apart]:
-    """The columns of a schema, each as the plain values in it."""
-    return [_apart(columns[field.name], field.type) for field in schema]
+    def count(self, marked: Marks) -> Places:
+        """Of each row how many of what it has are marked. marked: (held,)."""
+        before = np.concatenate(([0], np.cumsum(marked)))
+        return before[self.ends[1:]] - before[self.ends[:-1]]
 
+    def first(self, column: str, marked: Marks) -> pa.Array:
+        """Of each row the value of the first of what it has that is marked; None if it has none."""
+        places = np.append(np.flatnonzero(marked), len(marked))
+        found = places[np.searchsorted(places, self.ends[:-1])]
+        return self.held[column].take(pa.array(found, mask=found >= self.ends[1:]))
 
-def as_batch(columns: Sequence[Apart], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(list(map(_array, columns, schema.types)), schema=schema)
+    def last(self, column: str) -> pa.Array:
+        """Of each row the value of the last that it has; None if it has none."""
+        return self.held[column].take(pa.array(self.ends[1:] - 1, mask=self.ends[1:] == self.ends[:-1]))
 
-
-def as_lines(columns: Sequence[Apart], schema: pa.Schema) -> list[str]:
-    """An object of JSON for each row, as json.dumps writes it."""
-    return _objects(columns, schema)
-
-
-def _apart(values: Values, type: pa.DataType) -> Apart:
-    if isinstance(values, Lists):
-        return values
-    if pa.types.is_struct(type):
-        return [_apart([each[place] for each in values], field.type) for place, field in enumerate(type)]
-    if pa.types.is_list(type):
-        ends = list(accumulate(map(len, values), initial=0))
-        return Lists(ends, _apart(list(chain.from_iterable(values)), type.value_type))
-    return values
-
-
-def _array(column: Apart, type: pa.DataType) -> pa.Array:
-    if pa.types.is_struct(type):
-        fields = list(type)
-        return pa.StructArray.from_arrays(
-            [_array(each, field.type) for each, field in zip(column, fields, strict=True)], fields=fields
-        )
-    if pa.types.is_list(type):
-        ends, values = column
-        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), _array(values, type.value_type), type=type)
-    return pa.array(column, type)
+    def each(self, *columns: str) -> Iterator[list[tuple[Any, ...]]]:
+        """Of each row what it has, as Python has it."""
+        held = list(zip(*(self.held[column].to_pylist() for column in columns), strict=True))
+        return (held[start:end] for start, end in zip(self.ends[:-1], self.ends[1:], strict=True))
 
 
-def _written(column: Apart, type: pa.DataType) -> Sequence[str]:
-    if pa.types.is_struct(type):
-        return _objects(column, type)
-    if pa.types.is_list(type):
-        ends, values = column
-        written = _written(values, type.value_type)
-        return [f"[{', '.join(written[start:end])}]" if end > start else "[]" for start, end in pairwise(ends)]
-    return _WRITTEN[type.id](column)
+def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
+    """What each key has. held: in the order of the column `by`, which has the key of what has it."""
+    of = held[by].to_numpy()
+    start = np.searchsorted(of, keys)
+    sizes = np.searchsorted(of, keys, side="right") - start
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    return Lists(ends, held.take(pa.array(np.arange(ends[-1]) + np.repeat(start - ends[:-1], sizes))))
 
 
-def _objects(columns: Sequence[Apart], fields: Iterable[pa.Field]) -> list[str]:
-    names = (quoted(field.name).replace("%", "%%") for field in fields)
-    template = "{" + ", ".join(f"{name}: %s" for name in names) + "}"
-    written = [_written(each, field.type) for each, field in zip(columns, fields, strict=True)]
-    return list(map(template.__mod__, zip(*written, strict=True)))
+def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
+    """What `make` makes of the values in a row, of each row. Most rows are alike: of those it is made once."""
+    alike = np.zeros(len(columns[0]), np.int64)  # of five columns and some thousand rows it has the combinations
+    for column in columns:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        alike = alike * len(encoded.dictionary) + encoded.indices.to_numpy()
+    _, first, which = np.unique(alike, return_index=True, return_inverse=True)
+    different = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
+    return pa.array([make(*values) for values in different], type).take(pa.array(which))
 
 
-def _each(write: Callable[[Any], str]) -> Callable[[Sequence[Any]], Sequence[str]]:
-    """Where values are few, each is written once."""
-
-    def written(values: Sequence[Any]) -> list[str]:
-        known = {value: "null" if value is None else write(value) for value in set(values)}
-        return list(map(known.__getitem__, values))
-
-    return written
+def lists_in(texts: pa.Array) -> pa.Array:
+    """Lists of texts, out of JSON."""
+    return each(json.loads, pa.list_(pa.string()), texts)
 
 
-def _numbers(values: Sequence[float | None]) -> list[str]:
-    # One by one: 1 and 1.0 are equal, and are written otherwise.
-    if None in values:
-        return ["null" if value is None else repr(value) for value in values]
-    return list(map(repr, values))
+def or_none(texts: pa.Array) -> pa.Array:
+    """None where a text is empty."""
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
-def _moment(value: datetime) -> str:
-    return f'"{value.isoformat(timespec="microseconds").removesuffix("+00:00")}Z"'
-
-
-_WRITTEN: Mapping[int, Callable[[Sequence[Any]], Sequence[str]]] = {
-    pa.string().id: _each(quoted),
-    pa.timestamp("us").id: _each(_moment),
-    pa.bool_().id: _each(json.dumps),
-    pa.float64().id: _numbers,
-    pa.int32().id: _numbers,
-}
+def where(condition: pa.Array) -> Marks:
+    """A condition as NumPy has it; what it cannot be said of does not meet it."""
+    return pc.fill_null(condition, False).to_numpy(zero_copy_only=False)

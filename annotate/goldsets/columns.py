@@ -1,26 +1,22 @@
 """Every column that a row of an exported set can have: its type in Parquet, and where its value is from.
 
-A kind of question names the columns of its rows, in their order (`Kind.columns`). Values are read from a Source of
-export.py, in the terms of arrays.py: a struct is a tuple.
+A kind of question names the columns of its rows, in their order (`Kind.columns`). Values are made from a Source of
+export.py, of many rows at once.
 """
 
-import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from annotate.core import stages
 from annotate.core.answers import SLACK
 from annotate.goldsets import compared, concepts, deciding
-from annotate.goldsets.arrays import Lists, Values
+from annotate.goldsets.arrays import each, lists_in, or_none
 from annotate.goldsets.export import Source
-from annotate.goldsets.records import JudgmentRow
 from annotate.kinds import Kind
-from annotate.quality.audits import stratum_of
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.engines import votes_in
 
 # In a kind's columns this stands for each field of its records, by the field's name.
 FIELDS = "fields"
@@ -38,75 +34,108 @@ TRANSITION = pa.struct(
     + [("round", _COUNT), ("queue", _TEXT), ("label", _TEXT), ("by", _TEXT), ("at", _TIME)]
 )
 SOFT_LABEL = pa.struct([("label", _TEXT), ("votes", _NUMBER), ("posterior", _NUMBER)])
-SUPPORT = pa.struct([("concept", _TEXT), ("votes", _COUNT), ("asked", _COUNT)])
-CHOSEN = pa.struct([("concept", _TEXT), ("way", _TEXT), ("rank", _COUNT)])
-REPLIES = pa.struct([("system", _TEXT), ("replies", pa.list_(_TEXT))])
-PREFERRED = pa.struct([("label", _TEXT), ("votes", _COUNT)])
 VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
 @dataclass(frozen=True)
 class Column:
-    """type: in Parquet. value: None if there is none; or of_many: those of many rows. about: what it says, for the
-    documentation. with_text: the column is the text, or is kept back with it.
+    """type: in Parquet. values: one for each row. about: what it says, for the documentation. with_text: the column is
+    the text, or is kept back with it.
     """
 
     type: pa.DataType
-    value: Callable[[Source], Any] | None
+    values: Callable[[Source], pa.Array]
     about: str
     with_text: bool = False
-    of_many: Callable[[Sequence[Source]], Lists] | None = None
-
-    def values(self, rows: Sequence[Source]) -> Values:
-        """In the terms of arrays.py."""
-        if self.of_many:
-            return self.of_many(rows)
-        assert self.value
-        return list(map(self.value, rows))
 
 
-def _stratum(row: Source) -> str | None:
+def _own(name: str) -> Callable[[Source], pa.Array]:
+    """A column of the unit, as records.py has it."""
+    return lambda rows: rows.own[name]
+
+
+def _judged(name: str) -> Callable[[Source], pa.Array]:
+    return lambda rows: rows.judged[name]
+
+
+def _if_any(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
+    return lambda rows: or_none(values(rows))
+
+
+def _by_key(find: Callable[[Source, str], str | None]) -> Callable[[Source], pa.Array]:
+    return lambda rows: pa.array([find(rows, key) for key in rows.own["item__key"].to_pylist()], _TEXT)
+
+
+def _split(rows: Source) -> pa.Array:
+    splits = rows.export.splits
+    keys = zip(rows.own["item__key"].to_pylist(), rows.in_set.to_pylist(), strict=True)
+    return pa.array([splits[key] if in_set else None for key, in_set in keys], _TEXT)
+
+
+def _apart(rows: Source) -> pa.Array:
+    return pa.array([[fields[name] for name in rows.export.apart] for fields in rows.fields], pa.list_(_TEXT))
+
+
+def _stratum(rows: Source) -> pa.Array:
     """How a post of a uniform task came to its label; None if people were asked in any case.
 
     agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by chance
     to audit that, and read by people; contested: they agreed, but their language failed its audit, and people read
     it, or had read a post with the same text in the audit; disputed: they did not agree.
     """
-    unit = row.unit
-    if unit.asked:
-        return None
-    if not unit.agreed_label:
-        return "disputed"
-    if unit.audited:
-        return "audited"
-    # If the task was extended since, the added posts wait for the next audit.
-    is_contested = unit.agreed_label in row.export.contested and row.judged.stage != stages.AGREED
-    return "contested" if is_contested else "agreed"
+    contested = rows.export.contested
+
+    def stratum(asked: str, agreed_label: str, audited: bool, stage: str) -> str | None:
+        if asked:
+            return None
+        if not agreed_label:
+            return "disputed"
+        if audited:
+            return "audited"
+        # If the task was extended since, the added posts wait for the next audit.
+        return "contested" if agreed_label in contested and stage != stages.AGREED else "agreed"
+
+    own = (rows.own[name] for name in ("asked", "agreed_label", "audited"))
+    return each(stratum, _TEXT, *own, rows.judged["stage"])
 
 
-def _chance(row: Source) -> float | None:
+def _chance(rows: Source) -> pa.Array:
     """The chance of being drawn: in the draw of the language that is asked about or declared, or in the one
     draw of all; where classes are drawn in equal parts, that of the class that is declared or predicted; from both
     sides of a filter, that of the side.
     """
-    if row.export.sets:
-        return row.export.balancing.chances.get((row.item.language, row.unit.predicted or row.unit.agreed_label))
-    chances = row.export.chances
-    if row.item.key in row.export.chances_by_id:
-        return row.export.chances_by_id[row.item.key]
-    return chances.get(row.unit.asked or row.item.language) or chances.get("")
+    own, chances, by_id = rows.own, rows.export.chances, rows.export.chances_by_id
+    if rows.export.sets:
+        of_class = rows.export.balancing.chances
+
+        def chance(language: str, predicted: str, agreed_label: str) -> float | None:
+            return of_class.get((language, predicted or agreed_label))
+
+        return each(chance, _NUMBER, own["item__language"], own["predicted"], own["agreed_label"])
+
+    def of_draw(asked: str, language: str) -> float | None:
+        return chances.get(asked or language) or chances.get("")
+
+    found = each(of_draw, _NUMBER, own["asked"], own["item__language"])
+    return pc.coalesce(pa.array(map(by_id.get, own["item__key"].to_pylist()), _NUMBER), found) if by_id else found
 
 
-def _audit_chance(row: Source) -> float:
+def _audit_chance(rows: Source) -> pa.Array:
     """The chance of having been given to people, for posts on which the detectors agree and declared labels."""
-    if _stratum(row) not in ("agreed", "audited"):
-        return 1.0
-    return row.export.audit_chances[stratum_of(row.export.task, row.unit)]
+    chances = rows.export.audit_chances
+
+    def chance(stratum: str | None, *of: str) -> float:
+        return chances[of] if stratum in ("agreed", "audited") else 1.0
+
+    return each(chance, _NUMBER, _stratum(rows), *(rows.own[path] for path in rows.export.kind.audit_strata))
 
 
-def _second_opinion(row: Source) -> tuple[str | None, float | None]:
+def _second_opinions(rows: Source) -> list[tuple[str | None, float | None]]:
     """The label of Dawid and Skene's model, None if it is undecided, and the posterior of the likeliest label."""
-    posterior = row.export.opinions.get(row.judged.pk)
+    return [_likeliest(rows.export.opinions.get(unit)) for unit in rows.judged["pk"].to_pylist()]
+
+
+def _likeliest(posterior: Mapping[str, float] | None) -> tuple[str | None, float | None]:
     if not posterior:
         return None, None
     best = max(posterior.values())
@@ -115,100 +144,90 @@ def _second_opinion(row: Source) -> tuple[str | None, float | None]:
     return likeliest[0] if len(likeliest) == 1 else None, round(best, 6)
 
 
-def _soft_labels(row: Source) -> list[tuple[str, float, float]]:
+def _soft_labels(rows: Source) -> pa.Array:
     """The labels that anybody gave or the model holds possible, in the task's order, with votes and posterior."""
-    votes = row.export.vote_shares.get(row.judged.pk, {})
-    posterior = row.export.opinions.get(row.judged.pk, {})
-    # Rounded like the posterior of the likeliest.
-    found = (
-        (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
-        for label in row.export.answers.labels
-    )
-    return [one for one in found if one[1] or one[2]]
-
-
-def _votes(rows: Sequence[Source]) -> Lists:
-    detectors: list[str] = []
-    ranks: list[int] = []
-    languages: list[str] = []
-    scores: list[float] = []
-    ends = [0]
-    for row in rows:
-        votes = json.loads(row.item.votes)
-        # Each database keeps the keys of JSON in a different order.
-        for detector in DETECTOR_NAMES:
-            given = votes.get(detector, ())
-            detectors += [detector] * len(given)
-            ranks += range(1, len(given) + 1)
-            languages += [language for language, _ in given]
-            scores += [float(score) for _, score in given]
-        ends.append(len(ranks))
-    return Lists(ends, [detectors, ranks, languages, scores])
-
-
-def _judgments(row: Source) -> list[tuple[Any, ...]]:
-    with_text = row.export.with_text
-    return [
-        (
-            each.annotator.pseudonym,
-            each.kind,
-            each.label or None,
-            # Comments, and an adjudicator's reasons, are free text and may quote the post.
-            (each.reason if with_text or each.leased else "") or None,
-            (each.comment if with_text else "") or None,
-            each.round,
-            each.queue,
-            each.shown_at,
-            each.answered_at,
-            each.active_seconds,
-            each.voided_at,
-            # A person who took back their own answer is not named.
-            "manager" if each.by_manager else None,
+    export, found = rows.export, []
+    for unit in rows.judged["pk"].to_pylist():
+        votes, posterior = export.vote_shares.get(unit, {}), export.opinions.get(unit, {})
+        # Rounded like the posterior of the likeliest.
+        told = (
+            (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
+            for label in export.answers.labels
         )
-        for each in row.judgments
+        found.append([one for one in told if one[1] or one[2]])
+    return pa.array(found, pa.list_(SOFT_LABEL))
+
+
+def _judgments(*more: Callable[[Source], pa.Array], of: pa.DataType = JUDGMENT) -> Callable[[Source], pa.Array]:
+    """of: the type of a judgment; more: what else is told of each."""
+
+    def values(rows: Source) -> pa.Array:
+        held, export = rows.said.held, rows.export
+        # Comments, and an adjudicator's reasons, are free text and may quote the post.
+        reason, comment = held["reason"], held["comment"]
+        if not export.with_text:
+            reason = pc.if_else(pc.is_valid(held["lease"]), reason, "")
+            comment = pa.nulls(len(comment), _TEXT)
+        told = [
+            each(export.pseudonyms.get, _TEXT, held["annotator"]),
+            held["kind"],
+            *map(or_none, (held["label"], reason, comment)),
+            held["lease__round"],
+            held["lease__queue"],
+            *(held[name] for name in ("shown_at", "answered_at", "active_seconds", "voided_at")),
+            # A person who took back their own answer is not named.
+            each(lambda by: "manager" if by else None, _TEXT, held["voided_by"]),
+            *(values(rows) for values in more),
+        ]
+        return rows.said.as_array(pa.StructArray.from_arrays(told, fields=list(of)))
+
+    return values
+
+
+def _transitions(rows: Source) -> pa.Array:
+    held, users = rows.moved.held, rows.export.users
+    told = [
+        *(held[name] for name in ("event", "from_stage", "to_stage", "round")),
+        *map(or_none, (held["language"], held["label"])),
+        each(lambda by: by and users.get(by, "manager"), _TEXT, held["by"]),
+        held["at"],
     ]
-
-
-def _with(more: Callable[[JudgmentRow, Source], tuple[Any, ...]]) -> Callable[[Source], list[tuple[Any, ...]]]:
-    """Judgments with what else is told of each."""
-    return lambda row: [(*told, *more(each, row)) for told, each in zip(_judgments(row), row.judgments, strict=True)]
+    return rows.moved.as_array(pa.StructArray.from_arrays(told, fields=list(TRANSITION)))
 
 
 COLUMNS: Mapping[str, Column] = {
-    "id": Column(_TEXT, attrgetter("item.key"), "The id that the post or record has in its corpus."),
-    "language": Column(
-        _TEXT, lambda row: row.item.language or None, "The language that a record declares; none for posts."
-    ),
+    "id": Column(_TEXT, _own("item__key"), "The id that the post or record has in its corpus."),
+    "language": Column(_TEXT, _if_any(_own("item__language")), "The language that a record declares; none for posts."),
     "split": Column(
         _TEXT,
-        lambda row: None if row.left_out else row.export.splits[row.item.key],
+        _split,
         "The part of the set that the row belongs to: train, dev or test.",
     ),
     "set": Column(
         _TEXT,
-        lambda row: row.export.added.get(row.item.key),
+        _by_key(lambda rows, key: rows.export.added.get(key)),
         "The smallest set that has the row: test, dev, or train with its size; larger train sets have it too.",
     ),
     "predicted": Column(
         _TEXT,
-        lambda row: row.unit.predicted or None,
+        _if_any(_own("predicted")),
         "The class by which a predictor found the document for people; none where classes are declared.",
     ),
     "declared": Column(
         pa.list_(_TEXT),
-        attrgetter("item.declared"),
+        lambda rows: lists_in(rows.own["item__declared"]),
         "The labels that came with the record; annotators never saw them.",
     ),
     "apart": Column(
         pa.list_(_TEXT),
-        lambda row: [row.item.fields[field] for field in row.export.apart],
+        _apart,
         "The values of the fields of --apart, in their order: rows with an equal one are in one split. It is left out "
         "where the licence keeps the text.",
         with_text=True,
     ),
     "label": Column(
         _TEXT,
-        lambda row: row.judged.label or None,
+        _if_any(_judged("label")),
         "The label that people gave, on which the detectors agree, or that is declared.",
     ),
     "concepts": Column(
@@ -217,7 +236,7 @@ COLUMNS: Mapping[str, Column] = {
         "The ids of the concepts: as they were declared where the declared ones stand, else in the order of their ids.",
     ),
     "support": Column(
-        pa.list_(SUPPORT),
+        pa.list_(concepts.SUPPORT),
         concepts.support,
         "Each concept that anybody chose, with how many did and of how many whose answers count, the most chosen "
         "first; what adjudicators chose does not count here.",
@@ -231,25 +250,25 @@ COLUMNS: Mapping[str, Column] = {
         pa.list_(_TEXT), compared.systems, "The two systems that people compared, in the order of their names."
     ),
     "replies": Column(
-        pa.list_(REPLIES),
+        pa.list_(compared.REPLIES),
         compared.replies,
         "What each of the two suggests, the best first. It is left out where the licence keeps the text.",
         with_text=True,
     ),
     "preferred": Column(
-        pa.list_(PREFERRED),
+        pa.list_(compared.PREFERRED),
         compared.preferred,
         "How many people preferred each of the two, or neither (`tie`), of those whose answers count; empty where both "
         "suggest the same, and nobody was asked.",
     ),
     "dawid_skene": Column(
         _TEXT,
-        lambda row: _second_opinion(row)[0],
+        lambda rows: pa.array([label for label, _ in _second_opinions(rows)], _TEXT),
         "The label that the model of Dawid and Skene finds likeliest; none where it is undecided.",
     ),
     "posterior": Column(
         _NUMBER,
-        lambda row: _second_opinion(row)[1],
+        lambda rows: pa.array([posterior for _, posterior in _second_opinions(rows)], _NUMBER),
         "How sure the model is of that label, 0 to 1. That is the model's own, and not a calibrated probability.",
     ),
     "soft_labels": Column(
@@ -260,18 +279,16 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "asked": Column(
         _TEXT,
-        lambda row: row.unit.asked or None,
+        _if_any(_own("asked")),
         "The language that people were asked about; none where they were asked which one it is.",
     ),
     "text": Column(
         _TEXT,
-        attrgetter("item.text"),
+        _own("item__text"),
         "The text as people saw it. It is left out where the licence keeps it.",
         with_text=True,
     ),
-    "stage": Column(
-        _TEXT, attrgetter("judged.stage"), "The stage in which the unit ended, such as LABELLED or AGREED."
-    ),
+    "stage": Column(_TEXT, _judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
     "stratum": Column(
         _TEXT,
         _stratum,
@@ -279,7 +296,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "agreed": Column(
         _TEXT,
-        lambda row: row.unit.agreed_label or None,
+        _if_any(_own("agreed_label")),
         "The label on which the detectors agree; none where they do not.",
     ),
     "chance": Column(_NUMBER, _chance, "The chance that the row had of being drawn from its corpus."),
@@ -309,70 +326,67 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "round": Column(
         _COUNT,
-        attrgetter("judged.round"),
+        _judged("round"),
         "The number of the round in which the unit ended: how many languages' readers were tried.",
     ),
     "judged_as": Column(
         _TEXT,
-        lambda row: row.judged.item.key if row.unit.copy_of else None,
+        lambda rows: pc.if_else(pc.is_valid(rows.own["copy_of"]), rows.judged["item__key"], pa.scalar(None, _TEXT)),
         "The id of the post with the same text whose label this one has; none where it has its own.",
     ),
     "reused_from": Column(
         _TEXT,
-        attrgetter("judged.reused_in"),
+        _judged("reused_from__task__name"),
         "The task from which the label was taken; none where people gave it here.",
     ),
-    "posted_at": Column(_TIME, attrgetter("item.posted_at"), "The time of the post, in UTC."),
+    "posted_at": Column(_TIME, _own("item__posted_at"), "The time of the post, in UTC."),
     "author": Column(
         _TEXT,
-        lambda row: row.item.author or None,
+        _if_any(_own("item__author")),
         "The author's id, hashed with the key of the installation. It is left out where the licence keeps the text.",
         with_text=True,
     ),
     "url": Column(
         _TEXT,
-        lambda row: row.item.url or None,
+        _if_any(_own("item__url")),
         "The address of the post. It is left out where the licence keeps the text.",
         with_text=True,
     ),
-    "letters": Column(_COUNT, attrgetter("item.letters"), "The number of letters in the text."),
-    "votes": Column(pa.list_(VOTE), None, "What each detector named, in its order.", of_many=_votes),
+    "letters": Column(_COUNT, _own("item__letters"), "The number of letters in the text."),
+    "votes": Column(
+        pa.list_(VOTE),
+        lambda rows: votes_in(rows.own["item__votes"]).cast(pa.list_(VOTE)),
+        "What each detector named, in its order.",
+    ),
     "candidates": Column(
         pa.list_(_TEXT),
-        attrgetter("judged.candidates"),
+        lambda rows: lists_in(rows.judged["candidates"]),
         "The languages whose readers could be asked, the most likely first.",
     ),
     "judgments": Column(
         pa.list_(JUDGMENT),
-        _judgments,
+        _judgments(),
         "Every answer, skip and flag, those that were taken back or voided among them.",
     ),
     "transitions": Column(
         pa.list_(TRANSITION),
-        attrgetter("transitions"),
+        _transitions,
         "Every move of the unit from stage to stage.",
     ),
 }
 
 
-# The columns that have more where answers are concepts of a vocabulary.
-OF_CONCEPTS: Mapping[str, Column] = {
-    "judgments": Column(
-        pa.list_(pa.struct([*JUDGMENT, ("concepts", pa.list_(CHOSEN)), ("suggestions_shown", pa.bool_())])),
-        _with(concepts.chosen),
-        COLUMNS["judgments"].about,
-    ),
-}
+_OF_CONCEPTS = pa.struct([*JUDGMENT, ("concepts", pa.list_(concepts.CHOSEN)), ("suggestions_shown", pa.bool_())])
+_OF_PAIRS = pa.struct([*JUDGMENT, ("first", _TEXT)])
 
 
-# The column that has more where people compare two systems.
-OF_PAIRS: Mapping[str, Column] = {
-    "judgments": Column(
-        pa.list_(pa.struct([*JUDGMENT, ("first", _TEXT)])),
-        _with(compared.first),
-        COLUMNS["judgments"].about,
-    ),
-}
+def _told_of_judgments(type: pa.DataType, *more: Callable[[Source], pa.Array]) -> Mapping[str, Column]:
+    return {"judgments": Column(pa.list_(type), _judgments(*more, of=type), COLUMNS["judgments"].about)}
+
+
+# The column that has more where answers are concepts of a vocabulary, and where people compare two systems.
+OF_CONCEPTS = _told_of_judgments(_OF_CONCEPTS, concepts.chosen, concepts.suggestions_shown)
+OF_PAIRS = _told_of_judgments(_OF_PAIRS, compared.first)
 
 
 def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
@@ -385,7 +399,10 @@ def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
 
 
 def _of_field(field: str) -> Column:
-    return Column(_TEXT, lambda row: row.item.fields[field], f"The field {field} of the record.", with_text=True)
+    def values(rows: Source) -> pa.Array:
+        return pa.array([fields[field] for fields in rows.fields], _TEXT)
+
+    return Column(_TEXT, values, f"The field {field} of the record.", with_text=True)
 
 
 def taken(kind: Kind) -> Collection[str]:

@@ -1,21 +1,28 @@
 """Documents with several concepts of a vocabulary: what their rows say, and the figures and the labels of a set."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from annotate.core import label_shares, stages
 from annotate.core.splits import SPLITS, TRAIN
+from annotate.goldsets.arrays import each, or_none
 from annotate.goldsets.export import Export, Source
-from annotate.goldsets.records import ChosenRow, JudgmentRow
+from annotate.goldsets.records import chosen_of, live
 from annotate.models import Judgment
 from annotate.quality.suggestions import is_blind
 from corpora.core.acts import MOST_CONCEPTS
 from corpora.models import Vocabulary
 from corpora.vocabularies import names_in
 
+SUPPORT = pa.struct([("concept", pa.string()), ("votes", pa.int32()), ("asked", pa.int32())])
+CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
 # Who a set of concepts is from.
 DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 
@@ -23,47 +30,75 @@ DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 # --- rows
 
 
-def concepts(row: Source) -> list[str]:
+def concepts(rows: Source) -> pa.Array:
     """Where the declared ones stand, in their order: an act is published with them as it came."""
-    found = row.export.kind.form.facets(row.judged.label)
-    stand = row.judged.stage == stages.AGREED and set(row.item.declared) == set(found)
-    return list(row.item.declared if stand else found)
+    facets = rows.export.kind.form.facets
+
+    def found(label: str, stage: str, declared: str) -> Sequence[str]:
+        as_declared = json.loads(declared)
+        stand = stage == stages.AGREED and set(as_declared) == set(facets(label))
+        return as_declared if stand else facets(label)
+
+    return each(found, pa.list_(pa.string()), rows.judged["label"], rows.judged["stage"], rows.own["item__declared"])
 
 
-def support(row: Source) -> list[tuple[str, int, int]]:
+def support(rows: Source) -> pa.Array:
     """Concepts with their votes, and how many were asked."""
-    answers = [each for each in row.judgments if each.kind == Judgment.ANSWER and each.voided_at is None]
-    votes = Counter(key for each in answers for key in row.export.kind.form.facets(each.label))
-    found = sorted(votes.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [(key, number, len(answers)) for key, number in found]
+    return pa.array(_support(rows), pa.list_(SUPPORT))
 
 
-def suggested(row: Source) -> list[str]:
-    return row.export.suggested.get(row.judged.pk, [])
+def _support(rows: Source) -> list[list[tuple[str, int, int]]]:
+    facets, found = rows.export.kind.form.facets, []
+    for said in rows.said.marked(live(rows.said, Judgment.ANSWER)).each("label"):
+        votes = Counter(key for (label,) in said for key in facets(label))
+        most = sorted(votes.items(), key=lambda pair: (-pair[1], pair[0]))
+        found.append([(key, number, len(said)) for key, number in most])
+    return found
 
 
-def chosen(judgment: JudgmentRow, row: Source) -> tuple[Sequence[ChosenRow], bool | None]:
-    """The concepts of a judgment, with what led to each, and whether suggestions were shown to its author; None where
-    there were none, and of skips and adjudicators.
+def suggested(rows: Source) -> pa.Array:
+    return pa.array(
+        [rows.export.suggested.get(unit, []) for unit in rows.judged["pk"].to_pylist()], pa.list_(pa.string())
+    )
+
+
+def chosen(rows: Source) -> pa.Array:
+    """The concepts of each judgment, with what led to each."""
+    found = chosen_of(rows.said.held["pk"].to_numpy())
+    told = [found.held["concept__key"], or_none(found.held["way"]), found.held["rank"]]
+    return found.as_array(pa.StructArray.from_arrays(told, fields=list(CHOSEN)))
+
+
+def suggestions_shown(rows: Source) -> pa.Array:
+    """Of each judgment whether suggestions were shown to its author; None where there were none, and of skips and
+    adjudicators.
     """
-    asked = judgment.kind == Judgment.ANSWER and suggested(row)
-    shown = not is_blind(judgment.annotator, row.export.task, row.judged.item) if asked else None
-    return judgment.chosen, shown
+    export, told = rows.export, []
+    keys = zip(rows.judged["pk"].to_pylist(), rows.judged["item__key"].to_pylist(), strict=True)
+    for (unit, key), said in zip(keys, rows.said.each("kind", "annotator"), strict=True):
+        there = export.suggested.get(unit)
+        for kind, annotator in said:
+            asked = kind == Judgment.ANSWER and there
+            told.append(not is_blind(export.pseudonyms[annotator], export.task, key) if asked else None)
+    return pa.array(told, pa.bool_())
 
 
-def source(row: Source) -> str:
-    """Who the concepts of an exported row are from."""
-    if row.judged.stage == stages.AGREED:
-        return DECLARED
-    settled = any(each.kind == Judgment.SETTLE and not each.voided_at for each in row.judgments)
-    return ADJUDICATOR if settled else PEOPLE
+def sources(rows: Source) -> pa.Array:
+    """Who the concepts of exported rows are from."""
+    settled = pa.array(rows.said.count(live(rows.said, Judgment.SETTLE)) > 0)
+    by_people = pc.if_else(settled, ADJUDICATOR, PEOPLE)
+    return pc.if_else(pc.equal(rows.judged["stage"], stages.AGREED), DECLARED, by_people)
 
 
-def votes(row: Source) -> Iterator[str]:
-    """For each concept of an exported row that people gave: how many chose it, such as 2 of 3."""
-    if source(row) == PEOPLE:
-        told = {key: f"{number} of {asked}" for key, number, asked in support(row)}
-        yield from (told[key] for key in concepts(row))
+def votes(rows: Source) -> list[str]:
+    """For each concept that people gave of the rows in the set: how many chose it, such as 2 of 3."""
+    found = []
+    columns = rows.in_set.to_pylist(), sources(rows).to_pylist(), concepts(rows).to_pylist(), _support(rows)
+    for in_set, source, keys, support in zip(*columns, strict=True):
+        if in_set and source == PEOPLE:
+            told = {key: f"{number} of {asked}" for key, number, asked in support}
+            found += [told[key] for key in keys]
+    return found
 
 
 # --- a set

@@ -1,25 +1,38 @@
 """What is counted of the rows of a set while they are written, for the manifest and the card."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, compress
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from annotate.core import stages
 from annotate.goldsets import concepts
+from annotate.goldsets.arrays import each, or_none
 from annotate.goldsets.rows import Rows
 from annotate.kinds import Kind
 from corpora.core.masking import MASK
 
+
+def _by_split(rows: Rows) -> pa.Array:
+    return each("{}.{}".format, pa.string(), rows.of_set("language"), rows.of_set("split"))
+
+
 # What the rows in a set can be counted by, besides their labels: under what they count, None for nowhere.
-TALLIES: Mapping[str, Callable[[Rows], Iterable[str | None]]] = {
+TALLIES: Mapping[str, Callable[[Rows], pa.Array]] = {
     "reused": lambda rows: rows.of_set("reused_from"),
     "by_stratum": lambda rows: rows.of_set("stratum"),
     "by_language": lambda rows: rows.of_set("language"),
-    "by_split": lambda rows: map("{}.{}".format, rows.of_set("language"), rows.of_set("split")),
-    "by_source": lambda rows: map(concepts.source, compress(rows.sources, rows.in_set)),
-    "by_votes": lambda rows: chain.from_iterable(map(concepts.votes, compress(rows.sources, rows.in_set))),
+    "by_split": _by_split,
+    "by_source": lambda rows: concepts.sources(rows.source).filter(rows.source.in_set),
+    "by_votes": lambda rows: pa.array(concepts.votes(rows.source), pa.string()),
 }
+
+
+def counted(values: pa.Array) -> Counter[Any]:
+    """Each value but None -> how often it is there."""
+    return Counter({each["values"]: each["counts"] for each in values.drop_null().value_counts().to_pylist()})
 
 
 class Counts:
@@ -37,16 +50,19 @@ class Counts:
         self.left_out: Counter[str] = Counter()
         self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.tallies}
 
-    def take(self, rows: Rows) -> None:
-        self.by_stage.update(rows.columns["stage"])
-        self.copies += sum(key is not None for key in rows.columns["judged_as"])
-        self.left_out.update(source.left_out for source in rows.sources if source.left_out)
-        self.labelled += sum(rows.in_set)
-        self.masked += self.masks and sum(MASK in text for text in rows.of_set("text"))
-        for label, number in Counter(rows.of_set("label")).items():
+    def taken(self, rows: Rows) -> Rows:
+        """The same rows, which are counted now."""
+        left_out = rows.source.left_out
+        self.by_stage += counted(rows.columns["stage"])
+        self.copies += len(rows.columns["judged_as"].drop_null())
+        self.left_out += counted(or_none(left_out))
+        self.labelled += rows.source.in_set.true_count
+        self.masked += self.masks and pc.match_substring(rows.of_set("text"), MASK).true_count
+        for label, number in counted(rows.of_set("label")).items():
             self.by_label.update(dict.fromkeys(self.kind.form.facets(label), number))
         for name, counts in self.tallied.items():
-            counts.update(filter(None, TALLIES[name](rows)))
+            counts.update(counted(TALLIES[name](rows)))
+        return rows
 
     @property
     def total(self) -> int:

@@ -3,50 +3,67 @@
 Chosen and counted are the checks in quality/checks.py.
 """
 
+import json
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from annotate.core import stages
+from annotate.goldsets.arrays import Marks, each, where
 from annotate.goldsets.export import Source
+from annotate.goldsets.records import live
 from annotate.models import Judgment
 
 DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"
-_DECISIONS = (Judgment.SETTLE, Judgment.DISCARD)
 
 
-def decided_by(row: Source) -> str | None:
+def decided_by(rows: Source) -> pa.Array:
     """Where the label was taken from another task: who gave it there."""
-    if not row.judged.label:
+    judged, said = rows.judged, rows.decided
+    decisions = said.count(live(said, Judgment.SETTLE, Judgment.DISCARD))
+    answers = said.count(live(said, Judgment.ANSWER))
+    return each(_decided_by, pa.string(), judged["label"], judged["stage"], pa.array(decisions), pa.array(answers))
+
+
+def _decided_by(label: str, stage: str, decisions: int, answers: int) -> str | None:
+    if not label:
         return None
-    if row.judged.stage == stages.AGREED:
+    if stage == stages.AGREED:
         return DETECTORS
-    said = [each.kind for each in row.decided if each.voided_at is None]
-    if any(kind in _DECISIONS for kind in said):
+    if decisions:
         return ADJUDICATOR
-    return ONE if said.count(Judgment.ANSWER) == 1 else SEVERAL
+    return ONE if answers == 1 else SEVERAL
 
 
-def check_chance(row: Source) -> float:
+def check_chance(rows: Source) -> pa.Array:
     """The chance that what one reader decided had of being checked: 0 where it was decided in another task; 1 for what
     others decided.
     """
-    if not checked(row) and decided_by(row) != ONE:
-        return 1.0
-    if _is_audit(row):
-        return row.export.task.audit_recheck
-    return 0.0 if row.judged.reused_from else row.export.check_chances.get(row.judged.visited[0], 0.0)
+    export, judged = rows.export, rows.judged
+
+    def chance(checked: bool, by: str | None, audit: bool, reused: bool, visited: str) -> float:
+        if not checked and by != ONE:
+            return 1.0
+        if audit:
+            return export.task.audit_recheck
+        return 0.0 if reused else export.check_chances.get(json.loads(visited)[0], 0.0)
+
+    how = checked(rows), decided_by(rows), pa.array(_is_audit(rows)), pc.is_valid(judged["reused_from"])
+    return each(chance, pa.float64(), *how, judged["visited"])
 
 
-def checked(row: Source) -> bool:
-    return first_label(row) is not None
+def checked(rows: Source) -> pa.Array:
+    return pc.is_valid(first_label(rows))
 
 
-def first_label(row: Source) -> str | None:
+def first_label(rows: Source) -> pa.Array:
     """None too where an adjudicator would have decided in any case, as of an audited post that the reader doubts."""
-    judged = row.judged
-    if not judged.recheck or judged.stage != stages.LABELLED:
-        return None
-    answers = (each.label for each in row.judgments if each.kind == Judgment.ANSWER and not each.voided_at)
-    said = next(answers, None)
-    return None if _is_audit(row) and said != judged.agreed_label else said
+    judged = rows.judged
+    said = rows.said.first("label", live(rows.said, Judgment.ANSWER))
+    again = where(judged["recheck"]) & where(pc.equal(judged["stage"], stages.LABELLED))
+    doubted = _is_audit(rows) & ~where(pc.equal(said, judged["agreed_label"]))
+    return pc.if_else(pa.array(again & ~doubted), said, pa.scalar(None, pa.string()))
 
 
-def _is_audit(row: Source) -> bool:
-    return any(move.event == "audited" for move in row.transitions)
+def _is_audit(rows: Source) -> Marks:
+    return rows.moved.count(where(pc.equal(rows.moved.held["event"], "audited"))) > 0

@@ -3,26 +3,29 @@
 What only some kinds of rows need is read when it is first asked for, so that others do not pay for it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
-from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from annotate.core import stages
 from annotate.core.balanced import part_of
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.lottery import lot
 from annotate.core.splits import SPLITS, TRAIN, ratios
+from annotate.goldsets.arrays import Lists
 from annotate.goldsets.balancing import Balancing, balancing_of
 from annotate.goldsets.left_out import LeftOut, known_of
-from annotate.goldsets.records import ItemRow, JudgmentRow, TransitionRow, UnitRow, units_of
+from annotate.goldsets.records import Units, units_of
 from annotate.goldsets.splitting import Splitting, split_by_field, split_set
 from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
-from annotate.models import Side, Task
+from annotate.models import Annotator, Side, Task
 from annotate.quality import agreement, filter_audits
 from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
@@ -30,7 +33,7 @@ from annotate.quality.suggestions import all_suggested
 from corpora.manifest import manifest_of
 from corpora.models import Draw
 
-CHUNK = 4000  # units read at a time
+CHUNK = 2000  # units read at a time
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,19 @@ class Export:
         unfinished = self.task.units.exported().exclude(stage__in=stages.FINISHED).exists()
         return ".unfinished" if unfinished else ""
 
-    def units(self) -> Iterator[UnitRow]:
-        """The units that are exported, in the order of the draw, with item and original, without what people did."""
-        return chain.from_iterable(units_of(self.task, CHUNK))
+    def units(self) -> Iterator[Units]:
+        """The units that are exported, in the order of the draw, without what people did."""
+        return units_of(self.task, CHUNK)
+
+    @cached_property
+    def pseudonyms(self) -> dict[int, str]:
+        """Annotator -> how they are called in a set."""
+        return dict(Annotator.objects.values_list("pk", "pseudonym"))
+
+    @cached_property
+    def users(self) -> dict[int, str]:
+        """The same by the keys of their users."""
+        return dict(Annotator.objects.values_list("user_id", "pseudonym"))
 
     @cached_property
     def known(self) -> dict[int, str]:
@@ -175,9 +188,9 @@ class Export:
     def label_sets(self) -> dict[str, list[frozenset[str]]]:
         """Split -> the labels of each of its documents, in the order of the draw, where a document has several."""
         found: dict[str, list[frozenset[str]]] = {split: [] for split in SPLITS}
-        for unit in self.left_out.others(self.units()):
-            label = (unit.copy_of or unit).label
-            found[self.splits[unit.item.key]].append(frozenset(self.kind.form.facets(label)))
+        for units in self.left_out.others(self.units()):
+            for key, label in zip(units.own["item__key"].to_pylist(), units.judged["label"].to_pylist(), strict=True):
+                found[self.splits[key]].append(frozenset(self.kind.form.facets(label)))
         return found
 
     # --- chances, and what is made of all answers
@@ -220,16 +233,25 @@ class Export:
         return agreement.second_opinions(self.answers)
 
 
-class Source(NamedTuple):
-    """What a row is made of. judged: the unit whose label and judgments the row has; for a copy, the original.
+@dataclass(frozen=True)
+class Source:
+    """What some rows are made of. own, judged: as in records.py. left_out: why each is not in the set; empty if it is.
     decided: the judgments that the label is from, which are of another task where it was reused.
     """
 
     export: Export
-    unit: UnitRow
-    judged: UnitRow
-    item: ItemRow
-    left_out: str
-    judgments: Sequence[JudgmentRow]
-    decided: Sequence[JudgmentRow]
-    transitions: Sequence[TransitionRow]
+    own: pa.RecordBatch
+    judged: pa.RecordBatch
+    left_out: pa.Array
+    said: Lists
+    decided: Lists
+    moved: Lists
+
+    @cached_property
+    def in_set(self) -> pa.Array:
+        return pc.equal(self.left_out, "")
+
+    @cached_property
+    def fields(self) -> list[dict[str, str]]:
+        """The fields of each record by name."""
+        return list(map(json.loads, self.own["item__fields"].to_pylist()))

@@ -17,7 +17,7 @@ from django.template.loader import render_to_string
 
 from annotate.goldsets import folders
 from annotate.goldsets.card import CARD_LICENCES, cache_version
-from annotate.goldsets.edits import write_digests
+from annotate.goldsets.edits import digests_of, write_digests
 from annotate.goldsets.formats import twitter2015
 from annotate.goldsets.manifest import FORMAT, GoldSetError, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
@@ -247,7 +247,13 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str]) -> dict:
     tsv = twitter2015.file_name(design)
-    twitter2015.write_pairs(folder / tsv, ((label, key) for key, label in sifted.labels.items()))
+    pairs = pa.record_batch(
+        {
+            name: pa.array(values, pa.string())
+            for name, values in (("label", sifted.labels.values()), ("id", sifted.labels))
+        }
+    )
+    twitter2015.write_pairs(folder / tsv, [pairs])
     _write_lines(folder / "gold.jsonl", (_json(_row(key, label, design)) for key, label in sifted.labels.items()))
     _write_lines(
         folder / REJECTS,
@@ -256,7 +262,8 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
             for line, (reason, row) in sorted(sifted.refused.items())
         ),
     )
-    write_digests(folder / "gold.jsonl", folder / DIGESTS)
+    with (folder / "gold.jsonl").open("rb") as lines:
+        write_digests(digests_of(lines), folder / DIGESTS)
     refused = sifted.refused.values()
     by_label = dict(sorted(Counter(sifted.labels.values()).items()))
     manifest = {

@@ -1,15 +1,21 @@
 """Why a unit is not in the exported set, and what the file of left-out units says of it."""
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from annotate.core import stages
+from annotate.goldsets.arrays import Lists, each
+from annotate.goldsets.records import Units, live
 from annotate.kinds import Kind
 from annotate.kinds.designs import Design
-from annotate.models import Judgment, Task, Transition, Unit
-from corpora.models import Item, same
+from annotate.models import Judgment, Task
+from corpora.models import as_read, same
 
 EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
 NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "no_class", "not_needed"
@@ -54,34 +60,46 @@ class LeftOut:
     known: Mapping[int, str]
     in_sets: Collection[str] | None = None
 
-    def reason(self, unit: Unit, moves: Sequence[Transition] = ()) -> str:
-        """Why a unit is not in the set; empty if it is. If it is a copy, the caller has read its original. moves: of
-        the original; a unit with a label needs none.
+    def reasons(self, units: Units, moved: Lists | None = None) -> pa.Array:
+        """Why each unit is not in the set; empty if it is. moved: the moves of what is judged, without which it is not
+        told why something was discarded.
         """
-        judged = unit.copy_of or unit
-        if unit.pk in self.known:
-            return self.known[unit.pk]
-        if not judged.label:
-            return _undecided(judged, moves) if self.kind.tells_why else NO_LABEL
-        if not self.design.in_set({"label": judged.label, "asked": unit.asked}):
+        last = moved.last("event") if moved else pa.nulls(units.own.num_rows, pa.string())
+        found = each(self._reason, pa.string(), units.own["asked"], units.judged["label"], units.judged["stage"], last)
+        if self.in_sets is not None:
+            needed = pa.array([key in self.in_sets for key in units.own["item__key"].to_pylist()], pa.bool_())
+            found = pc.if_else(pc.and_(pc.equal(found, ""), pc.invert(needed)), NOT_NEEDED, found)
+        if self.known:
+            known = pa.array(map(self.known.get, units.own["pk"].to_pylist()), pa.string())
+            found = pc.coalesce(known, found)
+        return found
+
+    def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
+        if not label:
+            return _undecided(stage, event) if self.kind.tells_why else NO_LABEL
+        if not self.design.in_set({"label": label, "asked": asked}):
             return OTHER_LABEL
-        if self.in_sets is None:
-            return ""
-        if judged.label in self.kind.answers:
-            return NO_CLASS
-        return "" if unit.item.key in self.in_sets else NOT_NEEDED
+        return NO_CLASS if self.in_sets is not None and label in self.kind.answers else ""
 
-    def others(self, units: Iterable[Unit]) -> Iterator[Unit]:
-        """Those of the units that are in the set. units: with items and originals."""
-        return (unit for unit in units if (unit.copy_of or unit).label and not self.reason(unit))
+    def others(self, some: Iterable[Units]) -> Iterator[Units]:
+        """Those of the units that are in the set."""
+        for units in some:
+            in_set = pc.equal(self.reasons(units), "")
+            yield Units(units.own.filter(in_set), units.judged.filter(in_set))
 
 
-def known_of(task: Task, units: Iterable[Unit]) -> dict[int, str]:
-    """Unit -> why its label was known to somebody, where it was. units: the exported ones, with their items."""
+def known_of(task: Task, some: Iterable[Units]) -> dict[int, str]:
+    """Unit -> why its label was known to somebody, where it was. some: the exported units."""
     if "gold answers" not in task.kind.protections:
         return {}
     was_told = _known(task)
-    return {unit.pk: reason for unit in units if (reason := was_told(unit.item))}
+    found = {}
+    for units in some:
+        columns = (units.own[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
+        for pk, language, text, fields in zip(*columns, strict=True):
+            if reason := was_told(language, text, json.loads(fields)):
+                found[pk] = reason
+    return found
 
 
 def only_id(reason: str) -> bool:
@@ -91,31 +109,32 @@ def only_id(reason: str) -> bool:
     return reason in (GOLD_ANSWER, EXAMPLE)
 
 
-def adjudicators_words(row: Any) -> str | None:
-    """What the adjudicator who discarded the unit wrote, which may quote the record. row: a Source of export.py."""
-    said = [each.reason for each in row.judgments if each.kind == Judgment.DISCARD and each.voided_at is None]
-    return said[-1] if said and row.export.with_text else None
+def adjudicators_words(rows: Any) -> pa.Array:
+    """What the adjudicator who discarded each unit wrote, which may quote the record. rows: a Source of export.py."""
+    if not rows.export.with_text:
+        return pa.nulls(rows.own.num_rows, pa.string())
+    return rows.said.marked(live(rows.said, Judgment.DISCARD)).last("reason")
 
 
-def _undecided(judged: Unit, moves: Sequence[Transition]) -> str:
-    """Why a unit has no label, judged by what people did."""
-    if judged.stage != stages.DISCARDED:
+def _undecided(stage: str, event: str | None) -> str:
+    """Why a unit has no label, by its stage and its last move."""
+    if stage != stages.DISCARDED:
         return UNFINISHED
-    return DISCARDED_BY[moves[-1].event]
+    return DISCARDED_BY[event] if event else NO_LABEL
 
 
-def _known(task: Task) -> Callable[[Item], str]:
-    """The reason why an item's label was told to somebody, or none.
+def _known(task: Task) -> Callable[[str, str, Mapping[str, str]], str]:
+    """The reason why the label of an item was told to somebody, or none, by its language, text and fields.
 
     Opening a task takes care of its gold answers, but more may have been added since, and guidelines change.
     """
     answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
     texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
 
-    def reason(item: Item) -> str:
-        if same(item) in answers:
+    def reason(language: str, text: str, fields: Mapping[str, str]) -> str:
+        if as_read(language, text, fields) in answers:
             return GOLD_ANSWER
-        values = list(filter(None, map(_words, item.fields.values() or [item.text])))
+        values = list(filter(None, map(_words, fields.values() or [text])))
         long_enough = sum(map(len, values)) - sum(value.count(" ") for value in values) >= LEAST_LETTERS
         quoted = long_enough and any(all(f" {value} " in text for value in values) for text in texts)
         return EXAMPLE if quoted else ""

@@ -142,7 +142,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
     """How far people agree, by language; None if nothing was answered by two people."""
     if not export.answers.said:
         return None
-    found = agreement.report(export.task, found=export.answers)
+    found = agreement.report(export.task, found=export.answers, of_people=False)
     if not found["all"]["units_of_two"]:
         return None
 

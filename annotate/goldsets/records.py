@@ -1,194 +1,98 @@
 """What the rows of an export are made of, as the database has it: a query for each table and some thousand units at a
-time, into tuples. They are named as the models name them, and have no way back to the database.
+time, into Arrow. Columns are called by their paths from the row of the table.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from django.db.models import QuerySet, TextField
-from django.db.models.functions import Cast
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from django.db.models import QuerySet
 
-from annotate.models import Annotator, ChosenConcept, Comparison, Judgment, Task, Transition, Unit
-from corpora.fetching import fetched, listed
+from annotate.goldsets.arrays import Lists, Marks, Places, lists_of, where
+from annotate.models import ChosenConcept, Judgment, Task, Transition, Unit
+from corpora.fetching import TIME, all_fetched, fetched, listed
 
-Made = TypeVar("Made")
-
-
-class ItemRow(NamedTuple):
-    """votes: JSON, which few columns need."""
-
-    key: str
-    language: str
-    text: str
-    fields: Mapping[str, str]
-    declared: list[str]
-    author: str
-    url: str
-    posted_at: datetime | None
-    letters: int
-    votes: str
-
-
-class Compared(NamedTuple):
-    system_a: str
-    system_b: str
-    replies_a: list[str]
-    replies_b: list[str]
-
-
-class UnitRow(NamedTuple):
-    """reused_from: the key of the unit, reused_in: the name of its task."""
-
-    pk: int
-    asked: str
-    stage: str
-    label: str
-    round: int
-    candidates: list[str]
-    visited: list[str]
-    agreed_label: str
-    predicted: str
-    audited: bool
-    recheck: bool
-    reused_from: int | None
-    reused_in: str | None
-    item: ItemRow
-    copy_of: "UnitRow | None" = None
-    comparison: Compared | None = None
+_KEY, _TEXT, _COUNT, _MARK = pa.int64(), pa.string(), pa.int32(), pa.bool_()
+# Of the unit that people judge.
+JUDGED = {
+    **dict.fromkeys(("pk", "reused_from"), _KEY),
+    **dict.fromkeys(("stage", "label", "agreed_label", "candidates", "visited", "reused_from__task__name"), _TEXT),
+    **{"round": _COUNT, "recheck": _MARK, "item__key": _TEXT},
+}
+# Of each unit that has a row; a copy has the rest from the unit with the same text.
+OWN = {
+    **JUDGED,
+    **{"asked": _TEXT, "predicted": _TEXT, "audited": _MARK, "copy_of": _KEY},
+    **{f"item__{name}": _TEXT for name in ("language", "text", "fields", "declared", "author", "url", "votes")},
+    **{"item__posted_at": TIME, "item__letters": _COUNT},
+}
+# Of units that compare two systems, besides.
+COMPARED = {f"comparison__{name}_{which}": _TEXT for name in ("system", "replies") for which in "ab"}
+_JUDGMENT = {
+    **dict.fromkeys(("unit", "pk", "annotator", "lease", "voided_by"), _KEY),
+    **dict.fromkeys(("kind", "label", "reason", "comment", "lease__queue"), _TEXT),
+    **{"lease__round": _COUNT, "active_seconds": pa.float64()},
+    **dict.fromkeys(("shown_at", "answered_at", "voided_at"), TIME),
+}
+_CHOSEN = {"judgment": _KEY, "concept__key": _TEXT, "way": _TEXT, "rank": _COUNT}
+_TRANSITION = {
+    **dict.fromkeys(("unit", "by"), _KEY),
+    **dict.fromkeys(("event", "from_stage", "to_stage", "language", "label"), _TEXT),
+    **{"round": _COUNT, "at": TIME},
+}
 
 
-class ChosenRow(NamedTuple):
-    concept: str
-    way: str | None
-    rank: int | None
+@dataclass(frozen=True)
+class Units:
+    """Some units, in the order of the draw: what is each one's own, and of the unit whose label and judgments it has,
+    which is itself but for a copy.
+    """
+
+    own: pa.RecordBatch
+    judged: pa.RecordBatch
 
 
-class JudgmentRow(NamedTuple):
-    """round, queue: of its lease. by_manager: who voided it, if it is voided."""
-
-    pk: int
-    annotator: Annotator
-    kind: str
-    label: str
-    reason: str
-    comment: str
-    leased: bool
-    round: int | None
-    queue: str | None
-    shown_at: datetime | None
-    answered_at: datetime
-    active_seconds: float | None
-    voided_at: datetime | None
-    by_manager: bool
-    chosen: Sequence[ChosenRow] = ()
+def units_of(task: Task, size: int) -> Iterator[Units]:
+    """The units that are exported, `size` at a time, in the order of the draw."""
+    fields = OWN | (COMPARED if task.kind.form.SIDED else {})
+    for own in fetched(task.units.exported().order_by("position"), fields, size):
+        yield Units(own, _judged(own))
 
 
-class TransitionRow(NamedTuple):
-    """by: a pseudonym, or "manager"."""
-
-    event: str
-    from_stage: str
-    to_stage: str
-    round: int
-    queue: str | None
-    label: str | None
-    by: str | None
-    at: datetime
+def _judged(own: pa.RecordBatch) -> pa.RecordBatch:
+    themselves, copy_of = own.select(list(JUDGED)), own["copy_of"]
+    if copy_of.null_count == len(copy_of):
+        return themselves
+    originals = _rows(Unit.objects.filter(pk__in=listed(pc.unique(copy_of.drop_null()).to_pylist())), JUDGED)
+    places = pc.add(pc.index_in(copy_of, originals["pk"]), pa.scalar(len(copy_of), pa.int32()))
+    both = pa.concat_batches([themselves, originals])
+    return both.take(pc.coalesce(places, pa.array(np.arange(len(copy_of), dtype=np.int32))))
 
 
-_ITEM = [f"item__{name}" for name in ItemRow._fields[:-1]]
-_UNIT = [*UnitRow._fields[:12], "reused_from__task__name"]
-_JUDGMENT = (
-    *("unit_id", "pk", "annotator_id", "kind", "label", "reason", "comment", "lease_id", "lease__round"),
-    *("lease__queue", "shown_at", "answered_at", "active_seconds", "voided_at", "voided_by_id"),
-)
-_TRANSITION = ("unit_id", "event", "from_stage", "to_stage", "round", "language", "label", "by_id", "at")
+def judgments_of(units: Places) -> Lists:
+    """What people said of each of the units, in order. units: their keys."""
+    said = Judgment.objects.filter(unit__in=listed(np.unique(units).tolist())).order_by("unit_id", "pk")
+    return lists_of(units, _rows(said, _JUDGMENT), "unit")
 
 
-class People(NamedTuple):
-    """Annotators by their keys, and pseudonyms by those of users."""
-
-    annotators: Mapping[int, Annotator]
-    pseudonyms: Mapping[int | None, str]
-
-
-def people() -> People:
-    annotators = {annotator.pk: annotator for annotator in Annotator.objects.all()}
-    return People(annotators, {each.user_id: each.pseudonym for each in annotators.values()})
+def transitions_of(units: Places) -> Lists:
+    """How each of the units moved, in order. units: their keys."""
+    moves = Transition.objects.filter(unit__in=listed(np.unique(units).tolist())).order_by("unit_id", "pk")
+    return lists_of(units, _rows(moves, _TRANSITION), "unit")
 
 
-def units_of(task: Task, size: int, *, sided: bool = False) -> Iterator[list[UnitRow]]:
-    """The units that are exported, `size` at a time, in the order of the draw. sided: with what they compare."""
-    for columns in fetched(_with_items(task.units.exported().order_by("position"), "copy_of_id"), size):
-        originals = _originals(set(columns[-1]) - {None})
-        compared = _comparisons(columns[0]) if sided else {}
-        yield [
-            unit._replace(copy_of=originals.get(copy), comparison=compared.get(unit.pk)) if copy or sided else unit
-            for unit, copy in zip(_made(columns[:-1]), columns[-1], strict=True)
-        ]
+def chosen_of(judgments: Places) -> Lists:
+    """The concepts of each of the judgments, by their ids. judgments: their keys."""
+    chosen = ChosenConcept.objects.filter(judgment__in=listed(np.unique(judgments).tolist()))
+    return lists_of(judgments, _rows(chosen.order_by("judgment_id", "concept__key"), _CHOSEN), "judgment")
 
 
-def _with_items(units: QuerySet[Unit], *more: str) -> QuerySet:
-    return units.values_list(*_UNIT, *_ITEM, Cast("item__votes", TextField()), *more)
+def live(said: Lists, *kinds: str) -> Marks:
+    """Which of the judgments are of these kinds, and neither taken back nor voided."""
+    return where(pc.and_(pc.is_in(said.held["kind"], pa.array(kinds)), pc.is_null(said.held["voided_at"])))
 
 
-def _made(columns: Sequence[Sequence[Any]]) -> Iterator[UnitRow]:
-    """Units of the columns of _with_items."""
-    own, of_item = columns[: len(_UNIT)], columns[len(_UNIT) :]
-    return map(UnitRow, *own, map(ItemRow, *of_item))
-
-
-def _originals(keys: Collection[int]) -> dict[int, UnitRow]:
-    found = fetched(_with_items(Unit.objects.filter(pk__in=listed(keys)).order_by()), len(keys)) if keys else ()
-    return {unit.pk: unit for columns in found for unit in _made(columns)}
-
-
-def _comparisons(units: Iterable[int]) -> dict[int, Compared]:
-    rows = Comparison.objects.filter(unit__in=listed(units)).values_list("unit_id", *Compared._fields)
-    return {unit: Compared(*values) for unit, *values in rows}
-
-
-def judgments_of(units: Collection[int], people: People, *, with_concepts: bool) -> dict[int, list[JudgmentRow]]:
-    """Unit -> what people said of it, in order. with_concepts: with the concepts of each, by their ids."""
-    chosen = _chosen(units) if with_concepts else {}
-    found: list[tuple[int, JudgmentRow]] = []
-    for unit, pk, annotator, kind, label, reason, comment, lease, *when, voided_at, voided_by in _rows(
-        Judgment.objects.filter(unit__in=listed(units)).order_by("unit_id", "pk").values_list(*_JUDGMENT), len(units)
-    ):
-        said = (pk, people.annotators[annotator], kind, label, reason, comment, lease is not None)
-        found.append((unit, JudgmentRow(*said, *when, voided_at, voided_by is not None, chosen.get(pk, ()))))
-    return _by_first(found)
-
-
-def _chosen(units: Collection[int]) -> dict[int, list[ChosenRow]]:
-    chosen = ChosenConcept.objects.filter(judgment__unit__in=listed(units)).order_by("judgment_id", "concept__key")
-    return _by_first(
-        (judgment, ChosenRow(key, way or None, rank))
-        for judgment, key, way, rank in chosen.values_list("judgment_id", "concept__key", "way", "rank")
-    )
-
-
-def transitions_of(units: Collection[int], people: People) -> dict[int, list[TransitionRow]]:
-    """Unit -> how it moved, in order."""
-    moves = Transition.objects.filter(unit__in=listed(units)).order_by("unit_id", "pk").values_list(*_TRANSITION)
-    who = people.pseudonyms
-    return _by_first(
-        (
-            unit,
-            TransitionRow(event, start, end, number, queue or None, label or None, by and who.get(by, "manager"), at),
-        )
-        for unit, event, start, end, number, queue, label, by, at in _rows(moves, len(units))
-    )
-
-
-def _rows(query: QuerySet, size: int) -> Iterator[tuple[Any, ...]]:
-    for columns in fetched(query, size or 1):
-        yield from zip(*columns, strict=True)
-
-
-def _by_first(pairs: Iterable[tuple[int, Made]]) -> dict[int, list[Made]]:
-    """pairs: those of one key stand together."""
-    return {key: [value for _, value in found] for key, found in groupby(pairs, itemgetter(0))}
+def _rows(query: QuerySet, fields: dict[str, pa.DataType]) -> pa.RecordBatch:
+    return all_fetched(query, fields, 10_000)

@@ -3,7 +3,8 @@
 core/splits.py draws the splits; this module decides over which rows: those that are in the set.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -11,8 +12,8 @@ from operator import attrgetter
 
 from annotate.core.splits import FAR, SPLITS, TRAINED_IN, Miss, Row, SplitError, misses, split
 from annotate.goldsets.left_out import LeftOut
+from annotate.goldsets.records import Units
 from annotate.kinds.labels import label_name
-from annotate.models import Unit
 from annotate.reports.numbers import percent
 from corpora.core.languages import UND
 
@@ -30,21 +31,18 @@ class Splitting:
     off: Mapping[str, str]
 
 
-def split_set(units: Iterable[Unit], left_out: LeftOut, shares: Mapping[str, Fraction], seed: str) -> Splitting:
-    """units: the exported units, with items and originals. SplitError if rows have no split to go to."""
+def split_set(units: Iterable[Units], left_out: LeftOut, shares: Mapping[str, Fraction], seed: str) -> Splitting:
+    """units: the exported ones. SplitError if rows have no split to go to."""
     apart = left_out.kind.apart
-    rows = [
-        Row(unit.item.key, unit.item.language, [unit.item.fields[field] for field in apart])
-        for unit in left_out.others(units)
-    ]
+    rows = [Row(key, language, [fields[field] for field in apart]) for key, language, fields in _read(left_out, units)]
     chosen = split(rows, shares, seed=seed)
     found = groupby(misses(rows, shares, chosen), attrgetter("language"))
     return Splitting(chosen, {language: _off(language, list(missed)) for language, missed in found})
 
 
-def split_by_field(units: Iterable[Unit], left_out: LeftOut, field: str) -> Splitting:
+def split_by_field(units: Iterable[Units], left_out: LeftOut, field: str) -> Splitting:
     """As the records themselves say. SplitError for the first row in the set that names no split."""
-    found = {unit.item.key: unit.item.fields[field] for unit in left_out.others(units)}
+    found = {key: fields[field] for key, _, fields in _read(left_out, units)}
     for key, said in found.items():
         if said not in SPLITS:
             told = f"is {said!r}" if said else "is empty"
@@ -53,6 +51,13 @@ def split_by_field(units: Iterable[Unit], left_out: LeftOut, field: str) -> Spli
                 f"corpus with its splits, or have them drawn by lot with --splits."
             )
     return Splitting(found, {})
+
+
+def _read(left_out: LeftOut, some: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Id, language and fields of each record in the set."""
+    for units in left_out.others(some):
+        keys, languages, fields = (units.own[f"item__{name}"].to_pylist() for name in ("key", "language", "fields"))
+        yield from zip(keys, languages, map(json.loads, fields), strict=True)
 
 
 def _off(language: str, found: list[Miss]) -> str:

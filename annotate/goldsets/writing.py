@@ -4,30 +4,32 @@ They are written into a folder beside the wanted one, which takes its place when
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
-from itertools import compress
+from io import BytesIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 from django.template.loader import render_to_string
 
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.splits import SplitError
 from annotate.goldsets import columns, concepts, folders, left_out, lots, rows
-from annotate.goldsets.arrays import apart, as_batch, as_lines
 from annotate.goldsets.card import card_of
 from annotate.goldsets.counting import Counts
-from annotate.goldsets.edits import DIGESTS, write_digests
+from annotate.goldsets.edits import DIGESTS, digests_of, write_digests
 from annotate.goldsets.export import Export
 from annotate.goldsets.formats import FORMATS
+from annotate.goldsets.lines import as_lines, content
 from annotate.goldsets.manifest import FORMAT, write_with_card
 from annotate.goldsets.manifest_sections import sections_of
 from annotate.goldsets.parquet import parquet_files
 from annotate.goldsets.snapshot import one_moment
 from annotate.goldsets.splitting import KNOWN_AS
+from annotate.goldsets.written import Written
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Job, Task
@@ -44,6 +46,7 @@ DRAW = (
     "parameters",
 )
 Progress = Callable[[int], None]
+Some, Made = TypeVar("Some"), TypeVar("Made")
 
 
 class ExportError(Exception):
@@ -111,17 +114,15 @@ def _is_finished(out: Path) -> bool:
 
 def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     names = _names(export)
-    counts = _write_rows(export, folder, names, progress)
+    counts = Counts(export.kind, with_text=export.with_text)
+    _write_rows(export, folder, names, counts, progress)
     if export.tell_secret and not export.task.lots_by_seed:
         lots.write_lots(folder / lots.FILE, export.task)
-    if "digests" in names:
-        write_digests(folder / names["jsonl"], folder / names["digests"])
     if "labels" in names:
         concepts.write_labels(folder / names["labels"], export)
-    published = {
-        name: FORMATS[name].write(folder, _read_again(export, folder, names, FORMATS[name].needs(export)), export)
-        for name in export.kind.formats
-    }
+    whole = names["parquet"].get(WHOLE)
+    written = Written(folder / names["jsonl"], folder / whole if whole else None)
+    published = {name: FORMATS[name].write(folder, written, export) for name in export.kind.formats}
     manifest = _manifest(export, counts, published)
     write_with_card(folder, manifest, lambda: _card(export, manifest, names, published))
     return manifest
@@ -190,53 +191,61 @@ def _card(export: Export, manifest: dict, names: dict, published: Mapping[str, A
 # --- rows
 
 
-def _write_rows(export: Export, folder: Path, names: dict, progress: Progress) -> Counts:
-    """gold.jsonl, what is left out, and the Parquet files. Returns what was counted."""
-    kind, counts = export.kind, Counts(export.kind, with_text=export.with_text)
-    schema = columns.schema(columns.columns_of(kind, with_text=export.with_text))
+def _write_rows(export: Export, folder: Path, names: dict, counts: Counts, progress: Progress) -> None:
+    """gold.jsonl with its digests, what is left out, and the Parquet files."""
+    schema = columns.schema(columns.columns_of(export.kind, with_text=export.with_text))
     paths = {part: folder / name for part, name in names["parquet"].items()}
+    digests, written = [], 0
     with (
-        open(folder / names["jsonl"], "w", encoding="utf-8", newline="\n") as jsonl,
+        open(folder / names["jsonl"], "wb") as jsonl,
         open(folder / names["left_out"], "w", encoding="utf-8", newline="\n") as others,
         parquet_files(paths, schema) as into_parquet,
     ):
-        for some in rows.rows(export):
-            counts.take(some)
-            values = apart(some.columns, schema)
-            lines = as_lines(values, schema)
-            jsonl.writelines(f"{line}\n" for line in compress(lines, some.in_set))
-            _write_left_out(others, some, lines)
-            batch = as_batch(values, schema)
+
+        def write(some: rows.Rows) -> int:
+            in_set, lines = some.source.in_set, as_lines(some.columns)
+            told = content(lines.filter(in_set))
+            jsonl.write(told)
+            if "digests" in names:
+                digests.append(digests_of(BytesIO(told)))
+            others.writelines(_left_out(some, lines))
             for part in paths:
-                there = [each == part for each in some.columns["split"]] if kind.splits else some.in_set
-                into_parquet(part, batch.filter(pa.array(there, pa.bool_())))
-            progress(counts.total)
-    return counts
+                there = pc.equal(some.columns["split"], part).fill_null(False) if export.kind.splits else in_set
+                into_parquet(part, some.columns.filter(there))
+            return len(lines)
+
+        for number in one_behind(write, map(counts.taken, rows.rows(export))):
+            progress(written := written + number)
+    if "digests" in names:
+        write_digests(b"".join(digests), folder / names["digests"])
 
 
-def _write_left_out(file: TextIO, some: rows.Rows, lines: Sequence[str]) -> None:
-    for source, line, told in zip(some.sources, lines, some.told, strict=True):
-        if source.left_out and told:
-            if left_out.only_id(source.left_out):
-                line = as_json({"id": source.item.key, "left_out": source.left_out})
-            elif more := rows.words(source):
-                line = f"{line[:-1]}, {as_json(more)[1:]}"
-            file.write(f"{line}\n")
+def one_behind(make: Callable[[Some], Made], items: Iterable[Some]) -> Iterator[Made]:
+    """What is made of each item, in another thread while the next item is read."""
+    with ThreadPoolExecutor(1) as other:
+        before = None
+        for item in items:
+            now = other.submit(make, item)
+            if before:
+                yield before.result()
+            before = now
+        if before:
+            yield before.result()
 
 
-def _read_again(export: Export, folder: Path, names: dict, needed: Collection[str]) -> Iterator[dict[str, Any]]:
-    """What a format needs of each row, from the files, so that texts need not be kept meanwhile: from the Parquet file,
-    in which columns stand apart; where there are several, the JSONL alone has all rows in order.
-    """
-    if export.kind.splits:
-        with (folder / names["jsonl"]).open(encoding="utf-8", newline="\n") as lines:
-            for line in lines:
-                row = json.loads(line)
-                yield {column: row[column] for column in needed if column in row}
-    elif (file := folder / names["parquet"][WHOLE]).exists():
-        with pq.ParquetFile(file) as whole:
-            for batch in whole.iter_batches(columns=list(needed)):
-                yield from batch.to_pylist()
+def _left_out(some: rows.Rows, lines: pa.StringArray) -> Iterator[str]:
+    """What is told of the rows that are not in the set, line by line."""
+    source = some.source
+    told = pc.and_not(some.told, source.in_set)
+    keys, reasons = source.own["item__key"].filter(told).to_pylist(), source.left_out.filter(told).to_pylist()
+    said = left_out.adjudicators_words(source).filter(told).to_pylist()
+    for key, reason, words, line in zip(keys, reasons, said, lines.filter(told).to_pylist(), strict=True):
+        if left_out.only_id(reason):
+            yield as_json({"id": key, "left_out": reason}) + "\n"
+        elif source.export.kind.tells_why:
+            yield f"{line[:-2]}, {as_json({'left_out': reason, 'left_out_why': words})[1:]}\n"
+        else:
+            yield line
 
 
 def as_json(value: Mapping[str, Any]) -> str:

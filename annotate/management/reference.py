@@ -36,17 +36,9 @@ from annotate.core.option import (
     words,
 )
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
-from annotate.goldsets.columns import (
-    CHOSEN,
-    COLUMNS,
-    JUDGMENT,
-    PREFERRED,
-    REPLIES,
-    SOFT_LABEL,
-    SUPPORT,
-    TRANSITION,
-    VOTE,
-)
+from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
+from annotate.goldsets.compared import PREFERRED, REPLIES
+from annotate.goldsets.concepts import CHOSEN, SUPPORT
 from annotate.kinds import KINDS, files, parts
 from annotate.kinds.kind import STYLES
 from annotate.pages.errors import OTHER_CODES, status_of

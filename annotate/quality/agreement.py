@@ -66,6 +66,7 @@ class _Options:
     unlike: Floats
     seed: int
     replicates: int
+    of_people: bool
     asked_first: int | None
     pseudonyms: Mapping[int, str]
 
@@ -78,13 +79,15 @@ def report(
     ordinal: bool = False,
     replicates: int = agreement.REPLICATES,
     found: Fitted | None = None,
+    of_people: bool = True,
 ) -> dict[str, Any]:
     """Everything about the agreement of a task that can be written as JSON.
 
     gold: item -> true label, or several parted by spaces, for any of the items. repeats: also count one person's
     further answers on one unit, which were imported for analysis only. ordinal: treat the labels as ordered grades,
-    even if the kind does not say so. found: the answers, if they have been read. UnknownLabel if a true label is not
-    one of the task's, UnorderedLabels if nobody has said the order of grades.
+    even if the kind does not say so. found: the answers, if they have been read. of_people: whether each annotator is
+    held against the rest; if not, against_rest is empty. UnknownLabel if a true label is not one of the task's,
+    UnorderedLabels if nobody has said the order of grades.
 
         {"task", "kind", "repeats": bool, "replicates", "ordered": bool,
          "labels": [...], those that may be given; none where they are thousands,
@@ -120,7 +123,7 @@ def report(
     """
     found = found or fitted(task, repeats=repeats)
     said = found.said
-    options = _options(task, said, found.labels, ordinal=ordinal, replicates=replicates)
+    options = _options(task, said, found.labels, ordinal=ordinal, replicates=replicates, of_people=of_people)
     truth = None if gold is None else against(task, said, found.labels, found.model, gold)
     whole = _section(said, found, truth, options)
     by_language = {code: list(group) for code, group in groupby(said, attrgetter("language"))}
@@ -217,7 +220,9 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
 # --- what is made of the answers
 
 
-def _options(task: Task, said: list[Said], labels: list[str], *, ordinal: bool, replicates: int) -> _Options:
+def _options(
+    task: Task, said: list[Said], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
+) -> _Options:
     """labels: the texts that are told apart in all answers."""
     form, measured, places = task.kind.form, _measured(task, said), _places(task)
     if form.SEVERAL:
@@ -233,6 +238,7 @@ def _options(task: Task, said: list[Said], labels: list[str], *, ordinal: bool, 
         unlike=form.unlike(labels),
         seed=int(lot(task.draw.seed, "agreement", task.name)[:12], 16),
         replicates=replicates,
+        of_people=of_people,
         asked_first=at_first(task.redundancy, stop_early=task.stop_early)
         if task.stop_early or task.extra_answers
         else None,
@@ -293,7 +299,7 @@ def _section(said: list[Said], found: Fitted, truth: Measuring | None, options: 
         "ac1": agreement.ac1(counts, **how).as_dict() if model else None,
         "few_others": _few_others(counts, options.labels) if model else None,
         "by_label": _by_label(counts, options),
-        "against_rest": _against_rest(table, options),
+        "against_rest": _against_rest(table, options) if options.of_people else [],
         "dawid_skene": _modelled(said, model, found.labels) if model else None,
         "gold": truth(said) if truth else None,
     }

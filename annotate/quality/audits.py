@@ -7,7 +7,8 @@ neither it nor the votes. Where too much of a language may be wrong, people labe
 from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 
-from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan
 
 from annotate.core import stages
@@ -18,6 +19,7 @@ from annotate.core.lots import AUDIT, RECHECK
 from annotate.models import Judgment, Task, Unit
 from annotate.quality import lots
 from annotate.quality.checks import slips
+from corpora.fetching import listed
 
 # What is told of where nothing says how often adjudicators slip.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
@@ -42,27 +44,29 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
     """Stratum -> what the audit found of its posts; in order."""
     paths = task.kind.audit_strata
     counted = {tuple(of): posts for *of, posts in posts.order_by(*paths).values_list(*paths).annotate(Count("pk"))}
+    chosen = posts.filter(audited=True).order_by()
+    judged = [Coalesce(f"copy_of__{name}", name) for name in ("pk", "label", "stage", "agreed_label", "recheck")]
+    rows = list(chosen.values_list(*paths, *judged))
+    said: dict[int, list[str]] = {}
+    answers = Judgment.objects.live().answers().filter(unit__in=listed({row[-5] for row in rows}))
+    for unit, label in answers.order_by().values_list("unit_id", "label"):
+        said.setdefault(unit, []).append(label)
     found: dict[Stratum, list[str]] = {of: [] for of in counted}
-    answers = Judgment.objects.live().answers()
-    chosen = posts.filter(audited=True).select_related("item", "task", "copy_of__task")
-    for unit in chosen.prefetch_related(
-        Prefetch("judgments", queryset=answers), Prefetch("copy_of__judgments", queryset=answers)
-    ):
-        found[stratum_of(task, unit)].append(_finding(unit.copy_of or unit))
+    for *of, unit, label, stage, agreed_label, recheck in rows:
+        found[tuple(of)].append(_finding(said.get(unit, []), label, stage, agreed_label, recheck))
     return {of: Audit(posts=counted[of], **_counts(found[of])) for of in counted}
 
 
-def _finding(unit: Unit) -> str:
+def _finding(said: list[str], label: str, stage: str, agreed_label: str, recheck: bool) -> str:
     """What came of one audited post: unresolved; confirmed, unchecked or checked; or doubted; and whether it
-    was wrong.
+    was wrong. said: what people answered.
     """
-    if unit.stage != stages.LABELLED:
+    if stage != stages.LABELLED:
         return "unresolved"
-    said = majority([judgment.label for judgment in unit.judgments.all()])
-    wrong = "_wrong" if unit.label != unit.agreed_label else ""
-    if said != unit.agreed_label:
+    wrong = "_wrong" if label != agreed_label else ""
+    if majority(said) != agreed_label:
         return f"doubted{wrong}"
-    return f"checked{wrong}" if unit.recheck else "unchecked"
+    return f"checked{wrong}" if recheck else "unchecked"
 
 
 def _counts(findings: list[str]) -> dict[str, int]:

@@ -8,7 +8,6 @@ from annotate.core.lots import BLIND
 from annotate.core.lottery import hit
 from annotate.models import Annotator, Suggestion, Task, Unit
 from corpora.core.rankings import joined
-from corpora.models import Item
 
 SHOWN = 10  # concepts
 
@@ -30,10 +29,11 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
     """The same for somebody who answers the unit: nothing by their lot. An adjudicator sees them always."""
-    return [] if is_blind(annotator, unit.task, unit.item) else suggested(unit)
+    return [] if is_blind(annotator.pseudonym, unit.task, unit.item.key) else suggested(unit)
 
 
-def is_blind(annotator: Annotator, task: Task, item: Item) -> bool:
-    """By person and document, so that neither of them is blind always, nor differs when it is opened again."""
-    key = f"{annotator.pseudonym} {item.key}"
-    return hit(task.blind_share, lots=task.lots, purpose=BLIND, key=key)
+def is_blind(pseudonym: str, task: Task, key: str) -> bool:
+    """By person and document, so that neither of them is blind always, nor differs when it is opened again. key: the
+    id of the document.
+    """
+    return hit(task.blind_share, lots=task.lots, purpose=BLIND, key=f"{pseudonym} {key}")

@@ -62,7 +62,7 @@ def _given(task: Task) -> list[_Given] | None:
         sets = [frozenset(facets(each.label)) for each in judgments]
         for place, (judgment, chosen) in enumerate(zip(judgments, sets, strict=True)):
             others = [f1(chosen, other) for number, other in enumerate(sets) if number != place]
-            blind = is_blind(judgment.annotator, task, judgment.unit.item)
+            blind = is_blind(judgment.annotator.pseudonym, task, judgment.unit.item.key)
             found.append(_Given(judgment.annotator.pseudonym, blind, chosen, first, others))
     return found
 

@@ -79,6 +79,13 @@ def spread() -> Callable[..., Iterator[pa.Table]] | None:
     return None if settings.ENGINE == "duckdb" else _engine(settings.ENGINE).mapped
 
 
+def votes_in(texts: pa.Array) -> pa.Array:
+    """Votes as items have them, in JSON, each as a list of (detector, rank, language, score), in the order of the
+    detectors. DuckDB unpacks them, whichever engine is set: no object is made of a vote.
+    """
+    return _engine("duckdb").votes_in(texts)
+
+
 def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
     """Up to `limit` posts of one (hashed) author, the latest first: id, text, posted_at (UTC or None), url.
 

@@ -6,6 +6,7 @@ of Store; spark.py has a Store with the same methods.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,13 @@ Error = duckdb.Error
 # draw from 20 million posts 225 MB (python -m tests.benchmarks FOLDER draws). So the process stays below 1 GB.
 MEMORY_LIMIT = "600MB"
 _BATCH_ROWS = 10_000
+# Votes as the database has them, unpacked: one list in the order of the detectors.
+_OF_EACH = ", ".join(
+    f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\').{detector}, []), lambda vote, rank: '
+    f"struct_pack(detector := '{detector}', rank := rank::INT, language := vote[1]->>'$', score := vote[2]::DOUBLE))"
+    for detector in DETECTOR_NAMES
+)
+_VOTES_IN = f"flatten([{_OF_EACH}]) AS votes"
 
 
 class Store:
@@ -103,6 +111,17 @@ class Store:
 
     def _relation(self, name: str, *parameters: object) -> duckdb.DuckDBPyRelation:
         return self.connection.sql(sql_of(name), params=list(parameters) or None)
+
+
+def votes_in(texts: pa.Array) -> pa.Array:
+    """As asking.py has it, by a connection that stays, since to open one takes longer than the votes of a chunk."""
+    given = pa.table({"votes": texts})
+    return _aside().from_arrow(given).project(_VOTES_IN).to_arrow_table()["votes"].combine_chunks()
+
+
+@cache
+def _aside() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"autoinstall_known_extensions": False})
 
 
 def spill_dir() -> Path:

@@ -1,56 +1,60 @@
-"""Columns of exported rows: the lines of JSON and the Arrow columns that rows would give one by one."""
+"""Columns made of columns: what rows would give one by one."""
 
-import json
-from datetime import UTC, datetime
-
+import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.goldsets.arrays import Lists, apart, as_batch, as_lines
+from annotate.goldsets.arrays import each, lists_in, lists_of, or_none
 
-PAIR = pa.struct([("name", pa.string()), ("score", pa.float64()), ("held", pa.list_(pa.string()))])
-SCHEMA = pa.schema(
+FEW = st.none() | st.sampled_from("abc")
+
+
+@given(st.lists(st.tuples(FEW, FEW, st.none() | st.integers(0, 3)), min_size=1))
+def test_what_is_made_of_the_values_of_a_row_is_made_once_for_rows_that_are_alike(rows):
+    made = []
+
+    def make(*values):
+        made.append(values)
+        return repr(values)
+
+    types = (pa.string(), pa.string(), pa.int64())
+    columns = [pa.array(values, type) for values, type in zip(zip(*rows, strict=True), types, strict=True)]
+    assert each(make, pa.string(), *columns).to_pylist() == list(map(repr, rows))
+    assert sorted(map(repr, made)) == sorted(map(repr, set(rows)))
+
+
+def test_of_no_rows_nothing_is_made():
+    assert each(repr, pa.string(), pa.array([], pa.string())).to_pylist() == []
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=1),
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from("xyz"), st.booleans())).map(sorted),
+)
+def test_what_each_row_has_several_of_stands_with_it_also_where_two_rows_have_the_same(keys, said):
+    of, words, marked = zip(*said, strict=True) if said else ((), (), ())
+    held = pa.record_batch({"unit": pa.array(of, pa.int64()), "word": pa.array(words, pa.string())})
+    held = held.append_column("marked", pa.array(marked, pa.bool_()))
+    lists = lists_of(np.array(keys), held, "unit")
+    own = [[(word, mark) for unit, word, mark in said if unit == key] for key in keys]
+    marks = np.array(lists.held["marked"].to_pylist(), np.bool_)
+    assert list(lists.each("word", "marked")) == own
+    assert lists.as_array(lists.held["word"]).to_pylist() == [[word for word, _ in has] for has in own]
+    assert lists.sizes.tolist() == list(map(len, own))
+    assert lists.count(marks).tolist() == [sum(mark for _, mark in has) for has in own]
+    assert lists.first("word", marks).to_pylist() == [next((word for word, mark in has if mark), None) for has in own]
+    assert lists.last("word").to_pylist() == [has[-1][0] if has else None for has in own]
+    assert list(lists.marked(marks).each("word")) == [[(word,) for word, mark in has if mark] for has in own]
+
+
+@pytest.mark.parametrize(
+    ("made", "values"),
     [
-        ('100% "so" {}', pa.string()),
-        ("number", pa.float64()),
-        ("count", pa.int32()),
-        ("known", pa.bool_()),
-        ("at", pa.timestamp("us", tz="UTC")),
-        ("pairs", pa.list_(PAIR)),
-    ]
+        (lists_in(pa.array(['["a", "b"]', "[]", '["a", "b"]'])), [["a", "b"], [], ["a", "b"]]),
+        (or_none(pa.array(["a", "", None])), ["a", None, None]),
+    ],
 )
-TEXTS = st.none() | st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
-NUMBERS = st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-1, 2)
-TIMES = st.datetimes(datetime(1800, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
-PAIRS = st.lists(st.tuples(TEXTS, NUMBERS, st.lists(TEXTS, max_size=2)), max_size=3)
-ROWS = st.lists(
-    st.tuples(TEXTS, NUMBERS, st.none() | st.integers(-(2**31), 2**31 - 1), st.none() | st.booleans(), TIMES, PAIRS)
-)
-
-
-def written(value):
-    return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def named(pair):
-    return dict(zip(("name", "score", "held"), pair, strict=True))
-
-
-@given(ROWS)
-def test_rows_are_written_column_by_column_as_they_would_be_one_by_one(rows):
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(SCHEMA.names)}
-    values = apart(columns, SCHEMA)
-    objects = [dict(zip(SCHEMA.names, (*row, [named(pair) for pair in pairs]), strict=True)) for *row, pairs in rows]
-    assert as_lines(values, SCHEMA) == [json.dumps(row, ensure_ascii=False, default=written) for row in objects]
-    batch = as_batch(values, SCHEMA)
-    batch.validate(full=True)
-    assert batch.equals(pa.RecordBatch.from_pylist(objects, schema=SCHEMA))
-
-
-def test_a_column_of_lists_may_come_taken_apart():
-    schema = pa.schema([("pairs", pa.list_(pa.struct([("name", pa.string()), ("rank", pa.int32())])))])
-    values = apart({"pairs": Lists([0, 2, 2], [["a", "b"], [1, 2]])}, schema)
-    rows = [{"pairs": [{"name": "a", "rank": 1}, {"name": "b", "rank": 2}]}, {"pairs": []}]
-    assert as_lines(values, schema) == list(map(json.dumps, rows))
-    assert as_batch(values, schema).to_pylist() == rows
+def test_texts_are_read_as_the_columns_have_them(made, values):
+    assert made.to_pylist() == values

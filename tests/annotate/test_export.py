@@ -14,6 +14,8 @@ from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -249,8 +251,9 @@ def test_whatever_a_kind_says_of_its_sets_is_known(kind):
 def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
     several = SimpleNamespace(facets=str.split)
     counts = Counts(replace(KINDS["web_ranking"], form=several, tallies=()), with_text=True)
-    columns = {"label": ["Boats Lakes", "Boats", "Lakes"], "stage": ["LABELLED"] * 3, "judged_as": [None] * 3}
-    counts.take(Rows([SimpleNamespace(left_out=why) for why in ("", "", "guidelines")], columns, [True] * 3))
+    columns = {"label": ["Boats Lakes", "Boats", "Lakes"], "stage": ["LABELLED"] * 3, "judged_as": pa.nulls(3)}
+    left_out = pa.array(["", "", "guidelines"])
+    counts.taken(Rows(SimpleNamespace(left_out=left_out, in_set=pc.equal(left_out, "")), pa.record_batch(columns)))
     told = counts.as_dict()
     assert told["by_label"] == {"Boats": 2, "Lakes": 1}
     assert (told["records"], told["labelled"], told["left_out"]) == (3, 2, {"guidelines": 1})

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 
-from annotate.goldsets.edits import line_digest, write_digests
+from annotate.goldsets.edits import digests_of, line_digest, write_digests
 from annotate.goldsets.manifest import GoldSetError, manifest_digest, write_manifest
 from annotate.goldsets.reading import GoldRow, read_gold_set, read_ids
 from corpora.folders import digest_of
@@ -43,7 +43,7 @@ def write_set(folder, rows=ROWS, **changes):
     folder.mkdir()
     jsonl = folder / f"gold{mark}.jsonl"
     jsonl.write_bytes("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-    write_digests(jsonl, folder / f"gold{mark}.digests.txt")
+    write_digests(digests_of(jsonl.read_bytes().splitlines()), folder / f"gold{mark}.digests.txt")
     (folder / f"uniformly_sampled{mark}.tsv").write_text("".join(f"{row['label']}\t{row['id']}\n" for row in rows))
     table = pa.table({name: [str(row[name]) for row in rows] for name in ("id", "label", "stratum")})
     pq.write_table(table, folder / f"gold{mark}.parquet")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from corpora.engines import asking
+from corpora.engines import asking, votes_in
 from corpora.manifest import Manifest
 from corpora.schemas import VOTES_SCHEMA
 
@@ -82,3 +82,15 @@ def test_what_a_query_finds_comes_in_batches_or_at_once(store):
     store.rows("predicted", pa.table({"id": ["a", "b"], "label": ["de", "en"]}))
     rows = [row for batch in store.query("label_counts") for row in batch.to_pylist()]
     assert rows == store.found("label_counts") == [{"label": "de", "posts": 1}, {"label": "en", "posts": 1}]
+
+
+def test_votes_are_unpacked_in_the_order_of_the_detectors_whatever_the_order_of_their_keys():
+    texts = ['{"cld2": [["de", 1], ["a\\"é", 1e-7]], "langid": [["en", 0.1]]}', "{}", '{"fasttext": []}']
+    told = votes_in(pa.array(texts)).to_pylist()
+    assert [[tuple(vote.values()) for vote in votes] for votes in told] == [
+        [("langid", 1, "en", 0.1), ("cld2", 1, "de", 1.0), ("cld2", 2, 'a"é', 1e-7)],
+        [],
+        [],
+    ]
+    assert list(told[0][0]) == ["detector", "rank", "language", "score"]
+    assert len(votes_in(pa.array([], pa.string()))) == 0

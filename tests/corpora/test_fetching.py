@@ -1,19 +1,23 @@
 """Many rows at once out of the database: they say what Django's own reading says."""
 
+import json
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pytest
-from django.db.models import TextField
-from django.db.models.functions import Cast
 
-from corpora.fetching import fetched, listed
+from corpora.fetching import TIME, all_fetched, fetched, listed
 from corpora.inserting import insert
 from corpora.models import Corpus, Draw, Item
 
 pytestmark = pytest.mark.django_db
 
 WHEN = datetime(2014, 7, 1, 12, 30, 0, 123456, tzinfo=UTC)
-FIELDS = ("pk", "corpus__name", "corpus__created_at", "key", "text", "posted_at", "fields", "declared", "letters")
+TEXT = pa.string()
+FIELDS = {
+    **{"pk": pa.int64(), "corpus__name": TEXT, "corpus__created_at": TIME, "key": TEXT, "text": TEXT},
+    **{"posted_at": TIME, "declared": TEXT, "letters": pa.int32()},
+}
 
 
 @pytest.fixture
@@ -36,20 +40,20 @@ def items():
 
 
 def test_columns_have_the_values_that_django_gives_row_by_row(items):
-    query = Item.objects.order_by("-letters").values_list(*FIELDS)
+    query = Item.objects.order_by("-letters")
+    rows = [row | {"declared": json.dumps(row["declared"])} for row in query.values(*FIELDS)]
     for size in (1, 2, 5, 100):
-        some = list(fetched(query, size))
-        assert [len(columns[0]) for columns in some] == ([size] * (5 // size) + [5 % size] * bool(5 % size))
-        assert [row for columns in some for row in zip(*columns, strict=True)] == list(query)
+        some = list(fetched(query, FIELDS, size))
+        assert [columns.num_rows for columns in some] == ([size] * (5 // size) + [5 % size] * bool(5 % size))
+        assert [row for columns in some for row in columns.to_pylist()] == rows
+    assert all_fetched(query, FIELDS, 2).to_pylist() == rows
 
 
-def test_nothing_is_fetched_of_no_rows(items):
-    assert list(fetched(Item.objects.filter(letters__gt=9).values_list("pk", "posted_at"), 10)) == []
-
-
-def test_json_that_is_asked_for_as_text_stays_text(items):
-    ((votes,),) = fetched(Item.objects.filter(letters=1).values_list(Cast("votes", TextField())), 10)
-    assert list(votes) == ['{"cld2": [["de", 0.1]]}']
+def test_of_no_rows_there_are_the_columns(items):
+    none = Item.objects.filter(letters__gt=9)
+    assert list(fetched(none, FIELDS, 10)) == []
+    assert all_fetched(none, FIELDS, 10).schema == pa.schema(FIELDS.items())
+    assert all_fetched(none, FIELDS, 10).num_rows == 0
 
 
 def test_rows_are_found_by_many_keys_that_are_one_parameter(items, django_assert_num_queries):

@@ -3,12 +3,12 @@
 
 A format is a module with
 
-    needs(export)                 the columns of a row that it reads, if the row has them
-    write(folder, rows, export)   writes its files from the rows in the set, and returns what the manifest says of
-                                  them: a name as `format`, the files with their rows as `files`, and whatever
-                                  else readers need
+    write(folder, written, export)   writes its files from the rows in the set, and returns what the manifest says of
+                                     them: a name as `format`, the files with their rows as `files`, and whatever
+                                     else readers need
 
-export: one of export.py, with the task, its kind, and what the kind tells the format.
+written: the rows, as written.py reads them. export: one of export.py, with the task, its kind, and what the kind
+tells the format.
 """
 
 from types import ModuleType

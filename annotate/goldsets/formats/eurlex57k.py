@@ -20,17 +20,14 @@ from corpora.vocabularies import descriptors
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
+    from annotate.goldsets.written import Written
 
 FOLDER = "EURLEX57K"
 DESCRIPTORS = f"{FOLDER}/EURLEX57K.json"
 MOST_BYTES = 255  # in the name of a file
 
 
-def needs(export: "Export") -> tuple[str, ...]:
-    return ("id", "url", "split", "concepts", *export.kind.exported_fields)
-
-
-def write(folder: Path, rows: Iterable[Mapping[str, Any]], export: "Export") -> dict:
+def write(folder: Path, written: "Written", export: "Export") -> dict:
     """Write the files of a set, and return their names and what is in them: concepts and acts. splits: split -> its
     documents; buckets: bucket -> its labels, by the documents of train. refused: why there are no acts, if so.
     """
@@ -40,6 +37,7 @@ def write(folder: Path, rows: Iterable[Mapping[str, Any]], export: "Export") -> 
     files = {DESCRIPTORS: len(found)}
     splits = {split: len(documents) for split, documents in export.label_sets.items() if documents}
     if not (refused := _refused(splits, export)):
+        rows = written.each(("id", "url", "split", "concepts", *export.kind.exported_fields))
         _write_acts(folder / FOLDER, rows, export.mark)
         files[f"{FOLDER}/{SUMS}"] = sum(splits.values())
     return {

@@ -19,6 +19,7 @@ from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
+    from annotate.goldsets.written import Written
 
 INDICES, DOCUMENTS, LASER, SAMPLING = "mldoc-indices", "mldoc-documents", "MLDoc", "mldoc-sampling"
 # The classes as LASER and sampling_rcv2.py know them. LASER's `sed s/C/0/` would make 0CAT of CCAT.
@@ -26,14 +27,11 @@ LETTERS = {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
 _BREAKS = re.compile(r"\s+")
 
 
-def needs(export: "Export") -> tuple[str, ...]:
-    return ("id", "label", *(export.kind.fields if export.with_text else ()))
-
-
-def write(folder: Path, rows: Iterable[Mapping[str, str]], export: "Export") -> dict:
+def write(folder: Path, written: "Written", export: "Export") -> dict:
     """Write the files of a set, and return their names and rows. letters: class -> its letter in LASER's files; empty
     where they have the classes' own codes. refused: why there are no documents, if so."""
-    by_id = {row["id"]: row for row in rows}
+    columns = ("id", "label", *(export.kind.fields if export.with_text else ()))
+    by_id = {row["id"]: row for row in written.each(columns)}
     letters = letters_of(export.task.labels)
     files: dict[str, int] = {}
     for file, lines in _files(by_id, letters, export):

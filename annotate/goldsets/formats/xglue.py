@@ -18,6 +18,7 @@ from annotate.kinds.published import FORMATS as PUBLISHED
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
+    from annotate.goldsets.written import Written
 
 # The characters at which str.splitlines() and line readers break, besides the tab.
 _BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -70,11 +71,7 @@ def file_name(name: str, language: str, split: str, *, part: str = "", mark: str
     return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
 
 
-def needs(export: "Export") -> tuple[str, ...]:
-    return ("language", "split", "label", *export.kind.fields)
-
-
-def write(folder: Path, rows: Iterable[Mapping[str, str]], export: "Export") -> dict:
+def write(folder: Path, written: "Written", export: "Export") -> dict:
     """Write the files of a set, and return their names and contents. refused: a sentence that says why there
     are none.
     """
@@ -85,6 +82,7 @@ def write(folder: Path, rows: Iterable[Mapping[str, str]], export: "Export") -> 
             "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
         )
         return told
+    rows = written.each(("language", "split", "label", *export.kind.fields))
     try:
         told["files"] = write_files(folder, name, rows, mark=export.mark)
     except XglueError as error:

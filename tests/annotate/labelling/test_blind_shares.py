@@ -30,7 +30,7 @@ def lots(task):
     units = task.units.select_related("item").order_by("position")[:DOCUMENTS]
     # Pseudonyms are made by chance; with these the same lots fall in every run.
     people = [Annotator(pseudonym=f"person-{number}") for number in range(PEOPLE)]
-    return [[is_blind(annotator, task, unit.item) for unit in units] for annotator in people]
+    return [[is_blind(annotator.pseudonym, task, unit.item.key) for unit in units] for annotator in people]
 
 
 def held(hits, of, share):
@@ -78,7 +78,7 @@ def test_a_share_of_none_or_all_leaves_no_lot(task, readers):
     unit = task.units.first()
     for share, blind in ((0.0, False), (1.0, True)):
         task.options = task.options | {"blind_share": share}
-        assert [is_blind(reader, task, unit.item) for reader in readers] == [blind] * 3
+        assert [is_blind(reader.pseudonym, task, unit.item.key) for reader in readers] == [blind] * 3
 
 
 def test_from_whom_suggestions_were_kept_is_verified_from_the_folder(task, readers, tmp_path):
