@@ -18,7 +18,6 @@ from annotate.quality import decoys as known
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, judge_sheet, skip, undo
 from annotate.work.queue import take, take_sheet
-from corpora.core.voting import DETECTOR_NAMES
 from corpora.draw import Sample
 from corpora.models import Corpus, Item
 from tests.annotate.acts import open_verification
@@ -90,8 +89,7 @@ def verify(monkeypatch):
 def sample(language, items, seed):
     rows = [
         {field: getattr(item, field) for field in ("text", "author", "posted_at", "url", "letters")}
-        | {"id": item.key}
-        | {name: item.votes[name] for name in DETECTOR_NAMES}
+        | {"id": item.key, "votes": json.dumps(item.votes), "unanimous": item.unanimous}
         for item in items
     ]
     sizes = {"asked": len(items), "size": len(items), "frame_size": 2 * len(items)}
