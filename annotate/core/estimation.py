@@ -197,8 +197,8 @@ def stratified(
 
     The share is that in the stream from which the posts come, however few more of them the corpus has: of how a
     predictor does on posts like these, twenty tell no more for being all there are (Deming 1953, On the Distinction
-    between Enumerative and Analytic Surveys, Journal of the American Statistical Association 48(262); Cochran 1977,
-    Sampling Techniques, section 2.14, omits the correction for a finite frame likewise).
+    between Enumerative and Analytic Surveys, Journal of the American Statistical Association 48(262); where domains are
+    compared, Cochran 1977, Sampling Techniques, section 2.14, omits the correction for a finite frame likewise).
 
     Where all was read, this is the plain interval. Else the posts that nobody has read are guessed, and those read say
     how many of the others turn out otherwise, in each way: a hit that is a miss, a post that belongs to the domain

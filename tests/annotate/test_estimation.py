@@ -91,6 +91,10 @@ def test_hits_and_misses_mirror_each_other(strata):
     mirrored = [replace(stratum, hits=stratum.domain - stratum.hits) for stratum in strata]
     estimate, other = stratified(strata), stratified(mirrored)
     assume(estimate.value is not None)
+    # Where as many are hits as misses, the same guess is made of both.
+    partly = [stratum for stratum in strata if 0 < stratum.read < stratum.drawn]
+    more = sum((2 * stratum.hits - stratum.domain) * stratum.drawn / stratum.read for stratum in partly)
+    assume(not partly or abs(more) > 1e-9)
     assert (1 - estimate.value, 1 - estimate.high, 1 - estimate.low) == (
         pytest.approx(other.value, abs=1e-9),
         pytest.approx(other.low, abs=1e-3),
