@@ -46,6 +46,8 @@ def when_ready(server):
     _ = get_resolver().url_patterns  # loads the pages
     gc.freeze()
     gc.enable()
+    # Nearly nothing of a request is left to the collector, which else looks for it several times in each.
+    gc.set_threshold(50_000)
     # Browsers open connections in advance, for which a thread would wait: Linux keeps them until they say something.
     for listener in server.LISTENERS:
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
