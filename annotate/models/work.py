@@ -39,7 +39,7 @@ class Units(models.QuerySet):
 
 
 class Unit(models.Model):
-    """One item under one task. Only work/routing.py writes its stage."""
+    """One item under one task. Only work/moving.py writes its stage."""
 
     # Keys without an index of their own are found by the first column of another, or by a partial one, below: each
     # index is written with each unit that is added or moved.

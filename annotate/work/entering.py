@@ -123,8 +123,10 @@ def _texts_of(task: Task, asked: str) -> Seen:
 def _originals(texts: Seen, shown: Iterable[bytes | None]) -> dict[bytes, Any]:
     """Those of these texts that a unit of the task has, with that unit."""
     known = texts.find(text for text in shown if text)
-    units = Unit.objects.filter(pk__in=listed(known.values())).order_by().values_list("pk", "agreed_label")
-    labels = dict(units) if known else {}
+    if not known:
+        return {}
+    units = Unit.objects.filter(pk__in=listed(known.values())).order_by()
+    labels = dict(units.values_list("pk", "agreed_label"))
     return {text: _Original(key, labels[key]) for text, key in known.items()}
 
 
