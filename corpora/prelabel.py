@@ -9,10 +9,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 
@@ -27,10 +29,12 @@ from corpora.folders import digest_of, part_name, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Part, VotesPart, manifest_of, write_manifest
 from corpora.schemas import VOTES_SCHEMA
-from corpora.voting_pieces import Pieces, done_with, pieces_of
+from corpora.voting_pieces import done_with, pieces_of
 from corpora.voting_worker import COUNTED_SCHEMA, Chunk, vote_on, vote_on_all
 
 _CHUNK_ROWS = 2_000
+# Chunks that a worker has, so that it need not wait for this process, which also writes what is done.
+_AHEAD = 3
 
 Worker = subprocess.Popen[bytes]
 # The votes on a part, and on how many of its posts the detectors are unanimous.
@@ -106,7 +110,7 @@ def _fresh_name(number: int, old: VotesPart | None) -> str:
 def _voting(
     name: str,
     directory: Path,
-    parts: Iterable[Part],
+    parts: Sequence[Part],
     k: int,
     versions: dict[str, str],
     processes: int | None,
@@ -119,16 +123,7 @@ def _voting(
             yield voted
     else:
         with _mapping(processes or os.cpu_count() or 1, name) as mapping:
-            yield (
-                _vote(
-                    directory / "parts" / part.name,
-                    k,
-                    mapping,
-                    pieces_of(directory, part, k, versions, _CHUNK_ROWS),
-                    progress,
-                )
-                for part in parts
-            )
+            yield _voted_here(mapping, directory, parts, k, versions, progress)
 
 
 @contextmanager
@@ -176,26 +171,27 @@ def _map(
     chunks: Iterable[pa.RecordBatch],
 ) -> Iterator[Chunk]:
     left = enumerate(chunks)
-    busy: dict[Connection, int] = {}
+    busy: dict[Connection, deque[int]] = {connection: deque() for connection in workers}
     done: dict[int, Chunk] = {}
     told = 0
 
     def give(connection: Connection) -> None:
         if (following := next(left, None)) is not None:
-            busy[connection], chunk = following
+            number, chunk = following
+            busy[connection].append(number)
             with _explained(workers[connection], name):
                 connection.send((vote, chunk))
 
-    for connection in workers:
+    for connection in [*workers] * _AHEAD:
         give(connection)
-    while busy:
-        for connection in wait(list(busy)):
+    while asked := [connection for connection, numbers in busy.items() if numbers]:
+        for connection in wait(asked):
             assert isinstance(connection, Connection)
             with _explained(workers[connection], name):
                 said = connection.recv()
             if isinstance(said, Exception):
                 raise said
-            done[busy.pop(connection)] = said
+            done[busy[connection].popleft()] = said
             give(connection)
         while told in done:
             yield done.pop(told)
@@ -219,16 +215,37 @@ def _explained(worker: Worker, name: str) -> Iterator[None]:
         raise CorpusError(f"{reading} was ended by {by}. {kept}: run the command again to go on.") from error
 
 
-def _vote(part: Path, k: int, mapping: Map, pieces: Pieces, progress: Callable[[int], object]) -> Voted:
-    chunks = pq.read_table(part, columns=["id", "text"]).to_batches(max_chunksize=_CHUNK_ROWS)
-    done = list(pieces.kept())
-    progress(sum(votes.num_rows for votes, _ in done))
-    for chunk in mapping(partial(vote_on, k), chunks[len(done) :]):
-        pieces.keep(chunk)
-        done.append(chunk)
-        progress(chunk[0].num_rows)
-    votes = pa.Table.from_batches([votes for votes, _ in done], schema=VOTES_SCHEMA)
-    return votes, sum(agreed for _, agreed in done)
+def _voted_here(
+    mapping: Map,
+    directory: Path,
+    parts: Sequence[Part],
+    k: int,
+    versions: dict[str, str],
+    progress: Callable[[int], object],
+) -> Iterator[Voted]:
+    """By this machine's processes, which go on with the next part while one is being written."""
+    left: Iterator[Chunk] | None = None
+    for part in parts:
+        pieces = pieces_of(directory, part, k, versions, _CHUNK_ROWS)
+        done = list(pieces.kept())
+        progress(sum(votes.num_rows for votes, _ in done))
+        if left is None:  # only the first of them can have been under way when a run was stopped
+            left = mapping(partial(vote_on, k), islice(_chunks(directory, parts), len(done), None))
+        rows = sum(votes.num_rows for votes, _ in done)
+        while rows < part.rows:
+            chunk = next(left)
+            pieces.keep(chunk)
+            done.append(chunk)
+            rows += chunk[0].num_rows
+            progress(chunk[0].num_rows)
+        votes = pa.Table.from_batches([votes for votes, _ in done], schema=VOTES_SCHEMA)
+        yield votes, sum(agreed for _, agreed in done)
+
+
+def _chunks(directory: Path, parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        with pq.ParquetFile(directory / "parts" / part.name) as file:
+            yield from file.iter_batches(_CHUNK_ROWS, columns=["id", "text"])
 
 
 def _voted_elsewhere(

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -24,14 +26,24 @@ Chunk = tuple[pa.RecordBatch, int]
 def main() -> None:
     """Answer what the parent sends, a function and its argument, until the parent is gone. argv has the connection."""
     connection = Connection(int(sys.argv[1]))
+    asked = SimpleQueue[Any]()
+    # What is asked next is read meanwhile. Otherwise each would wait until the other has read what it sends.
+    Thread(target=_hear, args=(connection, asked), daemon=True).start()
+    while (question := asked.get()) is not None:
+        vote, posts = question
+        try:
+            said = vote(posts)
+        except Exception as error:  # noqa: BLE001 - the parent raises it
+            said = error
+        with suppress(OSError):  # the parent is gone
+            connection.send(said)
+
+
+def _hear(connection: Connection, asked: SimpleQueue[Any]) -> None:
     with suppress(EOFError, OSError):  # an OSError in the middle of a message
         while True:
-            vote, posts = connection.recv()
-            try:
-                said = vote(posts)
-            except Exception as error:  # noqa: BLE001 - the parent raises it
-                said = error
-            connection.send(said)
+            asked.put(connection.recv())
+    asked.put(None)
 
 
 def vote_on(k: int, posts: pa.RecordBatch) -> Chunk:

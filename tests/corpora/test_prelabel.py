@@ -216,6 +216,33 @@ def test_a_part_that_was_stopped_goes_on_at_its_last_piece_and_ends_with_the_sam
     assert bytes_of("c") == bytes_of("whole")
 
 
+def test_several_parts_on_several_processes_stopped_in_the_second_end_with_the_same_bytes(
+    write, import_corpus, monkeypatch
+):
+    for name in ("c", "whole"):
+        for part, size in (("a", 95), ("b", 250), ("d", 40)):
+            rows = [{"id": f"{part}{n}", "text": f"Das ist der Text {part} mit der Nummer {n}."} for n in range(size)]
+            import_corpus(name, write(f"{part}.jsonl", rows))
+    monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(voting_pieces, "PIECE_CHUNKS", 2)
+
+    def stop(count):
+        told.append(count)
+        if sum(told) >= 95 + 150:
+            raise StoppedHere
+
+    told = []
+    with pytest.raises(StoppedHere):
+        prelabelling.prelabel("c", processes=2, progress=stop)
+    assert len(manifest_of("c").votes) == 1
+    told = []
+    prelabelling.prelabel("c", processes=2, progress=told.append)
+    assert sum(told) == 385
+    assert told[:2] == [95, 140], "what is kept: the first part, and the pieces of the second"
+    prelabelling.prelabel("whole", processes=1)
+    assert bytes_of("c") == bytes_of("whole")
+
+
 @pytest.mark.parametrize(("k", "rows_in_a_chunk"), [(2, 10), (1, 20)])
 def test_pieces_made_otherwise_are_not_taken(write, import_corpus, monkeypatch, k, rows_in_a_chunk):
     rows = [{"id": str(n), "text": f"Das ist der Text mit der Nummer {n}."} for n in range(60)]
