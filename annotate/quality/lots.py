@@ -21,7 +21,8 @@ def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> s
     listed = list(dict.fromkeys(keys))
     if not share or not listed:
         return set()
-    found = [key for key in listed if lottery.hit(share, lots=task.lots, purpose=purpose, key=key)]
+    by = task.lots
+    found = [key for key in listed if lottery.hit(share, lots=by, purpose=purpose, key=key)]
     keep(task, purpose, (), {"share": share}, listed, found)
     return set(found)
 

@@ -15,7 +15,8 @@ from django.utils import timezone
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import Turn, to_come, turns
 from annotate.work.permit import Permit, day_of, midnight
-from annotate.work.queue import WANTED, beyond, sql
+from annotate.work.queue import WANTED, beyond
+from annotate.work.sql import sql
 from corpora.prepared import prepared, tell
 
 _SAID = sql("said")

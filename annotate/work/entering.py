@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.utils import timezone
 
 from annotate.core import lottery, stages
 from annotate.core.aggregation import at_first
@@ -18,7 +17,7 @@ from annotate.kinds.preferences import Compared
 from annotate.models import Comparison, Task, Unit
 from annotate.quality.audits import audit_counts, choose_audits, choose_rechecks
 from annotate.quality.checks import check_counts, choose_checks_of_new, choose_overlap, has_checks
-from annotate.work.moving import CHANGED, PLAIN, moved, save_all, send_to_people, to_people
+from annotate.work.moving import CHANGED, begin, begin_with_people, begun, save_all, send_to_people, to_people
 from annotate.work.routes import Routes
 from corpora.fetching import listed
 from corpora.inserting import insert, plain
@@ -70,13 +69,12 @@ def add_units(
     questions = enumerate(_questions(task, items, suggested), first)
     while some := list(islice(questions, CHUNK)):
         overlap = set() if honeypots else choose_overlap(task, (item.key for _, (item, *_) in some))
-        now = timezone.now()
         shown = [
             None if known_answers.get(item.pk) else _digest(_shown(task, item, sets)) for _, (item, _, sets) in some
         ]
         originals = _originals(texts, shown)
         pairs: list[tuple[Any, Compared]] = []
-        transitions, units, new = [], [], {}
+        units, new = [], {}
         for (position, (item, pair, sets)), text in zip(some, shown, strict=True):
             unit = _Plain(task=task, item=item, asked=asked, pair=pair, position=position)
             unit.redundancy = 2 if item.key in overlap else redundancy
@@ -89,23 +87,23 @@ def add_units(
                 unit.honeypot, unit.redundancy = True, EVERYBODY
             if text and (original := originals.get(text)):
                 unit.copy_of, unit.agreed_label = original, original.agreed_label
-                transitions.append(moved(unit, "copied", stages.COPIED, of=PLAIN, at=now))
+                begin(unit, stages.COPIED)
                 continue
             if text:
                 originals[text] = new[text] = unit
             if item.pk in reuse:
                 unit.reused_from, label = reuse[item.pk]
-                transitions.append(moved(unit, "reused", stages.LABELLED, label=label, of=PLAIN, at=now))
+                begin(unit, stages.LABELLED, label)
             elif not unit.predicted and (label := _agreed(kind, unit, sets)):
                 unit.agreed_label = label
-                transitions.append(moved(unit, "agreed", stages.AGREED, label=label, of=PLAIN, at=now))
+                begin(unit, stages.AGREED, label)
             else:
-                transitions.append(to_people(unit, kind.enters_by, routes, at=now))
+                begin_with_people(unit, routes)
         insert(units)
-        insert(transitions)
         insert(Comparison(unit_id=unit.pk, **sets._asdict()) for unit, sets in pairs)
         texts.add({text: unit.pk for text, unit in new.items()})
         found.update(unit.stage for unit in units)
+    begun(task, first)
     choose_checks_of_new(task, first, checks)
     read = _audit(task, choose_audits(task, first, counted), first, routes)
     return found + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})

@@ -4,19 +4,21 @@ Callers hold the unit's row lock (or, when a task is opened, are the only ones t
 decided in routing.py.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
-from datetime import datetime
+from itertools import chain
 from typing import Any
 
+from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.models import Judgment, Transition, Unit
+from annotate.models import Judgment, Task, Transition, Unit
 from annotate.quality.audits import choose_rechecks
 from annotate.quality.checks import choose_checks
 from annotate.work.routes import Routes
+from annotate.work.sql import sql
 from corpora.inserting import insert, plain
 from corpora.prepared import insert_one, update_one
 
@@ -24,6 +26,9 @@ BATCH = 2000
 PLAIN = plain(Transition)
 # The fields of a unit that change when it is sent to people.
 CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
+# Where a new unit may begin, and what led there; in a queue it is what its kind says.
+BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
+_BEGUN = sql("begun")
 # The key of no row: keys begin at 1.
 NO_ROW = 0
 
@@ -46,14 +51,11 @@ def stay(unit: Unit, *, by, judgment: Judgment) -> None:
     move(copy(unit), "skipped", stages.QUEUED, by=by, judgment=judgment, keep=False)
 
 
-def moved(
-    unit, event, to_stage, *, by=None, judgment=None, label="", at=None, of: type[Any] = Transition, **changes
-) -> Any:
-    """The transition of a move, which the caller saves with the unit. of: PLAIN where there are many; at: now."""
+def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[Any] = Transition, **changes) -> Any:
+    """The transition of a move, which the caller saves with the unit. of: PLAIN where there are many."""
     stages.check_move(unit.stage, event, to_stage)
-    from_stage, unit.stage, unit.label = unit.stage, to_stage, label
-    for field, value in changes.items():
-        setattr(unit, field, value)
+    from_stage = unit.stage
+    _place(unit, to_stage, label, changes)
     return of(
         unit=unit,
         event=event,
@@ -64,15 +66,47 @@ def moved(
         label=label,
         judgment=judgment,
         by=by,
-        at=at or timezone.now(),
+        at=timezone.now(),
     )
 
 
-def to_people(unit: Unit, event: str, routes: Routes, at: datetime | None = None) -> Any:
-    """Put a unit into the queue of its most likely language; the caller saves both. at: now."""
-    unit.candidates = unit.task.kind.candidates(unit, routes)
-    queue = routes.queue_in(unit.candidates[0])
-    return moved(unit, event, stages.QUEUED, of=PLAIN, at=at, round=1, language=queue, visited=[queue])
+def _place(unit: Any, stage: str, label: str, changes: Mapping[str, Any]) -> None:
+    unit.stage, unit.label = stage, label
+    for field, value in changes.items():
+        setattr(unit, field, value)
+
+
+def to_people(unit: Unit, event: str, routes: Routes) -> Any:
+    """Put a unit into the queue of its most likely language; the caller saves both."""
+    return moved(unit, event, stages.QUEUED, of=PLAIN, **_first_queue(unit, routes))
+
+
+def _first_queue(unit: Any, routes: Routes) -> dict[str, Any]:
+    candidates = unit.task.kind.candidates(unit, routes)
+    queue = routes.queue_in(candidates[0])
+    return {"candidates": candidates, "round": 1, "language": queue, "visited": [queue]}
+
+
+def begin(unit: Any, stage: str, label: str = "") -> None:
+    """Where a new unit begins. The caller saves it, and then tells `begun`."""
+    _place(unit, stage, label, {})
+
+
+def begin_with_people(unit: Any, routes: Routes) -> None:
+    """The same of one that goes to people at once."""
+    _place(unit, stages.QUEUED, "", _first_queue(unit, routes))
+
+
+def begun(task: Task, first: int) -> None:
+    """Write down how units got to where they begin: those of a task from the position `first` on, all by one statement,
+    since a task may have a million.
+    """
+    events = {**BEGINNINGS, stages.QUEUED: task.kind.enters_by}
+    for stage, event in events.items():
+        stages.check_move(stages.NEW, event, stage)
+    with connection.cursor() as cursor:
+        now = connection.ops.adapt_datetimefield_value(timezone.now())
+        cursor.execute(_BEGUN, [*chain(*events.items()), stages.NEW, now, task.pk, first])
 
 
 def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from itertools import count, product
-from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
@@ -20,14 +19,8 @@ from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Transitio
 from annotate.quality import honeypots
 from annotate.quality.sides import keep_side
 from annotate.work.permit import Permit, acting
+from annotate.work.sql import sql
 from corpora.prepared import insert_one, prepared, update_one
-
-
-def sql(name: str) -> str:
-    """A query without its comments."""
-    lines = (Path(__file__).parent / "sql" / f"{name}.sql").read_text(encoding="utf-8").splitlines()
-    return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
-
 
 # The first units of one queue that a person may be given; several of them are put together into one statement.
 _HEADS = sql("heads")
