@@ -153,12 +153,16 @@ def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, known
         store.define(name, "predicted_majority")
 
 
-def predicted_labels(corpus_name: str, predictor: Predictor, ids: Iterable[str]) -> dict[str, str]:
-    """Id -> the predictor's label; what it says of posts that were there stays true if the corpus grows.
+def predicted_labels(
+    corpus_name: str, predictor: Predictor, ids: Iterable[str], also: Iterable[str] = ()
+) -> dict[str, str]:
+    """Id -> the predictor's label; what it says of posts that were there stays true if the corpus grows. also: further
+    ids, of which those that are not in the corpus are left out.
 
-    CorpusError if it has not seen one of them, or names ids that are not in the corpus.
+    CorpusError if it has not seen one of the ids, or one is not in the corpus.
     """
-    wanted, manifest = list(dict.fromkeys(ids)), manifest_of(corpus_name)
+    needed, manifest = list(dict.fromkeys(ids)), manifest_of(corpus_name)
+    wanted = list(dict.fromkeys([*needed, *also]))
     with (
         full_disk_explained("the predictions were not read"),
         predicting(corpus_name, predictor, manifest, complete=False) as store,
@@ -167,7 +171,7 @@ def predicted_labels(corpus_name: str, predictor: Predictor, ids: Iterable[str])
         found: dict[str, str | None] = {}
         for batch in store.query("predicted_of"):
             found.update(zip(batch.column("id").to_pylist(), batch.column("label").to_pylist(), strict=True))
-    if missing := [key for key in wanted if found[key] is None]:
+    if missing := [key for key in needed if found[key] is None]:
         check_complete(corpus_name, predictor, manifest)
         raise CorpusError(f"Corpus {corpus_name} has no posts with {listed(missing, len(missing), 'id')}.")
     return {key: label for key in wanted if (label := found[key]) is not None}

@@ -63,7 +63,8 @@ def test_the_predictor_that_did_not_vote_errs_as_often_as_said_and_half_of_the_t
 def test_the_truth_of_a_figure_counts_what_is_off_the_list_as_und_and_a_class_as_one_label():
     truth = {"a": "en", "b": "en", "c": "pcm", "d": "zh-CN", "e": "zh-TW", "f": "de"}
     said = {"a": "en", "b": UND, "c": "en", "d": "zh", "e": "zh-TW", "f": "nl"}
-    subject = Subject("mine", "1", {"zh": ("zh-CN", "zh-TW")}, labels=lambda ids: {key: said[key] for key in ids})
+    says = lambda ids, also=(): {key: said[key] for key in (*ids, *also)}  # noqa: E731
+    subject = Subject("mine", "1", {"zh": ("zh-CN", "zh-TW")}, labels=says)
     known = Truth(subject, truth)
     assert known.accuracy(with_und=True) == 3 / 6
     assert known.accuracy(with_und=False) == 3 / 5

@@ -87,7 +87,6 @@ class Stratum:
     """A part of a draw, in posts: people have read `read` of `drawn`, taken by chance; of these, `domain` are in the
     domain of the estimate (truly X, for the recall of X), and of the domain `hits` are right.
 
-    missing: posts that were taken by chance likewise, and of which nobody could tell; they are not among the drawn.
     All are whole numbers of a draw that was made, and real ones of what is expected of a draw (planning.py).
     """
 
@@ -96,7 +95,6 @@ class Stratum:
     domain: float
     hits: float
     guess: Guess | None = None
-    missing: float = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.hits <= self.domain <= self.read <= self.drawn:
@@ -269,8 +267,7 @@ def _add(group: Unread, stratum: Stratum, turn: Turn) -> None:
     if not stratum.read:
         group.blind += turn.posts
         return
-    missing = stratum.missing * turn.posts / stratum.drawn
-    group.add(stratum.drawn / stratum.read, turn.posts - turn.read, turn.read, turn.off, missing)
+    group.add(stratum.drawn / stratum.read, turn.posts - turn.read, turn.read, turn.off)
 
 
 def combined(domain: float, hits: float, turned: Sequence[tuple[Way, Turned]], *, of_draw: bool = False) -> Estimate:

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 # A label that no post is given by anybody: what a post truly is where it is none of those that count.
 ANOTHER = "?"
+# In the place of what a predictor says, where that is not known.
+NOT_TOLD = "-"
 
 
 class Cell(NamedTuple):
@@ -25,3 +27,8 @@ class Cell(NamedTuple):
     word: str = ""
     first: str = ""
     chance: float = 1.0
+
+    @property
+    def of_other(self) -> "Cell":
+        """The same as it tells of the other of two predictors."""
+        return self._replace(said=self.other, other=self.said)

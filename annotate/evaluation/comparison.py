@@ -17,7 +17,7 @@ from annotate.evaluation.cells import Cell
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import described
-from annotate.evaluation.uniform import Uniform, counted, share
+from annotate.evaluation.uniform import Uniform, counted, share, worth
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name
@@ -53,11 +53,8 @@ def _both(first: Joined, second: Joined) -> Uniform | None:
     """The uniform set with what each of the two says."""
     if not (first.uniform and second.uniform):
         return None
-    others = second.uniform.posts
-    return replace(
-        first.uniform,
-        posts={key: cell._replace(other=others[key].said) for key, cell in first.uniform.posts.items()},
-    )
+    others = {**second.uniform.posts, **second.uniform.missing}
+    return first.uniform.with_each(lambda key, cell: cell._replace(other=others[key].said))
 
 
 def _labels(both: Uniform | None, sets: metrics.RecallSets) -> list[str]:
@@ -141,13 +138,23 @@ def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Told | None:
 
 def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Told | None:
     """apart: the posts of a domain without which the two shares would be one, so that they differ by no more than the
-    greater share of such posts. truths: as in `share`."""
-    sides = both, both.of_other
-    first, second = (share(side, domain, right, truths=truths) for side in sides)
-    values = first.value or 0.0, second.value or 0.0
-    found = paired(first.estimate, second.estimate, correlation(both, domain, right, values))
-    most = max(share(side, domain, apart, truths=truths).estimate.high for side in sides)
-    return _told(found and found.within(most), min(first.posts, second.posts))
+    greater share of such posts. truths: as in `share`, which says of missing posts what is done here too."""
+
+    def of(uniform: Uniform) -> tuple[Difference | None, int]:
+        sides = uniform, uniform.of_other
+        first, second = (share(side, domain, right, truths=truths) for side in sides)
+        values = first.value or 0.0, second.value or 0.0
+        found = paired(first.estimate, second.estimate, correlation(uniform, domain, right, values))
+        most = max(share(side, domain, apart, truths=truths).estimate.high for side in sides)
+        return found and found.within(most), min(first.posts, second.posts)
+
+    found, posts = of(both.known)
+    if found and both.missing:
+        of_share = worth(domain, right)
+        ends = both.extremes(lambda cell: of_share(cell) - of_share(cell.of_other), truths)
+        every = [found, *(extreme for extreme, _ in map(of, ends) if extreme)]
+        found = replace(found, low=min(each.low for each in every), high=max(each.high for each in every))
+    return _told(found, posts)
 
 
 def _of_counts(first: Estimate, second: Estimate) -> float:
@@ -165,7 +172,7 @@ def correlation(both: Uniform, domain: Of, right: Of, values: tuple[float, float
     """
 
     def residuals(cell: Cell) -> list[float]:
-        sides = cell, cell._replace(said=cell.other, other=cell.said)
+        sides = cell, cell.of_other
         return [domain(side) * (right(side) - value) for side, value in zip(sides, values, strict=True)]
 
     of_draw = _Moments()

@@ -1,7 +1,6 @@
 """Recall on a recall-oriented set, and on both kinds of sets together; and what false answers may make of a figure."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from annotate.core.comparing import difference
@@ -60,12 +59,7 @@ DIFFER = 0.01  # the sets differ where the test has a smaller p
 def two_frames(
     label: str, uniform: Uniform, found: Mapping[str, str], reached: Collection[str], false_yes: float = 0.0
 ) -> TwoFrames:
-    parted = replace(
-        uniform,
-        posts={
-            key: cell._replace(other="inside" if key in reached else "outside") for key, cell in uniform.posts.items()
-        },
-    )
+    parted = uniform.with_each(lambda key, cell: cell._replace(other="inside" if key in reached else "outside"))
 
     def within(place: str, apart: Collection[str] = ()) -> Measured:
         is_there = lambda cell: cell.truth == label and cell.other == place  # noqa: E731

@@ -23,14 +23,14 @@ class EvaluationError(Exception):
 
 @dataclass(frozen=True)
 class Subject:
-    """A predictor that is measured. corpus: that of its labels; "" if they come only from a file. file, warnings: that
-    file, and what is to be told of it.
+    """A predictor that is measured. labels: of ids, and of further ones as far as they are known. corpus: that of its
+    labels; "" if they come only from a file. file, warnings: that file, and what is to be told of it.
     """
 
     name: str
     version: str
     mapping: Mapped
-    labels: Callable[[Collection[str]], dict[str, str]]
+    labels: Callable[..., dict[str, str]]
     predictor: Predictor | None = None
     corpus: str = ""
     file: Path | None = None
@@ -58,8 +58,8 @@ def of_corpus(corpus: str, spelled: str) -> Subject:
     """CorpusError if the corpus has no such predictor."""
     found = find_predictor(corpus, spelled)
 
-    def labels(ids: Collection[str]) -> dict[str, str]:
-        return predicted_labels(corpus, found, ids)
+    def labels(ids: Collection[str], also: Collection[str] = ()) -> dict[str, str]:
+        return predicted_labels(corpus, found, ids, also)
 
     return Subject(found.name, found.version, found.mapping, labels, found, corpus)
 
@@ -76,18 +76,18 @@ def of_file(
     own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
     own = {label for label in own if label not in LANGUAGES}
     spelled = {way: label for label in own for way in (label, _with_underscores(label))}
-    ids = {row.id for gold in sets for row in gold.rows}
+    ids = {key for gold in sets for key in (*(row.id for row in gold.rows), *gold.left_out)}
     found, told = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=ids)
     found = {key: spelled.get(label, label) for key, label in found.items()}
 
-    def labels(ids: Collection[str]) -> dict[str, str]:
+    def labels(ids: Collection[str], also: Collection[str] = ()) -> dict[str, str]:
         if missing := [key for key in ids if key not in found]:
             raise EvaluationError(
                 f"{path} has no label for {len(missing):,} of {len(ids):,} posts of the gold sets{_first(missing)}. "
                 "Add them, und where the predictor names no language, or list those that have vanished from their "
                 "source with --vanished."
             )
-        return {key: found[key] for key in ids}
+        return {key: found[key] for key in (*ids, *also) if key in found}
 
     warnings = [f"{path.name}: {sentence}" for sentence in told.sentences()]
     if told.outside:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.evaluation.alone import ADJUDICATED, ASSUMED, AUDITED, READ, unchecked
-from annotate.evaluation.cells import Cell
+from annotate.evaluation.cells import NOT_TOLD, Cell
 from annotate.evaluation.classes import ClassError, asked_together, folding
 from annotate.evaluation.frames import false_among
 from annotate.evaluation.given import NAMED, EvaluationError, Subject
@@ -89,7 +89,9 @@ def join(
     except ClassError as error:
         raise EvaluationError(str(error)) from error
     ids = list(dict.fromkeys(row.id for row in every))
-    joined = Joined(fold, {key: fold.get(label, label) for key, label in subject.labels(ids).items()}, asked)
+    left_out = [key for gold, _ in left for key in gold.left_out]
+    said = {key: fold.get(label, label) for key, label in subject.labels(ids, left_out).items()}
+    joined = Joined(fold, said, asked)
     precise = [gold for gold, _ in left if DESIGNS[gold.design].by_trigger and not gold.of]
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
@@ -100,7 +102,7 @@ def join(
             joined.false_yes[label] = max(joined.false_yes.get(label, 0.0), false_among(*counts))
     if joined.labelled:
         for gold, _ in left:
-            joined.reach |= _reach(gold, joined.labelled.posts)
+            joined.reach |= _reach(gold, [*joined.labelled.posts, *joined.labelled.missing.keys() & joined.said.keys()])
     if joined.verified and joined.uniform is not joined.labelled:
         joined.warnings.append("So the unread triggers that people verified do not count either.")
         joined.verified = {}
@@ -158,11 +160,12 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"{gold.folder / 'manifest.json'} says that the {len(gold.rows):,} posts were drawn from "
             f"{gold.frame_size:,}, which cannot be; export the set again."
         )
-    missing = {label: posts for label, posts in gold.unresolved.items() if _is_audited(label, cells)}
+    missing = _missing(joined, gold, cells)
     if missing:
+        labels = sorted({cell.stratum for cell in missing.values()})
         joined.warnings.append(
-            f"Of the posts chosen for the audit of the gold set {gold.name} {sum(missing.values()):,} have no label "
-            f"({', '.join(sorted(missing)[:NAMED])}{' and others' if len(missing) > NAMED else ''}). The detectors may "
+            f"Of the posts chosen for the audit of the gold set {gold.name} {len(missing):,} have no label "
+            f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The detectors may "
             "be right or wrong there, and the intervals allow for both."
         )
     joined.labelled = Uniform(cells, missing, gold.slips)
@@ -188,6 +191,19 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"The gold set {gold.name} does not tell which of its labels are detectors’ agreement and which people’s; "
             "all are taken for people’s. A detector that voted there is measured against itself."
         )
+
+
+def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[str, Cell]:
+    """The posts of the audit that nobody could label, by id; made up where the set counts more than it names."""
+    found = {}
+    for label, posts in gold.unresolved.items():
+        if not _is_audited(label, cells):
+            continue
+        agreed = joined.fold.get(label, label)
+        named = [key for key, stratum in gold.left_out.items() if stratum == label]
+        for key in [*named, *(f"{label} {number}" for number in range(len(named), posts))]:
+            found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
+    return found
 
 
 def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:

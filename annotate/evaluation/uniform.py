@@ -10,10 +10,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from annotate.core.estimation import Estimate, Guess, Stratum, Turn, pooled, proportion, stratified
+from annotate.core.estimation import (
+    Estimate,
+    Guess,
+    Stratum,
+    Turn,
+    Way,
+    pooled,
+    proportion,
+    stratified,
+    with_interval,
+)
 from annotate.core.word_of_one import Errors
 from annotate.evaluation.alone import errors, turns
-from annotate.evaluation.cells import ANOTHER, Cell
+from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell
 
 # Language -> id -> the label, X, not-X or und, of posts that the predictor labels X and the detectors otherwise, and
 # that nobody had read there.
@@ -22,12 +32,13 @@ VerifiedSets = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Uniform:
-    """posts: id -> its cell. missing: stratum -> posts that were chosen for the audit and have no label, since nobody
-    could tell; they are not among the posts. slips: how often adjudicators slip, where two decided the same.
+    """posts: id -> its cell. missing: likewise of posts that were chosen for the audit and have no label, since nobody
+    could tell; they are not among the posts, and where the set does not name them, their ids are made up. slips: how
+    often adjudicators slip, where two decided the same.
     """
 
     posts: Mapping[str, Cell]
-    missing: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, Cell] = field(default_factory=dict)
     slips: Estimate | None = None
 
     @cached_property
@@ -76,21 +87,69 @@ class Uniform:
         own, those that were verified were taken by chance.
         """
 
+        def is_apart(cell: Cell) -> bool:
+            return bool(cell.stratum and verified.get(cell.said) and cell.said != cell.agreed)
+
         def of(key: str, cell: Cell) -> Cell:
-            if not (cell.stratum and verified.get(cell.said) and cell.said != cell.agreed):
+            if not is_apart(cell):
                 return cell
             if cell.read:
                 return cell._replace(stratum="")
             label = verified[cell.said].get(key)
             return cell._replace(stratum=f"said {cell.said}", read=label is not None, truth=label or cell.truth)
 
-        return replace(self, posts={key: of(key, cell) for key, cell in self.posts.items()})
+        missing = {key: cell for key, cell in self.missing.items() if not is_apart(cell)}
+        return replace(self, posts={key: of(key, cell) for key, cell in self.posts.items()}, missing=missing)
 
     @cached_property
     def of_other(self) -> "Uniform":
         """The same set as it tells of the other of two predictors."""
-        posts = {key: cell._replace(said=cell.other, other=cell.said) for key, cell in self.posts.items()}
-        return replace(self, posts=posts)
+        found = self.with_each(lambda key, cell: cell.of_other)
+        return found._with_cells(Counter({cell.of_other: posts for cell, posts in self.cells.items()}))
+
+    def with_each(self, change: Callable[[str, Cell], Cell]) -> "Uniform":
+        """The same set with other cells. change: what it makes of a cell, by the post's id."""
+        posts, missing = (
+            {key: change(key, cell) for key, cell in cells.items()} for cells in (self.posts, self.missing)
+        )
+        return replace(self, posts=posts, missing=missing)
+
+    @cached_property
+    def known(self) -> "Uniform":
+        """The same set without the missing posts."""
+        return replace(self, missing={})._with_cells(self.cells)
+
+    def extremes(self, worth: Callable[[Cell], int], truths: Collection[str]) -> tuple["Uniform", "Uniform"]:
+        """The same set as if people had found of each missing post what is worth least of all that it may be, and what
+        is worth most. truths: as in `share`.
+        """
+        return self._settled(lambda cell: -worth(cell), truths), self._settled(worth, truths)
+
+    def _settled(self, worth: Callable[[Cell], int], truths: Collection[str]) -> "Uniform":
+        found = self.cells.copy()
+        for cell, posts in Counter(self.missing.values()).items():
+            is_told = NOT_TOLD not in (cell.said, cell.other)
+            may_be = (
+                cell._replace(read=True, said=said, other=other, truth=truth)
+                for said, other in ([(cell.said, cell.other)] if is_told else self._said_in[cell.stratum])
+                for truth in (cell.agreed, said, other, *truths, ANOTHER)
+            )
+            found[max(may_be, key=worth)] += posts
+        return self.known._with_cells(found)
+
+    @cached_property
+    def _said_in(self) -> dict[str, list[tuple[str, str]]]:
+        """Stratum -> what the predictors say of its posts, of most of them first."""
+        found: dict[str, Counter[tuple[str, str]]] = {}
+        for cell, posts in self.cells.items():
+            found.setdefault(cell.stratum, Counter())[cell.said, cell.other] += posts
+        return {stratum: [said for said, _ in counted.most_common()] for stratum, counted in found.items()}
+
+    def _with_cells(self, cells: Counter[Cell]) -> "Uniform":
+        """With cells that are counted already: there may be very many posts, and missing ones have no other place."""
+        found = replace(self)
+        vars(found)["cells"] = cells
+        return found
 
     def as_labelled(self) -> "Uniform":
         """The same set as if all of its labels came from people."""
@@ -145,12 +204,27 @@ def share(
     normal: bool = False,
 ) -> Measured:
     """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. normal: see `stratified`.
-    What one reader alone decided is wrong as often as the checks say (alone.py).
+    What one reader alone decided is wrong as often as the checks say (alone.py). The interval reaches from its low end
+    if the missing posts are what lowers the share most to its high end if they are what raises it most.
     """
-    strata = strata_of(uniform, domain, right, apart, truths)
-    further = turns(uniform.without(apart), uniform.weight, uniform.errors, domain, right)
-    estimate = stratified(strata, further=further, normal=normal)
-    return Measured(estimate, sum(int(stratum.domain) for stratum in strata))
+
+    def of(uniform: Uniform) -> Measured:
+        strata = strata_of(uniform, domain, right, apart, truths)
+        further = turns(uniform.without(apart), uniform.weight, uniform.errors, domain, right)
+        estimate = stratified(strata, further=further, normal=normal)
+        return Measured(estimate, sum(int(stratum.domain) for stratum in strata))
+
+    plain, posts = (found := of(uniform)).estimate, found.posts
+    if plain.value is None or not uniform.missing:
+        return found
+    every = [plain, *(of(each).estimate for each in uniform.extremes(worth(domain, right), truths))]
+    low, high = min(each.low for each in every), max(each.high for each in every)
+    return Measured(with_interval(plain.value, low, high, plain.count), posts)
+
+
+def worth(domain: Callable[[Cell], bool], right: Callable[[Cell], bool]) -> Callable[[Cell], int]:
+    """What a post does to a share: 1 raises it, -1 lowers it."""
+    return lambda cell: (1 if right(cell) else -1) if domain(cell) else 0
 
 
 def strata_of(
@@ -198,14 +272,7 @@ def strata_of(
             if could == as_said and could[1]:
                 counts.usual = uniform.lone_right
     return [
-        Stratum(
-            drawn,
-            uniform.read[name],
-            domain=tally.read[0],
-            hits=tally.read[1],
-            guess=tally.guess if name else None,
-            missing=uniform.missing.get(name, 0),
-        )
+        Stratum(drawn, uniform.read[name], tally.read[0], tally.read[1], tally.guess if name else None)
         for (name, drawn), tally in zip(uniform.drawn.items(), tallies.values(), strict=True)
     ]
 
@@ -261,7 +328,7 @@ class _Tally:
 
     read: list[int] = field(default_factory=lambda: [0, 0])
     guessed: list[int] = field(default_factory=lambda: [0, 0])
-    turns: dict[tuple[int, int], _Counts] = field(default_factory=dict)
+    turns: dict[Way, _Counts] = field(default_factory=dict)
 
     @staticmethod
     def add(counts: list[int], posts: int, counted_as: tuple[int, int]) -> None:

@@ -53,6 +53,7 @@ class GoldSet:
     corpus: str  # "" if the set was imported
     frame_size: int | None  # posts that a uniform set was drawn from, if it is known
     unresolved: dict[str, int]  # label on which the detectors agree -> audited posts that nobody could label
+    left_out: dict[str, str]  # id -> that label, of those of these posts that the set names
     # Language -> answers to decoys, of which Yes; posts found to be in it, and not to be: empty where none were asked.
     decoys: dict[str, tuple[int, int, int, int]]
     digest: str  # SHA-256 of gold.jsonl as it was written
@@ -102,6 +103,7 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
         corpus=get(place, corpus, "name", str) if corpus is not None else "",
         frame_size=get(place, draws[0], "frame_size", int) if design.of_stream and len(draws) == 1 else None,
         unresolved=_unresolved(place, manifest) if manifest.get("audit") is not None else {},
+        left_out=dict(_left_out(jsonl)),
         decoys=_decoys(place, manifest) if manifest.get("decoys") is not None else {},
         digest=files[jsonl.name],
         rows=rows,
@@ -185,6 +187,12 @@ def _erased(jsonl: Path, by_label: dict[str, Any], rows: list[GoldRow], gone: in
 
 
 def _rows(jsonl: Path) -> Iterator[GoldRow]:
+    for place, raw in _objects(jsonl):
+        yield _row(place, raw)
+
+
+def _objects(jsonl: Path) -> Iterator[tuple[str, Any]]:
+    """What stands on each line, and where that is."""
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.isspace():
@@ -194,7 +202,7 @@ def _rows(jsonl: Path) -> Iterator[GoldRow]:
                 raw = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise GoldSetError(f"{place} is not JSON. {RESTORE}") from error
-            yield _row(place, raw)
+            yield place, raw
 
 
 def _row(place: str, raw: Any) -> GoldRow:
@@ -229,6 +237,17 @@ def _row(place: str, raw: Any) -> GoldRow:
     return GoldRow(
         key, label, asked, stratum, agreed, decided_by, checked, first_label, float(chance) if checked else 1.0
     )
+
+
+def _left_out(jsonl: Path) -> Iterator[tuple[str, str]]:
+    """The audited posts without a label, with the label on which the detectors agree; empty for sets that were written
+    before there was such a file."""
+    path = jsonl.with_name(jsonl.name.replace("gold", "left_out", 1))
+    if not path.exists():
+        return
+    for place, raw in _objects(path):
+        if raw.get("stratum") == "audited":
+            yield get(place, raw, "id", str), get(place, raw, "agreed", str)
 
 
 def read_ids(path: Path) -> set[str]:

@@ -84,6 +84,6 @@ class World:
             name=name,
             version=predictor.version,
             mapping=predictor.mapping,
-            labels=lambda ids: {key: labels[key] for key in ids},
+            labels=lambda ids, also=(): {key: labels[key] for key in (*ids, *also) if key in labels},
             predictor=predictor,
         )

@@ -222,14 +222,6 @@ def test_a_large_stratum_that_nobody_audited_may_be_all_right_or_all_wrong():
     assert estimate.low < 0.1
 
 
-def test_posts_of_which_nobody_could_tell_widen_the_interval_to_both_sides():
-    told = Stratum(1000, 100, 100, 90)
-    plain, widened = (stratified([replace(told, missing=missing)]) for missing in (0, 40))
-    assert widened.value == plain.value
-    assert widened.low < jeffreys(90, 140)[0] + 0.03 < plain.low
-    assert widened.high > plain.high + 0.01
-
-
 def test_strata_outside_the_domain_may_stay_away():
     strata = [Stratum(40, 40, 40, 30), Stratum(900, 30, 30, 28)]
     outside = [Stratum(500, 30, 0, 0), Stratum(20, 20, 0, 0)]

@@ -6,7 +6,7 @@ is held against that of the population.
 
 from typing import NamedTuple
 
-from tests.benchmarks.made_posts import SMALL, World
+from tests.benchmarks.made_posts import LOST_APART, SMALL, World
 from tests.benchmarks.place import in_places
 from tests.benchmarks.tables import share, show
 
@@ -21,6 +21,7 @@ WORLDS = {
     "two that did not vote": World(first=(0.97, 0.70), second=(0.965, 0.72)),
     "2,000 posts of 10 labels": World(drawn=2_000, labels=10),
     "2,000 posts, all read": World(drawn=2_000, all_read=True),
+    **LOST_APART,
 } | SMALL
 
 

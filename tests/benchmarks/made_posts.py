@@ -30,7 +30,8 @@ class World:
     slips: how often a reader gives another label than the true one; confirmed: how often one confirms a wrong
     agreement; adjudicators: how often one of these slips. checked: whether the set tells of checks and
     second opinions although nobody slips. lost: of the audited posts on which the detectors are (right,
-    wrong), the share of which nobody can tell. counted: on how many posts a label's figure rests at least, to be held
+    wrong), the share of which nobody can tell; lost_apart: of those on which the second predictor says otherwise than
+    the detectors. counted: on how many posts a label's figure rests at least, to be held
     against the truth.
     """
 
@@ -48,6 +49,7 @@ class World:
     confirmed: float = 0.0
     adjudicators: float = 0.0
     lost: tuple[float, float] = (0.0, 0.0)
+    lost_apart: float = 0.0
     audit_share: float = AUDIT_SHARE
     least_audits: int = LEAST_AUDITS
     checked: bool = False
@@ -59,6 +61,11 @@ class World:
         return bool(self.checked or self.slips or self.confirmed)
 
 
+LOST_APART = {
+    "half of the audits lost where the predictors differ": World(wrong=0.03, lost_apart=0.5),
+    "nearly all of these": World(wrong=0.03, lost_apart=0.95),
+    "nearly all lost on which the detectors are wrong": World(wrong=0.03, lost=(0.0, 0.95)),
+}
 # Sets as small as a first trial: with the audit by default hardly a post is unread.
 _TRIAL = World(labels=7, drawn=151, disputed=0.3, counted=5)
 _SLIPS = {"slips": 0.015, "confirmed": 0.015, "adjudicators": 0.01}
@@ -153,7 +160,9 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         own = np.flatnonzero(agreed == stratum)
         wanted = max(world.least_audits, round(world.audit_share * len(own)))
         chosen = chance.choice(own, min(len(own), wanted), replace=False)
-        lost = chance.random(len(chosen)) < np.where(truth[chosen] == stratum, *world.lost)
+        losing = np.where(truth[chosen] == stratum, *world.lost)
+        losing = np.where(second[chosen] == stratum, losing, np.maximum(losing, world.lost_apart))
+        lost = chance.random(len(chosen)) < losing
         is_lost[chosen[lost]] = True
         chosen = chosen[~lost]
         is_read[chosen] = True
@@ -161,14 +170,16 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         audits[int(stratum)], label[chosen], doubted, checked = found
         word[chosen] = np.where(doubted, "adjudicated", "audited")
         said_first[chosen[checked]], chances[chosen[checked]] = str(stratum), RECHECK
-    cells = {}
+    cells, missing = {}, {}
+    for number in np.flatnonzero(is_lost):
+        name = str(agreed[number])
+        missing[str(number)] = Cell(name, name, False, name, str(first[number]), str(second[number]))
     for number in np.flatnonzero(~is_lost):
         name = "" if agreed[number] < 0 else str(agreed[number])
         known = str(label[number]) if is_read[number] else name
         said = str(first[number]), str(second[number])
         own_word = (str(word[number]), said_first[number], float(chances[number])) if world.tells_checks else ()
         cells[str(number)] = Cell(name, name, bool(is_read[number]), known, *said, *own_word)
-    missing = {str(stratum): audit.unresolved for stratum, audit in audits.items() if audit.unresolved}
     slips = slips_of(*decisions) if world.adjudicators or world.checked else None
     return Drawn(Uniform(cells, missing, slips), audits, (decisions[0], decisions[1]))
 

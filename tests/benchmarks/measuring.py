@@ -8,7 +8,7 @@ apart.
 from collections import defaultdict
 from typing import NamedTuple
 
-from tests.benchmarks.made_posts import SMALL, World
+from tests.benchmarks.made_posts import LOST_APART, SMALL, World
 from tests.benchmarks.place import in_places
 from tests.benchmarks.tables import share, show
 
@@ -31,6 +31,7 @@ WORLDS = {
     "readers confirm 30% of what is wrong": World(wrong=0.05, confirmed=0.3),
     "half of the wrong audits lost, 5% of the right": World(wrong=0.05, lost=(0.05, 0.5)),
     "a tenth of all audits lost": World(wrong=0.05, lost=(0.1, 0.1)),
+    **LOST_APART,
 } | SMALL
 
 

@@ -6,7 +6,6 @@ Arguments: NAME DRAWS SEED
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from zlib import crc32
 
 import django
@@ -82,11 +81,11 @@ def _row(figure: str, estimate: Estimate, true: float) -> Row:
 
 
 def of_second(both: Uniform) -> Uniform:
-    return replace(both, posts={key: cell._replace(said=cell.other, other="") for key, cell in both.posts.items()})
+    return both.with_each(lambda key, cell: cell._replace(said=cell.other, other=""))
 
 
 def estimates(uniform: Uniform) -> dict[tuple[str, str], Measured]:
-    uniform = replace(uniform, posts={key: cell._replace(other="") for key, cell in uniform.posts.items()})
+    uniform = uniform.with_each(lambda key, cell: cell._replace(other=""))
     found = {("accuracy", ""): metrics.accuracy(uniform, with_und=True)}
     for label in _tried(metrics.recall_labels(uniform, {}), uniform):
         found["recall", label] = metrics.recall(label, uniform, {})

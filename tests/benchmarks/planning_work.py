@@ -77,7 +77,7 @@ def stream_of(population: Population) -> Stream:
 
 
 def measured(measure: str, label: str, uniform: metrics.Uniform) -> metrics.Measured:
-    uniform = replace(uniform, posts={key: cell._replace(other="") for key, cell in uniform.posts.items()})
+    uniform = uniform.with_each(lambda key, cell: cell._replace(other=""))
     if measure == "accuracy":
         return metrics.accuracy(uniform, with_und=True)
     if measure == "recall":
