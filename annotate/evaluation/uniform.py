@@ -103,9 +103,10 @@ class Uniform:
 
     @cached_property
     def of_other(self) -> "Uniform":
-        """The same set as it tells of the other of two predictors."""
-        found = self.with_each(lambda key, cell: cell.of_other)
-        return found._with_cells(Counter({cell.of_other: posts for cell, posts in self.cells.items()}))
+        """The same set as it tells of the other of two predictors, without the ids: two are compared on all posts."""
+        cells = Counter({cell.of_other: posts for cell, posts in self.cells.items()})
+        missing = {key: cell.of_other for key, cell in self.missing.items()}
+        return replace(self, posts={}, missing=missing)._with_cells(cells)
 
     def with_each(self, change: Callable[[str, Cell], Cell]) -> "Uniform":
         """The same set with other cells. change: what it makes of a cell, by the post's id."""
