@@ -97,8 +97,11 @@ def lacking(task: Task) -> list[str]:
     return [f"Warning: units in these queues lack readers: {queues}. Invite some{then}."]
 
 
-def _copies(opened: Opened) -> str:
-    return are(opened.stages[stages.COPIED], "copy of another", "copies of others")
+def _copies(opened: Opened, *, extended: bool = False) -> str:
+    """extended: how many of the added ones wait is not told."""
+    copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
+    waiting = 0 if extended else opened.task.units.waiting_copies().count()
+    return f"{copies}, of which {are(waiting, 'waits', 'wait')} too" if waiting else copies
 
 
 def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
@@ -114,7 +117,7 @@ def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
     said = [
         f"Task {opened.task.name}: {total:,} posts {'added' if extended else 'drawn'}; "
         f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
-        f"{_copies(opened)}; {audited:,} posts audit the agreement."
+        f"{_copies(opened, extended=extended)}; {audited:,} posts audit the agreement."
     ]
     if counting := opened.task.units.exclude(agreed_label="").count():
         said.append(_agreement(opened.task, counting, audited))
