@@ -101,7 +101,7 @@ def _copies(opened: Opened, *, extended: bool = False) -> str:
     """extended: how many of the added ones wait is not told."""
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
     waiting = 0 if extended else opened.task.units.waiting_copies().count()
-    return f"{copies}, of which {are(waiting, 'waits', 'wait')} too" if waiting else copies
+    return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
 
 
 def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
