@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TextIO
 from corpora.core.errors import CorpusError
 from corpora.folders import corpus_dir, reject_name
 from corpora.manifest import Manifest, read_manifest
+from corpora.rejecting import TooManyRejected
 
 _FOLDERS = ("parts", "votes", "predictions", "scores", "left_out", "rejects")
 
@@ -42,9 +44,9 @@ def changing(name: str) -> Iterator[Path]:
         finally:
             # The next command sweeps what cannot be swept now; it must not hide why this one failed.
             with suppress(OSError, CorpusError):
-                # A list of rejects stays, so that people can read why a file was refused.
+                # A list of rejects stays where the refusal says that it is there to be read.
                 manifest = read_manifest(name)
-                _sweep(directory, manifest, lists_stay=True)
+                _sweep(directory, manifest, lists_stay=isinstance(sys.exception(), TooManyRejected))
                 if manifest is None:
                     _remove_empty(directory)
 

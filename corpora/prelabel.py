@@ -29,10 +29,11 @@ from corpora.folders import digest_of, part_name, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Part, VotesPart, manifest_of, write_manifest
 from corpora.schemas import VOTES_SCHEMA
-from corpora.voting_pieces import done_with, pieces_of
+from corpora.voting_pieces import PIECE_CHUNKS, done_with, pieces_of
 from corpora.voting_worker import COUNTED_SCHEMA, Chunk, vote_on, vote_on_all
 
 _CHUNK_ROWS = 2_000
+PIECE = PIECE_CHUNKS * _CHUNK_ROWS  # posts whose votes are kept at a time
 # Chunks that a worker has, so that it need not wait for this process, which also writes what is done.
 _AHEAD = 3
 

@@ -15,6 +15,7 @@ from annotate.actions.action import Action, ActionError, Progress
 from annotate.actions.calling import NEEDED, Command
 from annotate.actions.database import prepare_new
 from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, whole_number, words
+from corpora.folders import corpora_on_disk
 
 PROGRAM = "assay"
 # How an option's value is read -> what stands for it in the help.
@@ -49,8 +50,8 @@ class ActionCommand(Command):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         if self._called_from_command_line and not self.action.on_files and prepare_new():
-            # Whoever mistyped where the data are hears of it.
-            self.stderr.write(f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on.")
+            # Whoever mistyped where the data or the database are hears of it.
+            self.stderr.write(_new())
         return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -88,6 +89,13 @@ class ActionCommand(Command):
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CommandError("Nothing was changed.")
+
+
+def _new() -> str:
+    """What is said of a database that was empty."""
+    if corpora_on_disk():
+        return f"The database was empty, and has no task: what {settings.DATA_DIR} holds stays as it is."
+    return f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on."
 
 
 class _Encoder(DjangoJSONEncoder):

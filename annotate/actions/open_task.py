@@ -77,7 +77,12 @@ OPTIONS = (
         help=f"how many to draw, in all or a language; without it {SIZES}, and of {SIZELESS} all",
         group=DRAW,
     ),
-    Option("seed", help="any word or number; the same seed draws the same units", group=DRAW),
+    Option(
+        "seed",
+        help="any word or number; the same seed draws the same units, but lots that decide about people or trust "
+        "(audits, overlaps, decoys) go by a secret of the task, and differ from task to task",
+        group=DRAW,
+    ),
     Option("extend", flag, False, help="add the units that the larger --size draws beyond the task's", group=DRAW),
     Option("title", default="", help="the name of the task that annotators see", group=QUESTION),
     Option(

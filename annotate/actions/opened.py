@@ -97,24 +97,27 @@ def lacking(task: Task) -> list[str]:
     return [f"Warning: units in these queues lack readers: {queues}. Invite some{then}."]
 
 
-def _copies(opened: Opened) -> str:
-    return are(opened.stages[stages.COPIED], "copy of another", "copies of others")
+def _copies(opened: Opened, *, extended: bool = False) -> str:
+    """extended: how many of the added ones wait is not told."""
+    copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
+    waiting = 0 if extended else opened.task.units.waiting_copies().count()
+    return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
 
 
 def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
     counts, total = opened.stages, opened.stages.total()
     warned = []
     if size and total < size and not extended:
-        warned.append(f"Note: the corpus holds only {total:,} posts, and the task has all of them.")
+        warned.append(f"Note: the corpus holds only {many(total, 'post')}, and the task has all there are.")
     if extended and opened.samples[0].size < opened.samples[0].asked:
         warned.append(
             f"Note: the task has all {opened.samples[0].frame_size:,} posts now that the corpus held when it was drawn."
         )
     audited = opened.task.units.filter(audited=True).count()
     said = [
-        f"Task {opened.task.name}: {total:,} posts {'added' if extended else 'drawn'}; "
+        f"Task {opened.task.name}: {many(total, 'post')} {'added' if extended else 'drawn'}; "
         f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
-        f"{_copies(opened)}; {audited:,} posts audit the agreement."
+        f"{_copies(opened, extended=extended)}; {are(audited, 'post audits', 'posts audit')} the agreement."
     ]
     if counting := opened.task.units.exclude(agreed_label="").count():
         said.append(_agreement(opened.task, counting, audited))
@@ -202,9 +205,9 @@ NEVER_DRAWN = {
 def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:
     drawn = sum(len(sample.rows) for sample in opened.samples)
     said = (
-        f"Task {opened.task.name}: {drawn:,} posts drawn for {' '.join(opened.task.labels)}; "
-        f"{opened.stages[stages.QUEUED]:,} units queued for readers, {opened.decoys.total():,} of them decoys; "
-        f"{_copies(opened)}, {opened.reused.total():,} labels reused."
+        f"Task {opened.task.name}: {many(drawn, 'post')} drawn for {' '.join(opened.task.labels)}; "
+        f"{many(opened.stages[stages.QUEUED], 'unit')} queued for readers, {opened.decoys.total():,} of them decoys; "
+        f"{_copies(opened)}, {many(opened.reused.total(), 'label')} reused."
     )
     return Outcome([said], [*_short(opened), *_bare(opened)])
 
@@ -214,7 +217,7 @@ def _short(opened: Opened) -> list[str]:
     short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
     notes = []
     if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
-        notes.append(f"Note: the design finds fewer than {short[0].asked:,} posts for: {some}.")
+        notes.append(f"Note: the design finds fewer than {many(short[0].asked, 'post')} for: {some}.")
     if none := " ".join(sample.language for sample in short if not sample.rows):
         notes.append(f"Note: the design finds no post for: {none}.")
     return notes

@@ -4,7 +4,7 @@ from annotate.actions.action import Action, Outcome
 from annotate.actions.options import CORPUS
 from annotate.core.option import Option, flag, whole_number
 from corpora.manifest import manifest_of
-from corpora.prelabel import prelabel
+from corpora.prelabel import PIECE, prelabel
 
 OPTIONS = (
     CORPUS,
@@ -42,8 +42,9 @@ def run(values, progress) -> Outcome:
 
 ACTION = Action(
     "prelabel",
-    "Have the three detectors name the languages of every post of a corpus. Stopped, it goes on where it was; run "
-    "again, it does the parts that have been added since.",
+    "Have the three detectors name the languages of every post of a corpus. Stopped or killed, it goes on where it "
+    f"was: parts that are done are kept, and of the one under way every {PIECE:,} posts; Spark does those under way "
+    "once more. Run again, it does the parts that have been added since.",
     OPTIONS,
     run,
 )

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from annotate.core.intervals import jeffreys
 
-# An estimate that knows as little as fewer plain posts has no interval: any would say more than is known.
+# An estimate of which a part is guessed, and that knows as little as fewer plain posts, has no interval: any would say
+# more than is known. Plain counts have theirs however few they are.
 LEAST_COUNT = 5
 Z = 1.959964  # the 97.5% quantile of the normal distribution
 
@@ -23,8 +24,8 @@ Z = 1.959964  # the 97.5% quantile of the normal distribution
 class Estimate:
     """A proportion with its 95% interval, as fractions. value: None if nothing was counted.
 
-    hits, count: the effective counts, those of a plain sample that knows as much; real numbers. From a count below
-    LEAST_COUNT there is no interval: low is 0, and high 1.
+    hits, count: the effective counts, those of a plain sample that knows as much; real numbers. Where a part is guessed
+    and count is below LEAST_COUNT there is no interval: low is 0, and high 1.
     """
 
     value: float | None

@@ -374,6 +374,7 @@ def _left(
     # How long single answers take evens out, but for the last and the few.
     few = WITHIN / np.sqrt(np.maximum(answers, 1))
     size = answers * np.exp(np.minimum(few, 0.5) * drawing.standard_normal((FUTURES, len(queues))))
+    size = np.where(answers > LITTLE, np.maximum(size, 1.01 * LITTLE), size)  # what is there is never nothing
     again = np.zeros((FUTURES, len(queues), len(queues)))
     for place, queue in enumerate(queues):
         if queue.name == ADJUDICATION or not queue.answers:

@@ -22,8 +22,9 @@ STAGES: dict[str, str] = {
 }
 # A unit has its own label in these stages and in no other.
 WITH_LABEL = (AGREED, LABELLED)
-# Nobody has anything left to do here.
+# Nobody has anything left to do here; but a copy waits as long as the unit whose label it takes.
 FINISHED = (COPIED, AGREED, LABELLED, DISCARDED)
+WAITING = tuple(stage for stage in STAGES if stage not in FINISHED)
 
 # (from, event, to, what happened)
 MOVES: tuple[tuple[str, str, str, str], ...] = (

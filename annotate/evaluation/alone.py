@@ -81,7 +81,8 @@ def turns(
     return found_turned
 
 
-def unchecked(cells: Cells) -> int:
-    """How many labels one reader gave of which no check tells anything."""
+def unchecked(cells: Cells) -> dict[str, int]:
+    """Pool -> how many labels one reader gave, where no check tells anything of them; pools of which there are some."""
     told = {cell.word for cell in cells if cell.first}
-    return sum(posts for cell, posts in cells.items() if cell.word in OF_READERS and cell.word not in told)
+    found = {pool: sum(posts for cell, posts in cells.items() if cell.word == pool) for pool in OF_READERS}
+    return {pool: posts for pool, posts in found.items() if posts and pool not in told}

@@ -132,6 +132,11 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
                 "and disputed ones are harder than the others. Export it again when it is done, or pass --unfinished "
                 "to measure on it all the same."
             )
+        if not (gold.rows or gold.erased):
+            raise EvaluationError(
+                f"The gold set {gold.name} in {folder} has no labelled post, so nothing can be measured on it; leave "
+                "it out, or export it again when people have labelled some."
+            )
         sets.append(gold)
     for gold in sets:
         _check_uniform_of(gold, sets)

@@ -25,6 +25,8 @@ from corpora.draw import within_reach
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
 # all where there are fewer: of each label that the detectors agreed on, and in all.
 LEAST_READ, LEAST_READ_IN_ALL = 5, 30
+# Pool of labels that one reader gave -> the option by which a share of them is decided again.
+CHECKED_BY = {AUDITED: "--audit-recheck", READ: "--check-share"}
 
 
 @dataclass
@@ -209,11 +211,13 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[s
 def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
     """What is told where labels of one person stand for the truth and nothing says how often these are wrong."""
     told = []
-    if posts := unchecked(uniform.cells):
+    if pools := unchecked(uniform.cells):
+        posts = sum(pools.values())
         off = ASSUMED * posts / len(uniform.posts)
+        options = " and ".join(CHECKED_BY[pool] for pool in pools)
         told.append(
             f"{posts:,} labels of the gold set {gold.name} are the word of one reader, and no check tells how often "
-            f"that is wrong (open_task --check-share). If it were in {ASSUMED:.0%}, accuracy might be {off:.2%} lower "
+            f"that is wrong (open_task {options}). If it were in {ASSUMED:.0%}, accuracy might be {off:.2%} lower "
             f"or higher than it is given, and a figure of a language that rests on such labels {ASSUMED:.0%}."
         )
     if uniform.slips is None and any(cell.word == ADJUDICATED or cell.first for cell in uniform.cells):

@@ -9,6 +9,7 @@ from typing import Any
 
 from annotate.core.aggregation import at_first, needed
 from annotate.core.splits import SPLITS
+from annotate.goldsets.deciding import DETECTORS
 from annotate.goldsets.export import Export
 from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
@@ -91,13 +92,15 @@ def _languages(kind: Kind, manifest: dict) -> list[str]:
 
 def _counts(kind: Kind, manifest: dict) -> Context:
     counts = manifest["counts"]
-    by_machine = counts.get("by_stratum", {}).get("agreed", 0)
+    agreed_by = counts.get("agreed_by", {})
+    by_machine = agreed_by.get(DETECTORS, 0)
     reused = counts.get("reused", {})
     return {
         "total": counts[f"{kind.noun}s"],
         "size": next((name for limit, name in SIZES if counts["labelled"] < limit), "100M<n<1B"),
         "by_machine": by_machine,
         "by_people": counts["labelled"] - by_machine,
+        "agreed_by_people": sum(agreed_by.values()) - by_machine,
         # What may be answered, and what was.
         "labels": [
             (label, *_named(kind, label), counts["by_label"].get(label, 0)) for label in manifest["task"]["labels"]

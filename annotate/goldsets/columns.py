@@ -292,7 +292,8 @@ COLUMNS: Mapping[str, Column] = {
     "stratum": Column(
         _TEXT,
         _stratum,
-        "How the label came about: agreed, audited, contested or disputed; none where people were asked in any case.",
+        "How the label came about: agreed (the detectors' label, or what people said of an audited post with the same "
+        "text), audited, contested or disputed; none where people were asked in any case.",
     ),
     "agreed": Column(
         _TEXT,

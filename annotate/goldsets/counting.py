@@ -19,10 +19,16 @@ def _by_split(rows: Rows) -> pa.Array:
     return each("{}.{}".format, pa.string(), rows.of_set("language"), rows.of_set("split"))
 
 
+def _agreed_by(rows: Rows) -> pa.Array:
+    """Who gave the labels of the stratum agreed: people, where the same text was audited."""
+    return rows.of_set("decided_by").filter(pc.equal(rows.of_set("stratum"), "agreed"))
+
+
 # What the rows in a set can be counted by, besides their labels: under what they count, None for nowhere.
 TALLIES: Mapping[str, Callable[[Rows], pa.Array]] = {
     "reused": lambda rows: rows.of_set("reused_from"),
     "by_stratum": lambda rows: rows.of_set("stratum"),
+    "agreed_by": _agreed_by,
     "by_language": lambda rows: rows.of_set("language"),
     "by_split": _by_split,
     "by_source": lambda rows: concepts.sources(rows.source).filter(rows.source.in_set),

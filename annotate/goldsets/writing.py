@@ -242,10 +242,8 @@ def _left_out(some: rows.Rows, lines: pa.StringArray) -> Iterator[str]:
     for key, reason, words, line in zip(keys, reasons, said, lines.filter(told).to_pylist(), strict=True):
         if left_out.only_id(reason):
             yield as_json({"id": key, "left_out": reason}) + "\n"
-        elif source.export.kind.tells_why:
-            yield f"{line[:-2]}, {as_json({'left_out': reason, 'left_out_why': words})[1:]}\n"
         else:
-            yield line
+            yield f"{line[:-2]}, {as_json({'left_out': reason, 'left_out_why': words})[1:]}\n"
 
 
 def as_json(value: Mapping[str, Any]) -> str:

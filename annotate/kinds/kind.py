@@ -200,7 +200,7 @@ class Kind:
     counts_single: bool = True
     # What is published: formats/ of goldsets/ -> what each is told; the columns of a row; what the rows in a set are
     # counted by; the manifest's sections besides those of every set; whether the set is split; whether left-out rows
-    # tell why; the template of its card.
+    # tell what became of one without a label; the template of its card.
     formats: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     tallies: tuple[str, ...] = ()

@@ -218,7 +218,7 @@ def stages() -> str:
             code(stage),
             meaning,
             "yes" if stage in WITH_LABEL else "of the other unit" if stage == "COPIED" else "no",
-            "nothing" if stage in FINISHED else "something",
+            "what is at the other unit" if stage == "COPIED" else "nothing" if stage in FINISHED else "something",
         )
         for stage, meaning in STAGES.items()
     )

@@ -37,6 +37,10 @@ class Units(models.QuerySet):
     def finished(self):
         return self.filter(stage__in=stages.FINISHED)
 
+    def waiting_copies(self):
+        """Copies that have no label yet, since the unit whose label they take waits."""
+        return self.filter(stage=stages.COPIED, copy_of__stage__in=stages.WAITING)
+
 
 class Unit(models.Model):
     """One item under one task. Only work/moving.py writes its stage."""

@@ -15,7 +15,7 @@ from annotate.work import statistics
 from corpora.rights import private
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
-PROGRESS = ("language", "units", "done", "answers", "missing", *stages.STAGES)
+PROGRESS = ("language", "units", "done", "answers", "missing", "waiting_copies", *stages.STAGES)
 # Column -> where a judgment has it.
 JUDGMENTS = {
     "id": "unit__item__key",
@@ -34,8 +34,9 @@ JUDGMENTS = {
 
 @database
 def tasks() -> Rows:
-    """The tasks, a row each, the newest first: name, title, kind, is_open, units, done (labelled or left out), queued,
-    adjudication (waiting for an adjudicator), answers_today (in 24 hours), paused (annotators).
+    """The tasks, a row each, the newest first: name, title, kind, is_open, units, done (labelled or left out; a copy
+    with the unit whose label it takes), queued, adjudication (waiting for an adjudicator), answers_today (in 24 hours),
+    paused (annotators).
     """
     return of_dicts(statistics.overview(), OVERVIEW, "tasks")
 
@@ -58,8 +59,8 @@ class Task:
 
     @database
     def progress(self) -> Rows:
-        """How far it is, a row a language: units, done, answers (there are, of units that wait), missing (answers), and
-        the units at each stage.
+        """How far it is, a row a language: units, done, answers (there are, of units that wait), missing (answers),
+        waiting_copies, and the units at each stage.
         """
         return of_dicts(statistics.progress(task_named(self.name))["languages"], PROGRESS, f"progress of {self.name}")
 

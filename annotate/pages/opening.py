@@ -29,6 +29,7 @@ from annotate.pages.access import with_right
 from annotate.pages.around import manage_page
 from annotate.pages.preview import preview, usual_language
 from annotate.reports import forecast as report
+from annotate.reports.tables import many
 from annotate.work.forecast import forecast_before
 from annotate.work.new_task import TaskError, imagined_task
 from annotate.work.plan import stream_of
@@ -158,7 +159,7 @@ def forecast(request, _):
 
 
 def _all_of_it(size: int, posts: int) -> list[str]:
-    return [f"The corpus has {posts:,} posts, fewer than {size:,}: all are drawn."] if size > posts else []
+    return [f"The corpus has {many(posts, 'post')}, fewer than {size:,}: all are drawn."] if size > posts else []
 
 
 @require_GET

@@ -337,13 +337,15 @@ def _step(most: float) -> float:
 
 
 def columns(moments: Sequence[Moment], *, title: str, description: str = "", counted: str = "answers") -> SafeString:
-    """A column for each moment, from the first to the last, with the highest number and nothing at the axis."""
+    """A column for each moment, from the first to the last. The highest number stands above its line, where it has room
+    however long it is; 0 stands at the other one.
+    """
     most = max((moment.count for moment in moments), default=0)
-    top, bottom = 12, 12 + HEIGHT
+    top, bottom = 20, 20 + HEIGHT
     parts = [
-        element("line", x1=f"{LEFT}%", x2="100%", y1=top, y2=top, stroke=LINE),
+        element("line", x1="0%", x2="100%", y1=top, y2=top, stroke=LINE),
         element("line", x1=f"{LEFT}%", x2="100%", y1=bottom, y2=bottom, stroke=QUIET),
-        text(count(most), f"{LEFT - 1}%", top + 4, fill=QUIET, text_anchor="end", class_="number"),
+        text(count(most), "0%", top - 6, fill=QUIET, class_="number"),
         text("0", f"{LEFT - 1}%", bottom + 4, fill=QUIET, text_anchor="end", class_="number"),
     ]
     width = min(WIDEST, (100 - LEFT) / max(1, len(moments)))

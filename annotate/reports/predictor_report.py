@@ -7,6 +7,7 @@ The sections of the measures are in predictor_measures.py; how sections are writ
 from collections import Counter
 from collections.abc import Callable
 
+from annotate.core.estimation import LEAST_COUNT
 from annotate.reports import predictor_measures as measures
 from annotate.reports.evaluated import better_of, names_of
 from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
@@ -85,8 +86,9 @@ HOW_TO_READ = (
     "A number with two in brackets, x% [a, b], is an estimate with its 95% interval. On a uniform set, estimates "
     "are made by stratum: posts that people labelled count as they are, but for what checks found of labels that "
     "one person gave; posts on which the detectors merely agreed count through the ones among them that people "
-    "audited, and the interval holds what may be there although nobody has seen it. Where less than five posts’ "
-    "worth is known, there is no interval. It is for the stream from which the posts come, also where the set holds "
+    "audited, and the interval holds what may be there although nobody has seen it. Where that leaves less than "
+    f"{LEAST_COUNT} posts’ worth of knowledge, there is no interval. Posts that were all read have one however few "
+    "they are; of a single post it is wide. It is for the stream from which the posts come, also where the set holds "
     "all that its corpus has of them.",
     "“Counts as” is the number of posts of a plain random sample whose interval is as wide, and it need not be whole "
     "(≈). It may be far lower than the number of posts, where few audited ones stand for many.",

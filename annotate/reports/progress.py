@@ -81,7 +81,7 @@ def progress_table(progress: dict, asked: str) -> Table:
         Column("language", "language", SHORT, _language),
         numbered("units", "units"),
         DONE,
-        *numbers(at),
+        *numbers(at | ({"waiting_copies": "copies that wait"} if progress["all"]["waiting_copies"] else {})),
         numbered("missing", "answers missing"),
     )
     rows = progress["languages"]

@@ -69,6 +69,6 @@ def _switch(task: Task, *, is_open: bool) -> dict[str, Any]:
         "task": task.name,
         "is_open": is_open,
         "changed": was != is_open,
-        "unfinished": work.exclude(stage__in=stages.FINISHED).count(),
+        "unfinished": work.filter(stage__in=stages.WAITING).count() + work.waiting_copies().count(),
         "in_hand": held.values("unit").distinct().count(),
     }

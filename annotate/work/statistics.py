@@ -27,6 +27,7 @@ DAY = timedelta(days=1)
 # Up to this long, the time since the beginning is cut into hours, then into days, then into weeks.
 HOURLY, DAILY = 3 * DAY, 120 * DAY
 PAUSE = ("right", "asked", "at")
+WAITING_COPIES = "waiting_copies"  # beside the stages: copies count as done when the unit is whose label they take
 MOST_LABELS = 20
 QUARTILES = (0.25, 0.5, 0.75)
 # A known answer is doubtful if it has at least so many answers and at most this share of them agrees with it.
@@ -55,7 +56,9 @@ def overview() -> list[dict]:
     """One row a task, the newest first, open ones before closed ones."""
     units = Unit.objects.work().order_by()
     at: dict[int, Counter[str]] = defaultdict(Counter)
-    for task, stage, number in units.values_list("task", "stage").annotate(Count("pk")):
+    by_stage = units.values_list("task", "stage").annotate(Count("pk"))
+    copies = units.waiting_copies().values_list("task", Value(WAITING_COPIES)).annotate(Count("pk"))
+    for task, stage, number in by_stage.union(copies, all=True):
         at[task][stage] = number
     live = _counted().filter(answered_at__gte=timezone.now() - DAY).order_by()
     today = dict(live.values_list("unit__task").annotate(Count("pk")))
@@ -68,8 +71,8 @@ def overview() -> list[dict]:
             "title": task.title,
             "kind": task.kind_slug,
             "is_open": task.is_open,
-            "units": at[task.pk].total(),
-            "done": sum(at[task.pk][stage] for stage in stages.FINISHED),
+            "units": sum(at[task.pk][stage] for stage in stages.STAGES),
+            "done": sum(at[task.pk][stage] for stage in stages.FINISHED) - at[task.pk][WAITING_COPIES],
             "queued": at[task.pk][stages.QUEUED],
             "adjudication": at[task.pk][stages.ADJUDICATION],
             "answers_today": today.get(task.pk, 0),
@@ -100,22 +103,23 @@ def _language(task: Task, unit: str = ""):
 def progress(task: Task) -> dict:
     """Units by language and stage, and the answers that are there and that are still asked for.
 
-    {"languages": [ROW, ...] by name, "all": ROW}; ROW: language, units, done, answers (on what waits), missing, and a
-    count for each stage by its name.
+    {"languages": [ROW, ...] by name, "all": ROW}; ROW: language, units, done, answers (on what waits), missing,
+    waiting_copies, and a count for each stage by its name.
     """
-    units = task.units.work().order_by().annotate(of=_language(task))
+    units = task.units.work().order_by().annotate(of=_language(task)).values_list("of", "stage", "copy_of__stage")
     rows: dict[str, Counter[str]] = defaultdict(Counter)
-    for language, stage, number, asked in units.values_list("of", "stage").annotate(Count("pk"), Sum("redundancy")):
+    for language, stage, of_original, number, asked in units.annotate(Count("pk"), Sum("redundancy")):
         rows[language][stage] += number
         rows[language]["units"] += number
-        rows[language]["done"] += number if stage in stages.FINISHED else 0
+        rows[language]["done"] += number if (of_original or stage) in stages.FINISHED else 0
+        rows[language][WAITING_COPIES] += number if of_original in stages.WAITING else 0
         rows[language]["missing"] += asked if stage == stages.QUEUED else 0
     waiting = _counted(task).filter(unit__stage=stages.QUEUED).order_by()
     waiting = waiting.annotate(of=_language(task, "unit__"))
     for language, number in waiting.values_list("of").annotate(Count("pk")):
         rows[language]["answers"] += number
         rows[language]["missing"] -= number
-    kept = ("units", "done", "answers", "missing", *stages.STAGES)
+    kept = ("units", "done", "answers", "missing", WAITING_COPIES, *stages.STAGES)
     in_all: Counter[str] = sum(rows.values(), Counter())
     return {
         "languages": [

@@ -216,6 +216,11 @@ def test_what_knows_as_little_as_five_posts_has_no_interval():
     assert weighed.value == pytest.approx((6000 + 10) / 9010)
 
 
+def test_posts_that_were_all_read_have_an_interval_however_few_they_are():
+    alone = stratified([Stratum(1, 1, 1, 1)])
+    assert (alone.value, round(alone.low, 3), alone.high, alone.count) == (1, 0.147, 1, 1)
+
+
 def test_a_large_stratum_that_nobody_audited_may_be_all_right_or_all_wrong():
     estimate = stratified([Stratum(1000, 100, 100, 98), Stratum(9000, 0, 0, 0)])
     assert estimate.value == pytest.approx(0.98)

@@ -312,3 +312,10 @@ def test_what_cannot_be_is_one_sentence_and_writes_nothing(published, tmp_path, 
 def test_a_predictor_of_another_corpus_is_refused(stream, run):
     with pytest.raises(CommandError, match="The gold sets are from corpus demo, not other; leave --corpus out"):
         call_command("evaluate", "cld2", gold=[stream], corpus="other")
+
+
+def test_a_set_without_a_labelled_post_is_refused(demo_corpus, tmp_path):
+    task = open_task("empty", demo_corpus, 20, "3", audit_share=1).task
+    assert export(task, tmp_path / "empty")["counts"]["labelled"] == 0
+    with pytest.raises(CommandError, match=r"The gold set empty in .* has no labelled post, so nothing"):
+        call_command("evaluate", "cld2", gold=[tmp_path / "empty"], unfinished=True)

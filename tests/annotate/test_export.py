@@ -201,6 +201,29 @@ def test_copies_of_an_audited_text_are_contested_too_since_all_of_the_language_i
     assert {row["audit_chance"] for row in rows if row["stratum"] == "contested"} == {1}
 
 
+def test_copies_of_an_audited_text_that_were_not_chosen_are_agreed_posts_with_the_label_of_people(
+    make_task, person, out
+):
+    often = [{"key": f"copy-{n}", "text": "the same long text, over and over again", "votes": AGREED} for n in range(4)]
+    task = make_task([*often, AGREED], audit_least=1, audit_recheck=0, audit_limit=1)
+    with_manifest()
+    assert task.units.get(audited=True).item.key.startswith("copy-")
+    ann = person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    counts = export(task, out)["counts"]
+    rows = json_lines(out / "gold.jsonl")
+    assert Counter((row["stratum"], row["decided_by"]) for row in rows) == {
+        ("audited", "one"): 1,
+        ("agreed", "one"): 3,
+        ("agreed", "detectors"): 1,
+    }
+    assert (counts["by_stratum"]["agreed"], counts["agreed_by"]) == (4, {"detectors": 1, "one": 3})
+    _, text = card_of(out)
+    assert (
+        "the detectors' own**, but for 3 posts whose text was audited:\nthese have the label that people gave" in text
+    )
+
+
 def test_the_chance_is_that_of_the_extended_draw(task, out):
     assert extend_task(task, 63).task == task
     close(task)

@@ -21,6 +21,7 @@ from annotate.core import stages
 from annotate.goldsets import export as exporting
 from annotate.goldsets import rows as row_making
 from annotate.goldsets import writing
+from annotate.goldsets.columns import LEFT_OUT
 from annotate.goldsets.writing import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment
@@ -119,8 +120,10 @@ def test_jsonl_and_parquet_say_the_same_row_for_row_in_the_order_of_the_draw(fin
     for told in (rows, left_out):
         assert [places[row["id"]] for row in told] == sorted(places[row["id"]] for row in told)
     assert all(row["label"] for row in rows)
-    assert {(row["label"], row["stage"]) for row in left_out} == {(None, "DISCARDED")}
-    assert list(rows[0]) == list(left_out[0]) == list(finished.kind.columns)
+    assert {(row["label"], row["stage"], row["left_out"]) for row in left_out} == {(None, "DISCARDED", "without_label")}
+    assert {row["left_out_why"] for row in left_out} == {"names only"}
+    assert list(left_out[0]) == [*rows[0], *LEFT_OUT]
+    assert list(rows[0]) == list(finished.kind.columns)
 
 
 def test_texts_come_out_as_they_went_in(finished, out):

@@ -49,8 +49,8 @@ def test_all_is_done_no_earlier_than_each_queue():
 
 
 def test_a_queue_that_nobody_reads_is_not_foretold_and_does_not_count_for_the_rest():
-    found = forecast([*WORK, Queue("nl", 10)], CREW, USUAL)
-    assert found.queues["nl"] == (inf, inf, inf)
+    found = forecast([*WORK, Queue("nl", 10), Queue("fy", 1)], CREW, USUAL)
+    assert found.queues["nl"] == found.queues["fy"] == (inf, inf, inf)
     assert found.all.middle < inf
     assert forecast([Queue("nl", 10)], [], USUAL).all is not None  # adjudicators have nothing to do
     assert forecast([Queue("nl", 10)], [], USUAL).all.high == 0

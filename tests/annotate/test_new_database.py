@@ -40,6 +40,14 @@ def test_tables_that_a_killed_command_has_half_made_are_finished_by_the_next(tmp
     assert "Nobody is there to annotate" in status.stdout
 
 
+def test_of_a_new_database_beside_corpora_it_is_not_said_that_nothing_was_there(tmp_path):
+    corpus = tmp_path / DATA / "corpora" / "posts"
+    corpus.mkdir(parents=True)
+    (corpus / "manifest.json").touch()
+    said = assay(tmp_path, "tasks").stderr
+    assert said == f"The database was empty, and has no task: what {tmp_path / DATA} holds stays as it is.\n"
+
+
 def test_a_first_command_whose_keys_come_from_the_environment_makes_the_data_folder(tmp_path):
     killed(tmp_path, 1, ASSAY_SECRET_KEY="x" * 50, ASSAY_AUTHOR_KEY="y" * 50)
     assert (tmp_path / DATA / "assay.sqlite3").exists()

@@ -71,9 +71,12 @@ def everything():
 
 
 def test_a_task_is_drawn_opened_and_routed_and_the_counts_add_up(open_task):
-    drawn, agreed, queued, copies = told_counts(open_task("t", 600).out)
+    out = open_task("t", 600).out
+    drawn, agreed, queued, copies = told_counts(out)
     assert drawn == agreed + queued + copies == 600
     task = Task.objects.get()
+    waiting = task.units.waiting_copies().count()
+    assert (f"({waiting} wait" in out) == bool(waiting)
     assert Counter(task.units.values_list("stage", flat=True)) == {"AGREED": agreed, "QUEUED": queued} | (
         {"COPIED": copies} if copies else {}
     )

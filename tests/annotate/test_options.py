@@ -23,7 +23,7 @@ from annotate.core.option import (
 )
 from annotate.kinds import KINDS
 from annotate.kinds.designs import DESIGNS, DRAW_OPTIONS
-from annotate.kinds.options import OPTIONS
+from annotate.kinds.options import OF_CROWDS, OPTIONS
 
 JULY = datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC)
 
@@ -132,3 +132,11 @@ def test_the_command_tells_the_kinds_whose_default_differs():
 def test_every_option_of_a_design_is_declared():
     for design in DESIGNS.values():
         assert {*design.options, *design.needs} <= DRAW_OPTIONS.keys()
+
+
+def test_what_language_tasks_do_not_take_says_so():
+    not_theirs = {name for name, option in OPTIONS.items() if option.help.startswith("not for language and verify: ")}
+    assert not_theirs == {*OF_CROWDS}
+    assert not any(not_theirs & {*KINDS[name].options} for name in ("language", "verify"))
+    takers = {name for name, kind in KINDS.items() if "overlap_share" in kind.options}
+    assert takers == set(OPTIONS["overlap_share"].help.split(":")[0].split(", "))

@@ -281,6 +281,14 @@ def test_columns_over_time_reach_as_high_as_their_counts():
     assert parsed(columns([], title="nothing")) is not None
 
 
+def test_a_long_number_over_time_stands_above_its_line_and_begins_at_the_edge():
+    plot = parsed(columns([Moment("", "a week", 21317)], title="x"))
+    [number] = [each for each in plot.iter(f"{SVG}text") if each.text == "21,317"]
+    [line, *_] = plot.iter(f"{SVG}line")
+    assert (number.get("x"), number.get("text-anchor")) == ("0%", None)
+    assert float(number.get("y")) < float(line.get("y1"))
+
+
 def test_ranges_stand_where_their_quartiles_are():
     plot = parsed(ranges([Span("de", "German", 2.0, 5.0, 9.0, 30)], title="x"))
     said = [each.text for each in plot.iter(f"{SVG}text")]

@@ -213,16 +213,20 @@ def test_a_corpus_can_be_opened_as_soon_as_its_first_file_is_told_of(write):
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "left"),
+    ("name", "content", "options", "left"),
     [
-        ("id,body\n1,a\n", {}, []),
-        ("id,text\n1,a\n", {"licence": " "}, []),
-        ("id,text\n1,\n", {}, ["c", "c/lock", "c/rejects", "c/rejects/000001.jsonl"]),  # to be read
+        ("a.csv", "id,body\n1,a\n", {}, []),
+        ("a.jsonl", '{"id": 1, "body": "a"}\n', {}, []),
+        ("a.csv", "id,text\n1,a\n", {"licence": " "}, []),
+        ("a.csv", "id,text\n1,\n", {}, ["c", "c/lock", "c/rejects", "c/rejects/000001.jsonl"]),  # to be read
     ],
 )
-def test_a_corpus_that_came_to_nothing_leaves_nothing_but_its_rejects(write, import_corpus, content, options, left):
-    with pytest.raises(CommandError):
-        import_corpus("c", write("a.csv", content), **options)
+def test_a_corpus_that_came_to_nothing_leaves_nothing_but_rejects_that_are_told_of(
+    write, import_corpus, name, content, options, left
+):
+    with pytest.raises(CommandError) as refused:
+        import_corpus("c", write(name, content), **options)
+    assert ("What was rejected is listed in" in str(refused.value)) == bool(left)
     assert sorted(str(path.relative_to(corpora_dir())) for path in corpora_dir().rglob("*")) == left
 
 

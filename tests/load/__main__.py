@@ -8,6 +8,7 @@ from tests.benchmarks.tables import show
 from tests.load.people import TOOLS
 from tests.load.work import Done, work
 
+OF_ANSWERS = "end after so many; what is under way then counts too, one more a person at most (default %(default)s)"
 HEAD = ["", "people", "answers", "answers/s", "median ms", "95% ms", "too often", "refused", "errors"]
 
 
@@ -32,7 +33,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("people", type=Path, help="a file: on each line a name, a space, a password or token")
     parser.add_argument("--tool", choices=TOOLS, default="page", help="how they work (default %(default)s)")
     parser.add_argument("--label", required=True, help="what they answer")
-    parser.add_argument("--answers", type=int, default=10_000, help="end after so many (default %(default)s)")
+    parser.add_argument("--answers", type=int, default=10_000, help=OF_ANSWERS)
     parser.add_argument("--seconds", type=float, default=60.0, help="and after so long (default %(default)s)")
     parser.add_argument("--most", type=int, default=1, help="answers that a unit asks for (default %(default)s)")
     options = parser.parse_args(arguments)

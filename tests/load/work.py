@@ -45,7 +45,8 @@ class Done:
 
 
 def work(people: Sequence[Person], *, answers: int, seconds: float) -> Done:
-    """Let them all begin, then answer at once until there are so many answers, the time is over or nothing is left.
+    """Let them all begin, then answer at once until there are so many answers, the time is over or nothing is left. The
+    answers that are under way then count too: one more a person at most.
 
     A refusal or a lost connection ends the work of that person, and is counted.
     """

@@ -12,7 +12,7 @@ from annotate.kinds import Answer
 from annotate.work.adjudication import settle, to_adjudicate
 from annotate.work.judging import judge
 from annotate.work.queue import take
-from tests.annotate.conftest import DISPUTED
+from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.evaluation.figures import run
 
 EXACTLY = Estimate(0.01, 0.01, 0.01, 1.0, 100.0)
@@ -102,9 +102,33 @@ def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
 
 
 def test_labels_of_one_reader_that_nobody_checked_are_counted():
-    assert unchecked(Uniform(read_by_one((10, "de", "de", ""))).cells) == 10
-    assert unchecked(Uniform(checked(wrong=1)).cells) == 0
-    assert unchecked({Cell("", "", True, "de", "de"): 5}) == 0
+    assert unchecked(Uniform(read_by_one((10, "de", "de", ""))).cells) == {"read": 10}
+    assert unchecked(Uniform(checked(wrong=1)).cells) == {}
+    assert unchecked({Cell("", "", True, "de", "de"): 5}) == {}
+
+
+@pytest.mark.parametrize(
+    ("audit_recheck", "check_share", "options"),
+    [
+        (0.0, 1.0, "--audit-recheck"),
+        (1.0, 0.0, "--check-share"),
+        (0.0, 0.0, "--audit-recheck and --check-share"),
+    ],
+)
+def test_the_options_are_named_by_which_such_labels_would_be_checked(
+    world, make_task, person, audit_recheck, check_share, options
+):
+    audit = {"audit_share": 1.0, "audit_least": 0, "audit_recheck": audit_recheck, "audit_limit": 1.0}
+    entries = [{"votes": votes, "key": f"post-{n}"} for n, votes in enumerate([AGREED, DISPUTED] * 5)]
+    task = make_task(entries, **audit, check_share=check_share, check_least=0)
+    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    for unit in list(to_adjudicate(task, ada)):
+        settle(ada, unit.pk, Answer("de", "I read it"))
+    world.said |= {entry["key"]: "de" for entry in entries}
+    [said] = [each for each in run(world.subject(), world.export(task))["warnings"] if "one reader" in each]
+    assert f"(open_task {options})" in said
 
 
 def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_that_there_are(world, make_task, person):

@@ -12,6 +12,7 @@ from annotate.kinds import Answer
 from annotate.models import Guidelines, Qualification, Task
 from annotate.quality.pauses import running
 from annotate.work import statistics
+from annotate.work.closing import close, reopen
 from annotate.work.judging import judge, undo
 from annotate.work.pausing import lift, pause, void
 from annotate.work.queue import release, take
@@ -61,6 +62,19 @@ def test_posts_are_counted_under_the_language_on_which_detectors_agree_or_whose_
     found = by(statistics.progress(task)["languages"])
     assert found.keys() == {"de"}
     assert (found["de"]["units"], found["de"]["AGREED"], found["de"]["LABELLED"], found["de"]["COPIED"]) == (5, 3, 1, 1)
+
+
+def test_a_copy_is_done_when_the_unit_is_whose_label_it_takes(make_task, person):
+    task = make_task([AGREED, *[{"votes": DISPUTED, "text": "one text for three posts"}] * 3])
+    found = statistics.progress(task)["all"]
+    assert (found["units"], found["done"], found["QUEUED"], found["waiting_copies"]) == (4, 1, 1, 2)
+    assert [(row["units"], row["done"]) for row in statistics.overview()] == [(4, 1)]
+    assert close(task)["unfinished"] == 3
+    reopen(task)
+    work(person("ann", "de"), task, "de")
+    found = statistics.progress(task)["all"]
+    assert (found["done"], found["waiting_copies"]) == (4, 0)
+    assert [(row["units"], row["done"]) for row in statistics.overview()] == [(4, 4)]
 
 
 def test_a_verification_is_counted_by_the_language_that_is_asked_about(make_task, person):

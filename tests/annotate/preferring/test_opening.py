@@ -194,7 +194,7 @@ def test_of_one_message_one_copy_and_one_tie_is_told_in_the_singular(tmp_path, c
         write_system(tmp_path, "mt5", rows, said), write_system(tmp_path, "bert", rows, lambda row: ["Bye"])
     )
     assert task.units.count() == 2
-    assert "1 comparison queued, each for 3 people, 1 copy of another, and 0 are ties" in told(capsys)
+    assert "1 comparison queued, each for 3 people, 1 copy of another (1 waits too), and 0 are ties" in told(capsys)
 
 
 def refused(*files, **options):
