@@ -2,7 +2,8 @@
 
 SQLite lets one connection write at a time. Its own busy handler sleeps and tries again, and starves some of the
 waiting connections: with 32 writers, "database is locked" was seen even at a timeout of 20 s. Here every write
-first takes an exclusive lock on a file beside the database; the kernel queues the waiters. Readers take none.
+first takes an exclusive lock on a file beside the database; the kernel queues the waiters. Readers take none, and what
+need not be kept (corpora/occupied.py) does not wait for it.
 """
 
 import fcntl
@@ -12,6 +13,8 @@ from functools import lru_cache
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
+
+from corpora.occupied import Occupied
 
 
 @lru_cache(maxsize=256)
@@ -33,6 +36,7 @@ READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 class DatabaseWrapper(base.DatabaseWrapper):
     _lock_file = None
     _lock_held = False
+    waits_to_write = True
 
     def get_new_connection(self, conn_params):
         connection = super().get_new_connection(conn_params)
@@ -49,7 +53,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self._lock_file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 raise OperationalError(f"{path} cannot be opened: {error.strerror}") from error
-        fcntl.flock(self._lock_file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | (0 if self.waits_to_write else fcntl.LOCK_NB))
+        except BlockingIOError as error:
+            raise Occupied from error
         self._lock_held = True
 
     def _drop_lock(self):
