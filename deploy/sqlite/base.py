@@ -8,6 +8,7 @@ need not be kept (corpora/occupied.py) does not wait for it.
 
 import fcntl
 import os
+import time
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -27,6 +28,14 @@ class Cursor(base.SQLiteCursorWrapper):
 
     def convert_query(self, query, *, param_names=None):
         return _converted(query) if param_names is None else super().convert_query(query, param_names=param_names)
+
+
+_waiting: dict[object, float] = {}  # connections of this process that wait for a writer -> since when
+
+
+def longest_wait() -> float:
+    """Seconds for which a connection of this process has been waiting to write."""
+    return time.monotonic() - min(list(_waiting.values()), default=time.monotonic())
 
 
 # Statements that never write. Any other statement outside a transaction takes the lock for its own duration.
@@ -53,10 +62,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self._lock_file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 raise OperationalError(f"{path} cannot be opened: {error.strerror}") from error
+        _waiting[self] = time.monotonic()
         try:
             fcntl.flock(self._lock_file, fcntl.LOCK_EX | (0 if self.waits_to_write else fcntl.LOCK_NB))
         except BlockingIOError as error:
             raise Occupied from error
+        finally:
+            del _waiting[self]
         self._lock_held = True
 
     def _drop_lock(self):
