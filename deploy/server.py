@@ -6,10 +6,13 @@ The number of processes and the address come with the command.
 import gc
 import socket
 
+from django.db import connection
 from django.urls import get_resolver
 from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import ThreadWorker
 
 from deploy.logs import Masking
+from deploy.sqlite.base import longest_wait
 
 SILENT = 60  # seconds that a connection may say nothing and cost nothing
 
@@ -38,8 +41,32 @@ gc.disable()
 keepalive = 0
 
 
+LONG = 1  # seconds: no act takes so long
+
+
+class Worker(ThreadWorker):
+    """Has as many requests at once as --threads says, until one of these waits for long, as for a command that writes
+    to SQLite for many seconds. Then it takes others, for which it has threads besides, so that pages that are only read
+    are answered. With so many at any time one process would take what another is free for, and each thread connects to
+    the database.
+    """
+
+    def notify(self):
+        """It is called once a second, and after each request."""
+        super().notify()
+        self.worker_connections = self.cfg.threads if longest_wait() > LONG else self.cfg.worker_connections
+
+
+worker_class = Worker
+
+
 def on_starting(server):
     server.cfg.set("worker_connections", server.cfg.threads)
+    # PostgreSQL has many writers, and not so many connections.
+    if connection.vendor == "sqlite":
+        from annotate.pages.middleware import AT_ONCE  # only now the program is loaded
+
+        server.cfg.set("threads", server.cfg.threads + AT_ONCE)
 
 
 def when_ready(server):

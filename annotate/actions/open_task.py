@@ -144,23 +144,29 @@ OPTIONS = (
 
 def run(values, progress) -> Outcome:
     progress.begin(None, "unit")
+    do, dry_run = extend if values["extend"] else open_new, values["dry_run"]
     told: list[Outcome] = []
 
     def tell(made: list[Opened]) -> None:
-        for each in made:
-            told.append(opened.told(each, values["size"], extended=values["extend"], dry_run=values["dry_run"]))
-        if values["dry_run"]:
-            # After everything was done as it would be, so that what is told is what would be.
-            transaction.set_rollback(True)
+        told.extend(opened.told(each, values["size"], extended=values["extend"], dry_run=dry_run) for each in made)
 
-    (extend if values["extend"] else open_new)(values, progress.advance, tell)
+    def tell_and_undo(made: list[Opened]) -> None:
+        # After everything was done as it would be, so that what is told is what would be.
+        tell(made)
+        transaction.set_rollback(True)
+
+    if dry_run:
+        do(values, progress.advance, tell_and_undo)
+    else:
+        # What is told takes a while, in which others may write again.
+        tell(do(values, progress.advance, lambda made: None))
     return opened.together(told) if values["replicates"] else told[0]
 
 
 # --- a new task
 
 
-def open_new(values: Values, progress: Progress, then: ThenAll) -> None:
+def open_new(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
     kind = kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     check_design(kind, design, values)
@@ -170,7 +176,7 @@ def open_new(values: Values, progress: Progress, then: ThenAll) -> None:
         )
     chosen = {name: values[name] for name in design.options if values[name] is not None}
     languages = chosen.pop("languages", None)
-    open_tasks(
+    return open_tasks(
         replicas(values["name"], values["seed"], chosen.pop("replicates", None)),
         corpus_named(values["corpus"]),
         kind,
@@ -294,7 +300,7 @@ def is_given(option: Option, values: Values) -> bool:
 # --- a larger one
 
 
-def extend(values: Values, progress: Progress, then: ThenAll) -> None:
+def extend(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
     name, size = values["name"], values["size"]
     task = Task.objects.filter(name=name).first()
     if task is None:
@@ -309,7 +315,7 @@ def extend(values: Values, progress: Progress, then: ThenAll) -> None:
     may_be = ("name", "size", "extend", "dry_run", *fixed)
     if given := [option.spelled for option in OPTIONS if option.name not in may_be and is_given(option, values)]:
         raise ActionError(f"{', '.join(given)}: extending keeps what the task was opened with. Leave it out.")
-    extend_task(task, size or 0, progress, lambda made: then([made]))
+    return [extend_task(task, size or 0, progress, lambda made: then([made]))]
 
 
 ACTION = Action(

@@ -5,6 +5,7 @@ Operations raise what is in annotate/core/refusals.py; the middleware and the AP
 
 from django.http import Http404, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import get_language_from_request, override
 from django.utils.translation import gettext as _
 from django.views import defaults
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Throttled, ValidationError
@@ -19,6 +20,7 @@ API = "/api/"
 # Refusal -> its HTTP status; any other is a conflict with what has happened meanwhile.
 STATUSES = {InvalidAnswer: 400, NotAllowed: 403, NotFound: 404}
 CONFLICT = 409
+WAIT = 5  # seconds after which a request for which there was no room is sent again
 # Of what is not there, and what is hidden, the same is told.
 NOTHING_SEEN = "There is no such task or unit, or it is not open to you. The address tasks/ lists your tasks."
 # What a program may be told besides, where a request does not get as far as an operation: code -> its status, when, and
@@ -62,6 +64,11 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
         "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
     ),
     "server_error": (500, "Something went wrong on the server.", "Send the request again, or tell the manager."),
+    "busy": (
+        503,
+        "Too many requests wait for the database, which a long command is writing to. Nothing was saved.",
+        "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
+    ),
 }
 
 
@@ -92,6 +99,17 @@ def server_error(request):
         return defaults.server_error(request)
     detail = "Something went wrong here. What was saved before is safe; send this again, or tell the manager."
     return JsonResponse({"code": "server_error", "detail": detail}, status=500)
+
+
+def busy(request):
+    """The answer to a form or an act for which there is no room now; whoever sent it has it still."""
+    if request.path.startswith(API):
+        response = JsonResponse({"code": "busy", "detail": " ".join(OTHER_CODES["busy"][1:])}, status=503)
+    else:
+        with override(get_language_from_request(request)):  # it is not known yet who asks
+            response = render(request, "503.html", status=503)
+    response.headers["Retry-After"] = str(WAIT)
+    return response
 
 
 def api_exception_handler(error, context):

@@ -1,7 +1,7 @@
 """What holds for every answer: nobody keeps it, acts take turns, and a refused act becomes a page that says why."""
 
-from contextlib import ExitStack, suppress
-from threading import Lock
+from contextlib import ExitStack, nullcontext, suppress
+from threading import BoundedSemaphore, Lock
 
 from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
 from annotate.pages.access import may
-from annotate.pages.errors import API, status_of
+from annotate.pages.errors import API, busy, status_of
 from annotate.pages.tongues import is_english
 from annotate.work.personal import preferences_of
 
@@ -36,26 +36,37 @@ class NothingKeptMiddleware:
 
 # Acts of annotators, which are short. What takes long, such as a manager's page, goes on beside them.
 SHORT = ("/tasks/", "/api/")
+AT_ONCE = 60  # forms and acts that are under way or wait in a process; on SQLite it has threads for so many
 
 
 class InTurnMiddleware:
     """A process does one act after the other. Only one of its threads runs Python at any moment, so acts begun at once
     would take the turn from each other at every statement, in the middle of their transactions. With 32 people at work,
     half as many would be answered in a second.
+
+    What writes holds a thread as long as it waits, and is refused where too much does, so that pages are always read.
     """
 
     def __init__(self, get_response):
         self.get_response = get_response
         self.turn = Lock()
+        self.places = BoundedSemaphore(AT_ONCE)
 
     def __call__(self, request):
-        if request.method != "POST" or not request.path_info.startswith(SHORT):
+        if request.method != "POST":
             return self.get_response(request)
-        # Somebody whose line is slow does not keep the others waiting.
-        with suppress(SuspiciousOperation, UnreadablePostError):
-            _ = request.body
-        with self.turn:
-            return self.get_response(request)
+        is_act = request.path_info.startswith(SHORT)
+        if is_act:
+            # Somebody whose line is slow does not keep the others waiting.
+            with suppress(SuspiciousOperation, UnreadablePostError):
+                _ = request.body
+        if not self.places.acquire(blocking=False):
+            return busy(request)
+        try:
+            with self.turn if is_act else nullcontext():
+                return self.get_response(request)
+        finally:
+            self.places.release()
 
 
 KEPT = "preferences"  # in the session

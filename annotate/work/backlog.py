@@ -7,6 +7,7 @@ others did shows when it is counted again, in one step that many units share.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 
 from django.db.models import Count, Q, QuerySet
@@ -17,6 +18,7 @@ from annotate.quality.honeypots import Turn, to_come, turns
 from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.queue import WANTED, beyond
 from annotate.work.sql import sql
+from corpora.occupied import Occupied, not_waiting
 from corpora.prepared import prepared, tell
 
 _SAID = sql("said")
@@ -25,7 +27,8 @@ KEPT = timedelta(minutes=10)
 
 def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
     """What waits for one person in the tasks of their permits. It is counted again if it is older than ten minutes,
-    says that nothing waits, or is of other queues than the person has now.
+    says that nothing waits, or is of other queues than the person has now. Nobody waits for that to be kept: as long as
+    somebody else is writing, what was kept before is told again.
     """
     if not permits:
         return []
@@ -36,14 +39,21 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
         rows = Backlog.objects.filter(annotator=annotator, task__in=tasks)
     kept = {row.task_id: row for row in rows}
     old = [permit for permit in permits if not _holds(kept.get(permit.task.pk), permit)]
-    kept |= {row.task_id: row for row in _counted(old)}
+    before = {permit.task.pk for permit in old if _tells(kept.get(permit.task.pk), permit)}
+    counted = _counted(old)
+    # What is told for the first time is kept, so that the next answer does not show in an exact count.
+    first = any(row.waiting and row.task_id not in before for row in counted)
+    is_kept = _keep(counted, wait=first)
+    kept |= {row.task_id: row for row in counted if is_kept or row.task_id not in before}
     return [kept[task.pk] for task in tasks]
 
 
+def _tells(row: Backlog | None, permit: Permit) -> bool:
+    return row is not None and bool(row.waiting) and row.queues == list(permit.queues)
+
+
 def _holds(row: Backlog | None, permit: Permit) -> bool:
-    if row is None or not row.waiting or row.queues != list(permit.queues):
-        return False
-    return timezone.now() - KEPT < row.counted_at <= timezone.now()
+    return _tells(row, permit) and timezone.now() - KEPT < row.counted_at <= timezone.now()
 
 
 def said(permit: Permit, judgment: Judgment, number: int = 1) -> None:
@@ -69,7 +79,7 @@ def _kept(annotator, task) -> QuerySet[Backlog]:
 
 
 def _counted(permits: Sequence[Permit]) -> list[Backlog]:
-    """Counted now for one person, and kept."""
+    """Counted now for one person."""
     if not permits:
         return []
     annotator, tasks = permits[0].annotator, [permit.task.pk for permit in permits]
@@ -80,16 +90,25 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
     running = running.filter(unit__task__in=tasks).select_related("unit")
     on_screen = {lease.unit.task_id: lease.unit for lease in running.order_by("-pk")}
     turn, done = turns(permits), _today(annotator, tasks)
-    found = [
+    return [
         _backlog(permit, left[permit.task.pk], turn, on_screen.get(permit.task.pk), done[permit.task.pk])
         for permit in permits
     ]
-    return Backlog.objects.bulk_create(
-        found,
-        update_conflicts=True,
-        unique_fields=["annotator", "task"],
-        update_fields=["waiting", "behind_tests", "queues", "day", "answered", "skipped", "counted_at"],
-    )
+
+
+def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
+    """Whether they are kept: not where that has to wait for somebody else who is writing, and shall not."""
+    try:
+        with nullcontext() if wait else not_waiting():
+            Backlog.objects.bulk_create(
+                counted,
+                update_conflicts=True,
+                unique_fields=["annotator", "task"],
+                update_fields=["waiting", "behind_tests", "queues", "day", "answered", "skipped", "counted_at"],
+            )
+    except Occupied:
+        return False
+    return True
 
 
 def _today(annotator: Annotator, tasks: list[int]) -> dict[int, Counter[str]]:

@@ -2,16 +2,20 @@
 
 SQLite lets one connection write at a time. Its own busy handler sleeps and tries again, and starves some of the
 waiting connections: with 32 writers, "database is locked" was seen even at a timeout of 20 s. Here every write
-first takes an exclusive lock on a file beside the database; the kernel queues the waiters. Readers take none.
+first takes an exclusive lock on a file beside the database; the kernel queues the waiters. Readers take none, and what
+need not be kept (corpora/occupied.py) does not wait for it.
 """
 
 import fcntl
 import os
+import time
 from contextlib import contextmanager
 from functools import lru_cache
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
+
+from corpora.occupied import Occupied
 
 
 @lru_cache(maxsize=256)
@@ -26,6 +30,14 @@ class Cursor(base.SQLiteCursorWrapper):
         return _converted(query) if param_names is None else super().convert_query(query, param_names=param_names)
 
 
+_waiting: dict[object, float] = {}  # connections of this process that wait for a writer -> since when
+
+
+def longest_wait() -> float:
+    """Seconds for which a connection of this process has been waiting to write."""
+    return time.monotonic() - min(list(_waiting.values()), default=time.monotonic())
+
+
 # Statements that never write. Any other statement outside a transaction takes the lock for its own duration.
 READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
@@ -33,6 +45,7 @@ READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 class DatabaseWrapper(base.DatabaseWrapper):
     _lock_file = None
     _lock_held = False
+    waits_to_write = True
 
     def get_new_connection(self, conn_params):
         connection = super().get_new_connection(conn_params)
@@ -49,7 +62,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self._lock_file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
                 raise OperationalError(f"{path} cannot be opened: {error.strerror}") from error
-        fcntl.flock(self._lock_file, fcntl.LOCK_EX)
+        _waiting[self] = time.monotonic()
+        try:
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | (0 if self.waits_to_write else fcntl.LOCK_NB))
+        except BlockingIOError as error:
+            raise Occupied from error
+        finally:
+            del _waiting[self]
         self._lock_held = True
 
     def _drop_lock(self):

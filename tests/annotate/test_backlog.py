@@ -7,6 +7,7 @@ from importlib import import_module
 
 import pytest
 from django.apps import apps
+from django.db import transaction
 from django.utils import timezone
 
 from annotate.core import stages
@@ -20,6 +21,7 @@ from annotate.work.progress import progress_in
 from annotate.work.queue import beyond, release, take, unjudged
 from tests.annotate import attacks
 from tests.annotate.acts import behind_tests, own_progress
+from tests.together import at_once
 
 POTS = ["1", "0"] * 8
 
@@ -56,6 +58,19 @@ def test_what_others_do_shows_after_ten_minutes_and_one_s_own_answers_at_once(ta
     assert waiting(ann, task) == first - 1
     grow_old()
     assert waiting(ann, task) < first - 1
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.django_db(transaction=True)
+def test_nobody_waits_for_another_writer_to_be_told_what_was_kept_or_that_nothing_waits(task, person):
+    ann, bea, dan = person("ann", "en"), person("bea", "en"), person("dan", "fr")
+    first = waiting(ann, task)
+    answer(bea, task)
+    assert waiting(dan, task) == 0
+    grow_old()
+    with transaction.atomic():
+        assert at_once(lambda: waiting(ann, task), lambda: waiting(dan, task)) == [first, 0]
+    assert waiting(ann, task) < first
 
 
 def test_an_answer_that_is_sent_twice_counts_once(task, person):

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from annotate.actions import opened as telling
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
 from annotate.models import Task
@@ -66,6 +67,19 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     assert readers["de"] == 1
     assert set(real["unread"]) == {queue for queue, number in readers.items() if not number}
     assert real["adjudicators"] == 1
+
+
+def test_what_is_told_of_a_task_is_worked_out_when_others_may_write_again(demo_corpus, monkeypatch):
+    outside, inside, tell = len(connection.savepoint_ids), [], telling.told
+
+    def told(*given, **how):
+        inside.append(len(connection.savepoint_ids) - outside)
+        return tell(*given, **how)
+
+    monkeypatch.setattr(telling, "told", told)
+    opened(**UNIFORM)
+    opened(extend=True, size=300)
+    assert inside == [0, 0]
 
 
 def test_a_dry_run_says_how_much_of_the_agreed_the_audit_takes(demo_corpus, person):

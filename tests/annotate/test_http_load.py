@@ -11,18 +11,19 @@ import threading
 import urllib.error
 import urllib.request
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import connection
+from django.db import connection, transaction
 from knox.models import AuthToken
 
 from annotate.core import stages
 from annotate.models import Judgment
 from tests.annotate.conftest import DISPUTED
-from tests.together import HANGS
+from tests.together import HANGS, until, waiting_for_locks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -173,6 +174,24 @@ def test_thirty_two_people_at_once_over_http_lose_nothing(server, make_task, per
     assert stored == acknowledged
     assert Judgment.objects.count() == PEOPLE * EACH
     assert task.units.filter(stage=stages.LABELLED).count() == PEOPLE * EACH
+
+
+@pytest.mark.sqlite_only
+def test_pages_are_read_while_more_people_wait_to_write_than_the_server_has_threads_for_reading(server, person):
+    """As they do while a command opens a large task: the server has two times four."""
+    names = [person(f"reader{number}", "de en").user.username for number in range(12)]
+    visitors = [Visitor(server, Counter()) for _ in names]
+    pages = [visitor.send("/login/") for visitor in visitors]
+
+    def log_in(visitor, page, name):
+        return lambda: visitor.submit(page, "/login/?next=/", username=name, password="a long password")
+
+    with ThreadPoolExecutor(len(names)) as waiting:
+        with transaction.atomic():
+            homes = [waiting.submit(log_in(*each)) for each in zip(visitors, pages, names, strict=True)]
+            until(lambda: waiting_for_locks() == len(names))
+            assert "csrfmiddlewaretoken" in Visitor(server, Counter()).send("/login/")
+        assert all("reader" in home.result(HANGS) for home in homes)
 
 
 def test_a_connection_that_says_nothing_takes_no_thread(server):

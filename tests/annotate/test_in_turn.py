@@ -1,12 +1,18 @@
-"""Acts take turns in a process of the server; what only shows something, and what managers do, goes on beside them."""
+"""Acts take turns in a process of the server, and not too many wait; what only shows something, and what managers do,
+goes on beside them.
+"""
 
+import json
+from contextlib import contextmanager
 from threading import Event, Thread
 
 import pytest
 from django.http import HttpResponse
 from django.test import RequestFactory
 
+from annotate.pages import middleware
 from annotate.pages.middleware import InTurnMiddleware
+from tests.together import until
 
 LONG = 60  # seconds
 
@@ -26,15 +32,22 @@ class Server:
         return HttpResponse()
 
 
-@pytest.fixture
-def server():
-    server = Server()
+@contextmanager
+def beginning(server):
+    """Somebody has begun the first act, and is at it until the end or `go_on`."""
     first = Thread(target=server.ask, args=[RequestFactory().post("/tasks/first/")])
     first.start()
     assert server.begun.wait(LONG)
-    yield server
+    yield
     server.go_on.set()
     first.join(LONG)
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    with beginning(server):
+        yield server
 
 
 def test_a_second_act_begins_when_the_first_is_done(server):
@@ -59,3 +72,36 @@ def test_an_act_that_fails_leaves_the_turn_to_the_next():
     for _ in range(2):
         with pytest.raises(ValueError, match="It failed"):
             turns(RequestFactory().post("/api/v1/leases/1/judge/"))
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """A server with one place, which somebody has."""
+    monkeypatch.setattr(middleware, "AT_ONCE", 1)
+    server = Server()
+    with beginning(server):
+        yield server
+
+
+def test_an_act_for_which_there_is_no_room_is_refused_at_once_and_not_done(full):
+    refused = full.ask(RequestFactory().post("/api/v1/leases/1/judge/"))
+    assert (refused.status_code, refused["Retry-After"]) == (503, "5")
+    assert json.loads(refused.content)["code"] == "busy"
+    assert full.done == []
+
+
+def test_a_form_for_which_there_is_no_room_is_answered_in_the_person_s_language(full):
+    refused = full.ask(RequestFactory().post("/login/", headers={"Accept-Language": "de"}))
+    assert (refused.status_code, refused["Retry-After"]) == (503, "5")
+    assert "Gehen Sie zurück" in refused.text
+
+
+def test_pages_are_read_where_there_is_no_room_for_acts(full):
+    full.ask(RequestFactory().get("/tasks/t/"))
+    assert full.done == ["/tasks/t/"]
+
+
+def test_who_is_done_makes_room(full):
+    full.go_on.set()
+    until(lambda: full.done)
+    until(lambda: full.ask(RequestFactory().post("/tasks/second/")).status_code == 200)

@@ -153,7 +153,11 @@ def test_a_program_is_told_each_of_the_other_codes(db, monkeypatch, settings):
     with monkeypatch.context() as broken:
         broken.setattr("annotate.pages.api.check_right", lambda user, right: 1 / 0)
         failed = Client(raise_request_exception=False).get(tasks, headers=token)
+    with monkeypatch.context() as full:
+        full.setattr("annotate.pages.middleware.AT_ONCE", 0)
+        refused = Client().post(undo, headers=token, **json)
     answers = [
+        refused,
         Client().post("/api/v1/leases/1/judge/", "{", headers=token, **json),
         Client().get(tasks, headers={"Authorization": "Token nothing"}),
         Client().get(tasks),

@@ -46,7 +46,12 @@ class Command(calling.Command):
             help="how many processes answer requests; with SQLite, leave it at 1 (default 1)",
         )
         parser.add_argument(
-            "--threads", type=int, default=4, metavar="N", help="how many threads each process has (default 4)"
+            "--threads",
+            type=int,
+            default=4,
+            metavar="N",
+            help="how many threads each process has; with SQLite others are added while one waits long to write "
+            "(default 4)",
         )
 
     def handle(self, **options):
