@@ -44,9 +44,11 @@ def changing(name: str) -> Iterator[Path]:
         finally:
             # The next command sweeps what cannot be swept now; it must not hide why this one failed.
             with suppress(OSError, CorpusError):
-                # A list of rejects stays where the refusal says that it is there to be read.
+                # A list of rejects stays, so that people can read why a file was refused, unless that names none.
+                why = sys.exception()
+                names_it = isinstance(why, TooManyRejected) or not isinstance(why, CorpusError)
                 manifest = read_manifest(name)
-                _sweep(directory, manifest, lists_stay=isinstance(sys.exception(), TooManyRejected))
+                _sweep(directory, manifest, lists_stay=names_it)
                 if manifest is None:
                     _remove_empty(directory)
 
