@@ -144,22 +144,19 @@ OPTIONS = (
 
 def run(values, progress) -> Outcome:
     progress.begin(None, "unit")
-    do, dry_run = extend if values["extend"] else open_new, values["dry_run"]
+    extended, dry_run = values["extend"], values["dry_run"]
     told: list[Outcome] = []
 
     def tell(made: list[Opened]) -> None:
-        told.extend(opened.told(each, values["size"], extended=values["extend"], dry_run=dry_run) for each in made)
+        told.extend(opened.told(each, values["size"], extended=extended, dry_run=dry_run) for each in made)
+        if dry_run:
+            # After everything was done as it would be, so that what is told is what would be.
+            transaction.set_rollback(True)
 
-    def tell_and_undo(made: list[Opened]) -> None:
-        # After everything was done as it would be, so that what is told is what would be.
+    made = (extend if extended else open_new)(values, progress.advance, tell if dry_run else lambda made: None)
+    if not dry_run:
+        # It takes a while, in which others may write again.
         tell(made)
-        transaction.set_rollback(True)
-
-    if dry_run:
-        do(values, progress.advance, tell_and_undo)
-    else:
-        # What is told takes a while, in which others may write again.
-        tell(do(values, progress.advance, lambda made: None))
     return opened.together(told) if values["replicates"] else told[0]
 
 

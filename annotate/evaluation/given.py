@@ -76,7 +76,7 @@ def of_file(
     own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
     own = {label for label in own if label not in LANGUAGES}
     spelled = {way: label for label in own for way in (label, _with_underscores(label))}
-    ids = {key for gold in sets for key in (*(row.id for row in gold.rows), *gold.left_out)}
+    ids = {key for gold in sets for key in (*(row.id for row in gold.rows), *gold.unresolved_ids)}
     found, told = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=ids)
     found = {key: spelled.get(label, label) for key, label in found.items()}
 

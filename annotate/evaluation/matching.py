@@ -91,8 +91,8 @@ def join(
     except ClassError as error:
         raise EvaluationError(str(error)) from error
     ids = list(dict.fromkeys(row.id for row in every))
-    left_out = [key for gold, _ in left for key in gold.left_out]
-    said = {key: fold.get(label, label) for key, label in subject.labels(ids, left_out).items()}
+    unresolved = [key for gold, _ in left for key in gold.unresolved_ids]
+    said = {key: fold.get(label, label) for key, label in subject.labels(ids, unresolved).items()}
     joined = Joined(fold, said, asked)
     precise = [gold for gold, _ in left if DESIGNS[gold.design].by_trigger and not gold.of]
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
@@ -202,8 +202,9 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[s
         if not _is_audited(label, cells):
             continue
         agreed = joined.fold.get(label, label)
-        named = [key for key, stratum in gold.left_out.items() if stratum == label]
-        for key in [*named, *(f"{label} {number}" for number in range(len(named), posts))]:
+        named = [key for key, stratum in gold.unresolved_ids.items() if stratum == label]
+        # No post has an id with a line break.
+        for key in [*named, *(f"{label}\n{number}" for number in range(len(named), posts))]:
             found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
     return found
 

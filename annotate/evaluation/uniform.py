@@ -127,6 +127,10 @@ class Uniform:
         return self._settled(lambda cell: -worth(cell), truths), self._settled(worth, truths)
 
     def _settled(self, worth: Callable[[Cell], int], truths: Collection[str]) -> "Uniform":
+        def most(cell: Cell) -> tuple[int, int]:
+            """What it is worth, and of what is worth the same, how much more than if the detectors are right."""
+            return worth(cell), -worth(cell._replace(truth=cell.agreed))
+
         found = self.cells.copy()
         for cell, posts in Counter(self.missing.values()).items():
             is_told = NOT_TOLD not in (cell.said, cell.other)
@@ -135,7 +139,7 @@ class Uniform:
                 for said, other in ([(cell.said, cell.other)] if is_told else self._said_in[cell.stratum])
                 for truth in (cell.agreed, said, other, *truths, ANOTHER)
             )
-            found[max(may_be, key=worth)] += posts
+            found[max(may_be, key=most)] += posts
         return self.known._with_cells(found)
 
     @cached_property

@@ -53,7 +53,7 @@ class GoldSet:
     corpus: str  # "" if the set was imported
     frame_size: int | None  # posts that a uniform set was drawn from, if it is known
     unresolved: dict[str, int]  # label on which the detectors agree -> audited posts that nobody could label
-    left_out: dict[str, str]  # id -> that label, of those of these posts that the set names
+    unresolved_ids: dict[str, str]  # id -> that label, of those of these posts that the set names
     # Language -> answers to decoys, of which Yes; posts found to be in it, and not to be: empty where none were asked.
     decoys: dict[str, tuple[int, int, int, int]]
     digest: str  # SHA-256 of gold.jsonl as it was written
@@ -83,6 +83,7 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
         raise GoldSetError(f"{place} names no {jsonl.name} among its files. {RESTORE}")
     rows, gone = _checked(jsonl, files, allow_erased)
     imported = manifest.get("imported") is not None
+    unresolved = _unresolved(place, manifest) if manifest.get("audit") is not None else {}
     corpus = None if imported or manifest.get("corpus") is None else get(place, manifest, "corpus", dict)
     return GoldSet(
         folder=folder,
@@ -102,8 +103,8 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
         voted=_voted(place, get(place, manifest, "detectors", list)),
         corpus=get(place, corpus, "name", str) if corpus is not None else "",
         frame_size=get(place, draws[0], "frame_size", int) if design.of_stream and len(draws) == 1 else None,
-        unresolved=_unresolved(place, manifest) if manifest.get("audit") is not None else {},
-        left_out=dict(_left_out(jsonl)),
+        unresolved=unresolved,
+        unresolved_ids=dict(_unresolved_ids(jsonl)) if unresolved else {},
         decoys=_decoys(place, manifest) if manifest.get("decoys") is not None else {},
         digest=files[jsonl.name],
         rows=rows,
@@ -239,9 +240,9 @@ def _row(place: str, raw: Any) -> GoldRow:
     )
 
 
-def _left_out(jsonl: Path) -> Iterator[tuple[str, str]]:
-    """The audited posts without a label, with the label on which the detectors agree; empty for sets that were written
-    before there was such a file."""
+def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
+    """The audited posts without a label, with the label on which the detectors agree, from the file of what was left
+    out; none where there is no such file."""
     path = jsonl.with_name(jsonl.name.replace("gold", "left_out", 1))
     if not path.exists():
         return

@@ -27,7 +27,7 @@ PLAIN = plain(Transition)
 # The fields of a unit that change when it is sent to people.
 CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
 # Where a new unit may begin, and what led there; in a queue it is what its kind says.
-BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
+_BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
 _BEGUN = sql("begun")
 # The key of no row: keys begin at 1.
 NO_ROW = 0
@@ -101,7 +101,7 @@ def begun(task: Task, first: int) -> None:
     """Write down how units got to where they begin: those of a task from the position `first` on, all by one statement,
     since a task may have a million.
     """
-    events = {**BEGINNINGS, stages.QUEUED: task.kind.enters_by}
+    events = {**_BEGINNINGS, stages.QUEUED: task.kind.enters_by}
     for stage, event in events.items():
         stages.check_move(stages.NEW, event, stage)
     with connection.cursor() as cursor:

@@ -338,6 +338,7 @@ def test_the_labels_of_some_posts_are_found_and_unknown_ids_named(with_votes, im
     assert predicted_labels("c", find_predictor("c", "cld2"), ["6", "1"]) == {"6": "und", "1": "de"}
     with pytest.raises(CorpusError, match="Corpus c has no posts with 2 ids: 8, 9"):
         predicted_labels("c", mine, ["1", "8", "9"])
+    assert predicted_labels("c", mine, ["3"], also=["5", "8"]) == {"3": "fr", "5": "und"}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ def stream(missing: dict[str, Cell], *, found: str = "") -> Uniform:
     posts |= {f"read {n}": Cell("en", "en", True, "en", "en", "en") for n in range(90)}
     posts |= {f"apart {n}": Cell("en", "en", False, "en", UND, "en") for n in range(90)}
     posts |= {f"disputed {n}": Cell("", "", True, "de", "de", "de") for n in range(200)}
+    posts |= {f"undefined {n}": Cell("", "", True, UND, UND, UND) for n in range(100)}
     lost = {f"lost {n}": cell for n, cell in enumerate(missing.values())}
     if found:
         return Uniform(posts | {key: cell._replace(read=True, truth=found) for key, cell in lost.items()})
@@ -37,9 +38,10 @@ def test_an_interval_holds_all_that_it_would_hold_if_people_had_found_any_label(
         yield precision(UND, uniform, {}, with_und=True)
 
     for unknown, known in zip(figures(stream(missing)), figures(stream(LOST, found=truth)), strict=True):
-        if known.value is not None and unknown.value is not None:
-            assert unknown.estimate.low <= known.estimate.low + 1e-9
-            assert unknown.estimate.high >= known.estimate.high - 1e-9
+        assert known.value is not None
+        assert unknown.value is not None
+        assert unknown.estimate.low <= known.estimate.low + 1e-9
+        assert unknown.estimate.high >= known.estimate.high - 1e-9
 
 
 @pytest.mark.parametrize("missing", [LOST, UNTOLD], ids=["named", "counted"])

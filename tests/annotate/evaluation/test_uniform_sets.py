@@ -9,7 +9,7 @@ from annotate.core import stages
 from annotate.core.estimation import Guess, Stratum, Turn, stratified
 from annotate.core.intervals import jeffreys
 from annotate.evaluation.evaluate import evaluate
-from annotate.evaluation.given import EvaluationError, read_sets
+from annotate.evaluation.given import EvaluationError, of_file, read_sets
 from annotate.models import Unit
 from annotate.reports.writing import as_html, as_markdown, as_text
 from tests.annotate.evaluation.figures import VOTER, by_language, close, interval, means, run, values
@@ -261,6 +261,29 @@ def test_audited_posts_that_nobody_could_label_widen_the_figures_and_are_told(wo
     assert report["accuracy"]["with_und"]["low"] < whole["accuracy"]["with_und"]["low"] - 0.05
     [warning] = report["warnings"]
     assert warning.startswith("Of the posts chosen for the audit of the gold set lost 8 have no label (de).")
+
+
+def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_figures(world, tmp_path):
+    """It says German there, as the detectors, so none of it tells of the posts on which it alone says Dutch."""
+    agreed = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de")]
+    agreed += [(10, "de", "audited", "de", "nl"), (30, "de", "agreed", "", "nl")]
+    folder, keys = world.uniform([*agreed, (40, "", "disputed", "en", "en"), (8, "de", "audited", "de", "de")], "lost")
+    Unit.objects.filter(task__name="lost", item__key__in=keys[-8:]).update(stage=stages.DISCARDED, label="")
+    shutil.rmtree(folder)
+    world.export(Unit.objects.first().task)
+    sets = read_sets([folder], allow_erased=False, unfinished=False)
+    assert sets[0].unresolved_ids == dict.fromkeys(keys[-8:], "de")
+
+    def accuracy(said):
+        path = tmp_path / "said.tsv"
+        path.write_text("".join(f"{key}\t{world.said[key]}\n" for key in said))
+        report = run(of_file(path, {}, sets=sets), folder)
+        assert not [warning for warning in report["warnings"] if "outside the gold sets" in warning]
+        return report["accuracy"]["with_und"]
+
+    told, untold = accuracy(keys), accuracy(keys[:-8])
+    assert told["value"] == untold["value"]
+    assert told["high"] < untold["high"] - 0.01
 
 
 def test_a_recall_of_which_too_much_may_hide_elsewhere_has_no_interval(world):
