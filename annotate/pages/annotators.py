@@ -20,7 +20,7 @@ from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
 from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
-from annotate.work import flagging, judging, notes, own_work, progress
+from annotate.work import eligible, flagging, judging, notes, own_work, progress
 from annotate.work import queue as handing_out
 from annotate.work.permit import Permit, acting_as, permit_of, permits
 from annotate.work.progress import Progress
@@ -181,7 +181,7 @@ def _anything_for(permit) -> bool:
     """Whether Start would hand something out; what is open in the other mode is handed out again."""
     if handing_out.open_leases(permit.annotator, permit.task).exists():
         return True
-    return handing_out.with_free_place(handing_out.waiting(permit)).exists()
+    return eligible.with_free_place(eligible.waiting(permit)).exists()
 
 
 @require_GET

@@ -15,8 +15,9 @@ from django.utils import timezone
 
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import Turn, to_come, turns
+from annotate.work.eligible import beyond
 from annotate.work.permit import Permit, day_of, midnight
-from annotate.work.queue import WANTED, beyond
+from annotate.work.queue import WANTED
 from annotate.work.sql import sql
 from corpora.occupied import Occupied, not_waiting
 from corpora.prepared import prepared, tell

@@ -35,10 +35,11 @@ from annotate.work import backlog
 from annotate.work.choosing import keep_concepts
 from annotate.work.contesting import check_limit
 from annotate.work.drawing_on import draw_on
+from annotate.work.eligible import may_be_given
 from annotate.work.moving import NO_ROW, move
 from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit, acting
-from annotate.work.queue import close_others, free_place, may_be_given, open_again
+from annotate.work.queue import close_others, free_place, open_again
 from annotate.work.routing import after_judgment, ask_again, is_settled
 from corpora.prepared import insert_one, prepared, update_one
 

@@ -15,8 +15,8 @@ from annotate.models import Annotator, Backlog, Judgment, Lease, Task
 from annotate.quality.checks import adjudicators
 from annotate.quality.qualification import FAILED, Standing, states
 from annotate.work.backlog import backlogs
+from annotate.work.eligible import waiting, with_free_place
 from annotate.work.permit import Permit, day_of
-from annotate.work.queue import waiting, with_free_place
 from annotate.work.routes import Routes, read_in
 from annotate.work.routing import lacking_readers
 

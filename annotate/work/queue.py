@@ -1,37 +1,34 @@
 """Handing units out: take, release, and what an annotator has open."""
 
-import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from itertools import count, product
 from typing import Any
 
-from django.db import connection, transaction
-from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.expressions import RawSQL
-from django.db.models.functions import Coalesce
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import NotFound
-from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Transition, Unit
+from annotate.models import Annotator, Backlog, Lease, Task, Unit
 from annotate.quality import honeypots
 from annotate.quality.sides import keep_side
+from annotate.work.eligible import (
+    BACK_AFTER,
+    head_ids,
+    in_queues,
+    lock_head,
+    not_left_to_others,
+    unjudged_by,
+    with_free_place,
+)
 from annotate.work.permit import Permit, acting
-from annotate.work.sql import sql
 from corpora.prepared import insert_one, prepared, update_one
 
-# The first units of one queue that a person may be given; several of them are put together into one statement.
-_HEADS = sql("heads")
-_PUT_OFF = sql("put_off")
-# Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
-# the unit that is answered and the next.
-HEADS = 16
 # As many posts as a person can look over at a time.
 SHEET = 20
-# After how many other answers of theirs, at least and at most, people are given again what they gave back.
-BACK_AFTER = (10, 40)
 # Lease.is_wanted as a condition.
 WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
 
@@ -68,130 +65,6 @@ def _of(lease: Lease | None, task: Task) -> Lease | None:
     return lease
 
 
-# --- what somebody may be given
-
-
-def waiting(permit: Permit) -> QuerySet[Unit]:
-    """Units in the annotator's queues that they have not judged, whether or not a place is free; no honeypots."""
-    return in_own_queues(permit).work().queued()
-
-
-def in_own_queues(permit: Permit) -> QuerySet[Unit]:
-    """Units that the annotator may still judge, honeypots among them, whatever stage they are at."""
-    return unjudged(permit).filter(language__in=list(permit.queues))
-
-
-def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Unit]:
-    """Units that the annotator has not judged, and does not leave to others because these found them disturbing,
-    whatever queue or stage they are in; among these units, or all of the task.
-    """
-    found, own = permit.task.units.all() if units is None else units, permit.annotator
-    return _unjudged(found, own, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
-
-
-def _unjudged(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
-    judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
-    found = _not_left_to_others(units.filter(~Exists(judged)), takes_disturbing=takes_disturbing)
-    if adjudicates:
-        # An adjudicator could read there what others had answered.
-        reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
-        found = found.filter(~Exists(reopened))
-    return found
-
-
-def _not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
-    return units if takes_disturbing else units.filter(disturbing=False)
-
-
-def beyond(annotator: Annotator) -> Q:
-    """The units that `unjudged` leaves out because of what the annotator or adjudicators did, found by that, and not by
-    the units.
-    """
-    gone = Q(pk__in=Judgment.objects.binding().filter(annotator=annotator).order_by().values("unit"))
-    if annotator.adjudicates:
-        reopened = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
-        gone |= Q(pk__in=reopened.order_by().values("unit"))
-    return gone
-
-
-def may_be_given(permit: Permit, unit: Unit) -> bool:
-    return in_own_queues(permit).filter(pk=unit.pk).exists()
-
-
-def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """The units that have a place which neither an answer nor a running lease holds."""
-    now = timezone.now()
-    kept = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))
-    stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=now)
-    held = _number(kept, "unit") + _number(stand_ins, "instead_of")
-    return units.annotate(held=held).filter(held__lt=F("redundancy"))
-
-
-def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
-    """How many of the leases are of each unit."""
-    own = leases.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(own), 0)
-
-
-# Whether a unit is among the first ones of some queues, by what each database has to ask something of each of them. So
-# the index gives the order in a queue, and the cost does not grow with what waits. An array has PostgreSQL look the
-# units up by their keys, whatever it believes of the sizes of tables.
-_FIRST = f"WITH put_off AS MATERIALIZED ({_PUT_OFF}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
-_IS_HEAD = {
-    "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
-    f"CROSS JOIN annotate_unit AS head ON head.id IN ({_HEADS}))",
-    "postgresql": f"annotate_unit.id = ANY(ARRAY({_FIRST} jsonb_array_elements_text(%s::jsonb) AS queue(value) "
-    f"CROSS JOIN LATERAL ({_HEADS}) AS head))",
-}
-
-
-def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
-    """The first units of all the annotator's queues, `number` of each.
-
-    put_off: without those that they gave back and are not to be given again yet.
-    """
-    now, own = timezone.now(), permit.annotator
-    task = [permit.task.pk, own.takes_disturbing, own.pk, own.adjudicates]
-    return [own.pk, put_off, now, own.pk, BACK_AFTER[1], json.dumps(list(permit.queues)), *task, now, now, number]
-
-
-def _enough(permit: Permit) -> int:
-    """How many units of each queue are looked at, so that one is found that nobody has locked: one where nobody else
-    can have locked any.
-    """
-    skips = connection.features.has_select_for_update_skip_locked
-    return -(-HEADS // len(permit.queues)) if skips else 1
-
-
-@prepared
-def _locked_head(*said) -> QuerySet[Unit]:
-    """Lock the first unit of all the annotator's queues, in the order of the draw, that nobody has locked. That order
-    tells nothing of votes.
-    """
-    return _first(said).select_for_update(of=("self",), skip_locked=True).select_related("item")[:1]
-
-
-@prepared
-def _first_ids(*said) -> QuerySet[Unit]:
-    return _first(said).values_list("pk")
-
-
-def _first(said: Sequence[Any]) -> QuerySet[Unit]:
-    """said: of _of_heads."""
-    is_head = RawSQL(_IS_HEAD[connection.vendor], said, BooleanField())  # noqa: S611 - made of heads.sql alone
-    return Unit.objects.filter(is_head).order_by("position")
-
-
-def _head_ids(permit: Permit, number: int) -> list[int]:
-    """The first units in the order of the draw, `number` of each queue; if nothing else is left, those that were put
-    off. They are not locked.
-    """
-    for put_off in (True, False) if permit.queues else ():
-        if found := _first_ids(*_of_heads(permit, number, put_off=put_off)):
-            return [pk for (pk,) in found]
-    return []
-
-
 # --- handing out
 
 
@@ -206,14 +79,14 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
             lease = hand_out(permit)
             if lease:
                 return lease
-            heads = _head_ids(permit, 1) if permit.task.is_open else []
+            heads = head_ids(permit, 1) if permit.task.is_open else []
             if not heads:
                 # What is kept of how much waits for them is counted again.
                 Backlog.objects.filter(annotator=annotator, task=task).delete()
                 return None
         # All of them are being judged or handed out at this moment: wait for the first, which may have another place.
         with acting(annotator, task.name) as permit:
-            unit = _in_queues(permit, heads[0]).select_for_update(of=("self",)).first()
+            unit = in_queues(permit, heads[0]).select_for_update(of=("self",)).first()
             lease = open_lease(permit.annotator, permit.task) or (give(unit, permit) if unit else None)
             if lease:
                 return lease
@@ -245,17 +118,11 @@ def _held(annotator, task) -> QuerySet[Lease]:
     return open_.select_related("unit__item", "instead_of")
 
 
-def _in_queues(permit: Permit, unit: int) -> QuerySet[Unit]:
-    """The unit, as long as it waits in a queue of the annotator."""
-    found = Unit.objects.filter(pk=unit, language__in=list(permit.queues)).queued().select_related("item")
-    return _not_left_to_others(found, takes_disturbing=permit.annotator.takes_disturbing)
-
-
 def _give_next(permit: Permit) -> Lease | None:
     """Lease what comes next; None if there is nothing, or others have locked all."""
     own = permit.annotator
     for put_off in (True, False):
-        for unit in _locked_head(*_of_heads(permit, _enough(permit), put_off=put_off)):
+        for unit in lock_head(permit, put_off=put_off):
             # What was found may have moved on before it was locked, or been found disturbing.
             is_theirs = unit.language in permit.queues and (own.takes_disturbing or not unit.disturbing)
             return give(unit, permit) if unit.stage == stages.QUEUED and is_theirs else None
@@ -288,7 +155,7 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         given = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
         given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
-        left = _unjudged(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
+        left = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
         left = left.annotate(given=Exists(given))
         return left.values_list("pk", "item_id", "item__key", "given")
 
@@ -314,8 +181,8 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     if leases := open_sheet(annotator, task):
         return leases
     # Enough for several people who begin a sheet at the same moment.
-    heads = _head_ids(permit, 8 * size) if task.is_open else []
-    found = _not_left_to_others(Unit.objects.filter(pk__in=heads), takes_disturbing=annotator.takes_disturbing)
+    heads = head_ids(permit, 8 * size) if task.is_open else []
+    found = not_left_to_others(Unit.objects.filter(pk__in=heads), takes_disturbing=annotator.takes_disturbing)
     units = with_free_place(found).order_by("position")
     taken: list[Lease] = []
     for asked in dict.fromkeys(units.values_list("asked", flat=True)):
@@ -413,7 +280,7 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
     A gold answer stands for what comes next, as when it was first handed out; by itself where nothing is left to come.
     The statements are the same for both.
     """
-    heads = _head_ids(permit, 1)
+    heads = head_ids(permit, 1)
     work = Unit.objects.get(pk=heads[0] if unit.honeypot and heads else unit.pk)
     leases = leases_of(unit)
     if not unit.honeypot:

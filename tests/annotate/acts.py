@@ -4,7 +4,7 @@ from annotate.kinds import KINDS, Answer
 from annotate.kinds.options import OPTIONS
 from annotate.models import Judgment, Unit
 from annotate.quality import qualification
-from annotate.work import adjudication, judging, opening, queue
+from annotate.work import adjudication, eligible, judging, opening, queue
 from annotate.work import progress as progressing
 from annotate.work.permit import acting, permit_of
 
@@ -45,7 +45,7 @@ def why_empty(annotator, task):
 
 
 def waiting(annotator, task):
-    return queue.waiting(permit_of(annotator, task))
+    return eligible.waiting(permit_of(annotator, task))
 
 
 def said_by(annotator):

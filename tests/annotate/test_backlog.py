@@ -14,11 +14,12 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Backlog, Lease, Task
 from annotate.quality.qualification import grant
+from annotate.work.eligible import beyond, unjudged
 from annotate.work.judging import judge, skip, undo
 from annotate.work.moving import move
 from annotate.work.permit import permit_of
 from annotate.work.progress import progress_in
-from annotate.work.queue import beyond, release, take, unjudged
+from annotate.work.queue import release, take
 from tests.annotate import attacks
 from tests.annotate.acts import behind_tests, own_progress
 from tests.together import at_once

@@ -19,7 +19,7 @@ from annotate.core.aggregation import majority
 from annotate.core.refusals import AlreadyAnswered, LeaseExpired, NothingToUndo, Refusal, TooLateToUndo, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Unit
-from annotate.work import judging, queue
+from annotate.work import eligible, judging, queue
 from annotate.work.judging import judge, skip, undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import free_place, lease_locked, release, take
@@ -223,7 +223,7 @@ def test_the_statement_that_locks_a_unit_may_count_its_leases_as_they_were_befor
         locked.wait(HANGS)
         with transaction.atomic():
             waiting.set()
-            units = queue.with_free_place(queue.waiting(permit_of(bea, task)))
+            units = eligible.with_free_place(eligible.waiting(permit_of(bea, task)))
             unit = units.select_for_update(of=("self",)).first()
             return unit.held, free_place(unit, list(unit.leases.all()))
 

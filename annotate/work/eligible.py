@@ -1,0 +1,157 @@
+"""Which units an annotator may be given, and which of them come first. How they are handed out is in queue.py."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.models import Annotator, Judgment, Lease, Transition, Unit
+from annotate.work.permit import Permit
+from annotate.work.sql import sql
+from corpora.prepared import prepared
+
+# The first units of one queue that a person may be given; several of them are put together into one statement.
+_HEADS = sql("heads")
+_PUT_OFF = sql("put_off")
+# Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
+# the unit that is answered and the next.
+HEADS = 16
+# After how many other answers of theirs, at least and at most, people are given again what they gave back.
+BACK_AFTER = (10, 40)
+
+
+def waiting(permit: Permit) -> QuerySet[Unit]:
+    """Units in the annotator's queues that they have not judged, whether or not a place is free; no honeypots."""
+    return in_own_queues(permit).work().queued()
+
+
+def in_own_queues(permit: Permit) -> QuerySet[Unit]:
+    """Units that the annotator may still judge, honeypots among them, whatever stage they are at."""
+    return unjudged(permit).filter(language__in=list(permit.queues))
+
+
+def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Unit]:
+    """Units that the annotator has not judged, and does not leave to others because these found them disturbing,
+    whatever queue or stage they are in; among these units, or all of the task.
+    """
+    found, own = permit.task.units.all() if units is None else units, permit.annotator
+    return unjudged_by(found, own, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
+
+
+def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
+    judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
+    found = not_left_to_others(units.filter(~Exists(judged)), takes_disturbing=takes_disturbing)
+    if adjudicates:
+        # An adjudicator could read there what others had answered.
+        reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
+        found = found.filter(~Exists(reopened))
+    return found
+
+
+def not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
+    return units if takes_disturbing else units.filter(disturbing=False)
+
+
+def beyond(annotator: Annotator) -> Q:
+    """The units that `unjudged` leaves out because of what the annotator or adjudicators did, found by that, and not by
+    the units.
+    """
+    gone = Q(pk__in=Judgment.objects.binding().filter(annotator=annotator).order_by().values("unit"))
+    if annotator.adjudicates:
+        reopened = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
+        gone |= Q(pk__in=reopened.order_by().values("unit"))
+    return gone
+
+
+def may_be_given(permit: Permit, unit: Unit) -> bool:
+    return in_own_queues(permit).filter(pk=unit.pk).exists()
+
+
+def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
+    """The units that have a place which neither an answer nor a running lease holds."""
+    now = timezone.now()
+    kept = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))
+    stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=now)
+    held = _number(kept, "unit") + _number(stand_ins, "instead_of")
+    return units.annotate(held=held).filter(held__lt=F("redundancy"))
+
+
+def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
+    """How many of the leases are of each unit."""
+    own = leases.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(own), 0)
+
+
+# Whether a unit is among the first ones of some queues, by what each database has to ask something of each of them. So
+# the index gives the order in a queue, and the cost does not grow with what waits. An array has PostgreSQL look the
+# units up by their keys, whatever it believes of the sizes of tables.
+_FIRST = f"WITH put_off AS MATERIALIZED ({_PUT_OFF}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
+_IS_HEAD = {
+    "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
+    f"CROSS JOIN annotate_unit AS head ON head.id IN ({_HEADS}))",
+    "postgresql": f"annotate_unit.id = ANY(ARRAY({_FIRST} jsonb_array_elements_text(%s::jsonb) AS queue(value) "
+    f"CROSS JOIN LATERAL ({_HEADS}) AS head))",
+}
+
+
+def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
+    """The first units of all the annotator's queues, `number` of each.
+
+    put_off: without those that they gave back and are not to be given again yet.
+    """
+    now, own = timezone.now(), permit.annotator
+    task = [permit.task.pk, own.takes_disturbing, own.pk, own.adjudicates]
+    return [own.pk, put_off, now, own.pk, BACK_AFTER[1], json.dumps(list(permit.queues)), *task, now, now, number]
+
+
+def _enough(permit: Permit) -> int:
+    """How many units of each queue are looked at, so that one is found that nobody has locked: one where nobody else
+    can have locked any.
+    """
+    skips = connection.features.has_select_for_update_skip_locked
+    return -(-HEADS // len(permit.queues)) if skips else 1
+
+
+def lock_head(permit: Permit, *, put_off: bool) -> list[Unit]:
+    """Lock the first unit of all the annotator's queues, in the order of the draw, that nobody has locked; empty if
+    there is none. That order tells nothing of votes. put_off: as in _of_heads.
+    """
+    return _locked_head(*_of_heads(permit, _enough(permit), put_off=put_off))
+
+
+@prepared
+def _locked_head(*said) -> QuerySet[Unit]:
+    return _first(said).select_for_update(of=("self",), skip_locked=True).select_related("item")[:1]
+
+
+@prepared
+def _first_ids(*said) -> QuerySet[Unit]:
+    return _first(said).values_list("pk")
+
+
+def _first(said: Sequence[Any]) -> QuerySet[Unit]:
+    """said: of _of_heads."""
+    is_head = RawSQL(_IS_HEAD[connection.vendor], said, BooleanField())  # noqa: S611 - made of heads.sql alone
+    return Unit.objects.filter(is_head).order_by("position")
+
+
+def head_ids(permit: Permit, number: int) -> list[int]:
+    """The first units in the order of the draw, `number` of each queue; if nothing else is left, those that were put
+    off. They are not locked.
+    """
+    for put_off in (True, False) if permit.queues else ():
+        if found := _first_ids(*_of_heads(permit, number, put_off=put_off)):
+            return [pk for (pk,) in found]
+    return []
+
+
+def in_queues(permit: Permit, unit: int) -> QuerySet[Unit]:
+    """The unit, as long as it waits in a queue of the annotator."""
+    found = Unit.objects.filter(pk=unit, language__in=list(permit.queues)).queued().select_related("item")
+    return not_left_to_others(found, takes_disturbing=permit.annotator.takes_disturbing)
