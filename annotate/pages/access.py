@@ -1,4 +1,4 @@
-"""Access rights, which are decided only here; tests/annotate/test_access.py walks the whole matrix.
+"""Access rights, which are decided only here; tests/annotate/access/test_access.py walks the whole matrix.
 
 A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are staff
 (work/accounts.py, which commands ask too). Managers may look at everything; the admin's own permissions decide what

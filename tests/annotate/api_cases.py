@@ -29,7 +29,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.annotate.test_access import World
+from tests.annotate.access.world import World
 
 CHECKS = [
     not_a_server_error,

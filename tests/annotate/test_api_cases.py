@@ -1,7 +1,7 @@
 """Whatever is sent to the API, it answers as its description says. tests/benchmarks/api.py sends more."""
 
 from tests.annotate import api_cases
-from tests.annotate.test_access import World
+from tests.annotate.access.world import World
 
 
 def test_every_operation_answers_made_up_requests_as_it_is_described_and_most_of_them_past_404(db, data_dir):

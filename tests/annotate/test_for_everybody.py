@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.annotate.test_access import ADMIN, PAGES, World
+from tests.annotate.access.addresses import ADMIN, PAGES
+from tests.annotate.access.world import World
 from tests.looks import MOST_COVERED, covered, faults, set_look, sticks_out
 
 # A live server empties the database after each test; what the migrations put into it is put back for the next one.

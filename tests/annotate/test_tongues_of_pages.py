@@ -14,7 +14,8 @@ from annotate.management import catalogs
 from annotate.models import Flag, Guidelines, Judgment, Note, Task
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
-from tests.annotate.test_access import PAGES, begin_world, world  # noqa: F401 - fixtures
+from tests.annotate.access.addresses import PAGES
+from tests.annotate.access.conftest import begin_world, world  # noqa: F401 - fixtures
 from tests.annotate.test_for_everybody import NO_PAGES
 from tests.annotate.test_tongues import GERMAN, frame
 

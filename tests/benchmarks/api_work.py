@@ -13,7 +13,7 @@ django.setup()
 from django.db import transaction  # noqa: E402
 
 from tests.annotate import api_cases  # noqa: E402
-from tests.annotate.test_access import World  # noqa: E402
+from tests.annotate.access.world import World  # noqa: E402
 
 
 @transaction.atomic

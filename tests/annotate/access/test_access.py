@@ -1,0 +1,108 @@
+"""Every address of the site, asked for by every kind of person."""
+
+from urllib.parse import quote
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, get_resolver
+from knox.models import AuthToken
+
+from annotate.models import Annotator, Task
+from annotate.quality import pauses
+from tests.annotate.access.addresses import ADMIN, API, OF_ADJUDICATORS, OTHERS, PAGES, WHO
+
+
+def addresses(patterns):
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            yield pattern.name or str(pattern.pattern)
+        elif pattern.namespace != "admin":
+            yield from addresses(pattern.url_patterns)
+
+
+def test_the_tables_have_every_address():
+    assert sorted(addresses(get_resolver().url_patterns)) == sorted([*PAGES, *API])
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_who_may_ask_for_what(world, who):
+    place, names = WHO.index(who), [*PAGES, *API]
+    assert {name: (*world.statuses(name, "GET", [who]), *world.statuses(name, "POST", [who])) for name in names} == {
+        name: (asked[place], posted[place]) for name, (asked, posted) in (PAGES | API).items()
+    }
+
+
+@pytest.mark.parametrize("who", OTHERS)
+def test_what_staff_with_some_rights_a_withdrawn_reader_and_paused_people_may_ask_for(world, who):
+    model, but_for = OTHERS[who]
+    otherwise = {}
+    for name, (asked, posted) in (PAGES | API).items():
+        found = (*world.statuses(name, "GET", [who]), *world.statuses(name, "POST", [who]))
+        if found != (asked[WHO.index(model)], posted[WHO.index(model)]):
+            otherwise[name] = found
+    assert otherwise == but_for
+
+
+def test_options_tell_by_one_header_which_methods_an_address_of_the_api_takes(world):
+    for who in (*WHO, *OTHERS):
+        client = world.client(who)
+        for name, (asked, posted) in API.items():
+            answer = client.options(world.address(name))
+            if who == "nobody" and asked[0] == 401:
+                assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated"), name
+                continue
+            takes = {method for method, ann in (("GET", asked[2]), ("POST", posted[2])) if ann != 405}
+            told = set(answer["Allow"].split(", ")) - {"OPTIONS", "HEAD"}
+            assert (answer.status_code, answer.content, told) == (200, b"", takes), (who, name)
+
+
+def test_the_admin_is_the_managers(world):
+    assert {name: world.statuses(name, "GET") for name in ADMIN} == ADMIN
+
+
+def test_nobody_is_sent_to_the_login_and_back(world):
+    for name in set(PAGES) - {
+        "login",
+        "tongue",
+        "logout",
+        "invite",
+        "forgotten",
+        "reset",
+        "docs",
+        "docs-page",
+        "docs-file",
+        "favicon.ico",
+    }:
+        told = world.told("nobody", "GET", name)
+        assert told.headers["Location"] == f"/login/?next={quote(world.address(name))}", name
+
+
+def test_a_token_opens_what_a_session_opens(world):
+    for who in WHO[1:]:
+        headers = {"Authorization": f"Token {AuthToken.objects.create(world.who[who])[1]}"}
+        for name, (asked, posted) in API.items():
+            with transaction.atomic():
+                assert Client().get(world.address(name), headers=headers).status_code == asked[WHO.index(who)]
+                answer = Client().post(
+                    world.address(name), world.fields.get(name, {}), content_type="application/json", headers=headers
+                )
+                assert answer.status_code == posted[WHO.index(who)], (who, name)
+                transaction.set_rollback(True)
+
+
+def test_a_paused_adjudicator_can_do_nothing_in_the_task(world):
+    ada = Annotator.objects.get(user=world.who["ada"])
+    for task in Task.objects.all():  # some addresses are of others
+        pauses.store(ada, task, 0, 0, reason="too fast")
+    client = world.client("ada")
+    names = [name for name, (asked, _) in (PAGES | API).items() if "adjudic" in name or name in OF_ADJUDICATORS]
+    assert len(names) == 10
+    for name in names:
+        for method in ("GET", "POST"):
+            with transaction.atomic():
+                answer = world.send(client, method, name)
+                assert answer.status_code in (403, 405), (method, name)
+                assert answer.status_code == 405 or pauses.PAUSED in answer.text, (method, name)
+                transaction.set_rollback(True)
+    assert "/adjudication/" not in client.get("/").text

@@ -1,0 +1,120 @@
+"""Forms, headers, cookies and tokens, and what browsers keep of pages."""
+
+import re
+
+from django.test import Client
+from knox.models import AuthToken
+
+from annotate.models import Annotator, Judgment
+from annotate.work import accounts
+from tests.annotate.access.addresses import ADMIN, API, FORMS, PAGES, WHO
+
+
+def test_a_form_without_the_token_against_forged_requests_is_refused(world):
+    forms = {name: "ada" if name.startswith(("adjudicate", "unsettle")) else "ann" for name in FORMS}
+    forms |= {name: "manager" for name in FORMS if name.startswith("manage-")}
+    forms |= dict.fromkeys(("login", "tongue", "invite", "forgotten", "reset"), "nobody")
+    takes_posts = {name for name, (_, posted) in PAGES.items() if set(posted[1:]) != {405}} - {"favicon.ico"}
+    assert set(forms) == takes_posts
+    for name, who in forms.items():
+        answer = world.send(world.client(who, enforce_csrf_checks=True), "POST", name)
+        assert answer.status_code == 403, name
+    assert not Judgment.objects.filter(unit=world.waiting, kind="settle").exists()
+
+
+def test_the_api_with_a_session_asks_for_that_token_too(world):
+    tried = set()
+    for who in ("ann", "ada"):
+        client = world.client(who, enforce_csrf_checks=True)
+        for name, (_, posted) in API.items():
+            if posted[WHO.index(who)] not in (403, 405):
+                assert world.send(client, "POST", name).status_code == 403, (who, name)
+                tried.add(name)
+    assert tried == {name for name, (_, posted) in API.items() if posted[WHO.index("ada")] != 405}
+
+
+def policy(headers):
+    parts = (part.split() for part in headers["Content-Security-Policy"].split(";"))
+    return {name: set(sources) for name, *sources in parts}
+
+
+def test_every_answer_forbids_scripts_of_others_and_scripts_in_the_page(world):
+    for who in ("nobody", "ada", "manager"):
+        for name in (*PAGES, *API, *ADMIN):
+            rules = policy(world.told(who, "GET", name).headers)
+            assert rules["default-src"] == {"'self'"}, name
+            assert rules.get("script-src", {"'self'"}) == {"'self'"}, name
+            assert rules["form-action"] == rules.get("connect-src", {"'self'"}) == {"'self'"}, name
+            assert (rules["object-src"], rules["frame-ancestors"]) == ({"'none'"}, {"'none'"}), name
+            relaxed = {"'self'", "'unsafe-inline'"} if name == "api-docs" else {"'self'"}
+            assert rules.get("style-src", {"'self'"}) == relaxed, name
+
+
+def test_no_page_has_a_script_or_a_style_in_it(world):
+    for name in (*PAGES, *API):
+        page = world.told("ada", "GET", name).text
+        scripts = re.findall(r"<script(?![^>]*\bsrc=)[^>]*>", page)
+        assert scripts == [], name
+        assert not re.search(r"<[^>]+\son[a-z]+=", page), name
+        if name != "api-docs":
+            assert not re.search(r"<style|<[^>]+\sstyle=", page), name
+    assert "<script" in world.told("ada", "GET", "queue").text
+
+
+def test_the_session_cookie_is_for_the_server_alone(world, settings):
+    answer = Client().post("/login/", {"username": "ann", "password": "a long password"})
+    cookie = answer.cookies["sessionid"]
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+    assert settings.SESSION_COOKIE_SECURE == settings.CSRF_COOKIE_SECURE == settings.HTTPS
+
+
+def test_tokens_are_stored_as_hashes(world):
+    stored, token = AuthToken.objects.create(world.who["ann"])
+    assert token not in {str(value) for value in vars(stored).values()}
+    assert stored.token_key == token[: len(stored.token_key)]
+    assert len(stored.token_key) < len(token) / 2 < len(stored.digest)
+
+
+def tasks_by(token):
+    return Client().get("/api/v1/tasks/", headers={"Authorization": f"Token {token}"}).status_code
+
+
+def test_a_token_that_was_revoked_is_refused(world):
+    client = world.client("ann")
+    page = client.post("/account/", {"make": "1"})
+    token = re.search(r"<code>(\w{40,})</code>", page.text)[1]
+    assert tasks_by(token) == 200
+    assert token not in client.get("/account/").text
+    client.post("/account/", {"revoke": AuthToken.objects.get(token_key=token[:15]).token_key})
+    assert tasks_by(token) == 401
+
+
+def test_nobody_revokes_the_token_of_somebody_else(world):
+    stored, token = AuthToken.objects.create(world.who["ann"])
+    world.client("bea").post("/account/", {"revoke": stored.token_key})
+    assert tasks_by(token) == 200
+
+
+def test_who_is_locked_out_is_out_at_once(world):
+    client, (_, token) = world.client("ann"), AuthToken.objects.create(world.who["ann"])
+    accounts.set_active(Annotator.objects.filter(user=world.who["ann"]), False)
+    assert client.get("/").url == "/login/?next=/"
+    assert world.send(client, "POST", "judge").url.startswith("/login/")
+    assert world.send(client, "POST", "api-judge").status_code == 401
+    assert tasks_by(token) == 401
+    again = Client().post("/login/", {"username": "ann", "password": "a long password"})
+    assert again.status_code == 200
+
+
+def test_no_browser_and_no_proxy_keeps_a_page_that_is_of_a_person(world):
+    """Every address by everybody; who is not logged in may keep the documentation, and ask whether it has changed."""
+    public = {"docs", "docs-page", "docs-file"}
+    for who in WHO:
+        for name in (*PAGES, *API, *ADMIN):
+            for method in ("GET", "POST"):
+                kept = world.told(who, method, name).headers["Cache-Control"]
+                told = {part.strip() for part in kept.split(",")}
+                if who == "nobody" and name in public and method == "GET":
+                    assert told == {"no-cache"}, name
+                else:
+                    assert {"no-store", "private"} <= told, (who, method, name)

@@ -1,0 +1,110 @@
+"""What annotators are not told, by page or by API."""
+
+import json
+import re
+
+from django.test import Client
+
+from annotate.core import stages
+from annotate.models import Annotator
+
+
+def keys(value):
+    """Every key of a JSON value, as paths."""
+    if isinstance(value, dict):
+        return {f"{key}{rest}" for key, inner in value.items() for rest in keys(inner) | {""}}
+    if isinstance(value, list):
+        return {f".{rest}" for inner in value for rest in keys(inner)}
+    return {""}
+
+
+CLOSED = {"id", "kind", "label", "reason", "comment", "answered_at", "active_seconds", "next"}
+PROGRESS = {"answered_today", "skipped_today", "waiting"}
+LEASE = {"id", "text", "language", "fields", "asked", "sets", "suggestions", "expires_at"}
+TASK = {"name", "title", "type", "labels", "languages", "guidelines", "version", "progress"}
+IN_FULL = TASK | {"answers", "vocabulary"}
+VOCABULARY = {"name", "version", "least", "most", "beside_broader"}
+OFFERED = {"label", "asked", "name", "names", "autonym"}
+STANDING = {"language", "state", "version", "guidelines", "tries_left"}
+QUESTION = {"id", "number", "of", "fields", "sets"}
+ANSWERED = {"accepted", "right", "label", "explanation", "result"}
+RESULT = {"kind", "passed", "right", "asked", "needed", "missed"}
+FLAGGED = {"kind", "words", "at", "next"}
+NEXT = {"lease": LEASE, "why": None}
+
+
+def test_the_api_tells_exactly_this(world):
+    client = world.client("ann")
+    *_, task = client.get("/api/v1/tasks/").json()
+    assert set(task) == TASK
+    assert set(task["progress"]) == set(world.send(client, "GET", "api-progress").json()) == PROGRESS
+    task = world.send(client, "GET", "api-task").json()
+    assert (set(task), *map(set, task["answers"])) == (IN_FULL, *[OFFERED] * len(world.task.labels), OFFERED)
+    given = world.send(client, "POST", "api-next").json()
+    assert {key: set(value) if isinstance(value, dict) else None for key, value in given.items()} == NEXT
+    assert set(world.send(client, "POST", "api-judge").json()) == CLOSED
+    reopened = world.send(client, "POST", "api-undo").json()
+    assert {key: set(value) if isinstance(value, dict) else None for key, value in reopened.items()} == NEXT
+    path = f"/api/v1/leases/{reopened['lease']['id']}/skip/"
+    skipped = client.post(path, {"take_next": True}, content_type="application/json").json()
+    assert (set(skipped), set(skipped["next"])) == (CLOSED, set(NEXT))
+    path = f"/api/v1/leases/{skipped['next']['lease']['id']}/flag/"
+    flagged = client.post(path, {"kind": "disturbing", "take_next": True}, content_type="application/json").json()
+    assert (set(flagged), set(flagged["next"])) == (FLAGGED, set(NEXT))
+    refused = client.post("/api/v1/leases/0/skip/", content_type="application/json")
+    assert set(refused.json()) == {"code", "detail"}
+    (standing,) = world.send(client, "GET", "api-qualification").json()
+    assert set(standing) == STANDING
+    for name in ("api-practise", "api-test"):
+        begun = world.send(client, "POST", name).json()
+        assert (set(begun), set(begun["question"])) == ({"question", "result"}, QUESTION)
+    said = world.send(client, "POST", "api-answer").json()
+    assert (set(said), {name for name, value in said.items() if value is not None}) == (ANSWERED, {"accepted"})
+
+
+ADJUDICATORS = {"Discard", "Dossier", "Judgment", "Move", "OtherPost", "Said", "Settle", "Waiting", "WaitingList"}
+
+
+def test_the_schema_names_nothing_else_to_annotators(world):
+    schema = json.loads(Client().get("/api/v1/schema/?format=json").text)
+    paths = {path: methods for path, methods in schema["paths"].items() if "/adjudication/" not in path}
+    schemas = {name: each for name, each in schema["components"]["schemas"].items() if name not in ADJUDICATORS}
+    text = json.dumps([paths, schemas])
+    assert not re.search(f'schemas/({"|".join(ADJUDICATORS)})"', text)
+    assert {name: set(schema["properties"]) for name, schema in schemas.items() if "properties" in schema} == {
+        "Answer": {"label", "reason", "comment", "sure", "active_seconds", "take_next"},
+        "Answered": ANSWERED,
+        "Concept": {"id", "label", "path"},
+        "Closed": CLOSED,
+        "Flag": {"kind", "words", "active_seconds", "take_next"},
+        "Flagged": FLAGGED,
+        "Lease": LEASE,
+        "Missed": {"fields", "sets", "said", "label", "explanation"},
+        "Next": {"lease", "why"},
+        "Offered": OFFERED,
+        "Progress": PROGRESS,
+        "Question": QUESTION,
+        "Refusal": {"code", "detail"},
+        "Result": RESULT,
+        "Skip": {"active_seconds", "take_next"},
+        "Standing": STANDING,
+        "Task": TASK,
+        "TaskInFull": IN_FULL,
+        "Trial": {"question", "result"},
+        "TrialAnswer": {"label", "sure"},
+        "Vocabulary": VOCABULARY,
+    }
+    assert not re.search("votes|visited|candidate|pseudonym|stage|round|redundancy|detector", text)
+
+
+def test_no_page_of_an_annotator_names_others_or_anything_of_the_machine(world):
+    client = world.client("ann")
+    pages = [world.send(client, "GET", name).text for name in ("home", "queue", "answers", "guidelines", "account")]
+    pages.append(client.post("/tasks/task/start/", headers={"HX-Request": "true"}).text)
+    told = "\n".join(pages)
+    assert "a comment of Ann&#x27;s" in told
+    assert "Bea" not in told
+    for annotator in Annotator.objects.all():
+        assert annotator.pseudonym not in told
+    for word in (*stages.STAGES, "langid", "cld2", "fasttext", "candidate"):
+        assert word not in told, word

@@ -1,0 +1,261 @@
+"""A task in the middle of its work, with one of everything that an address may name."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.contrib.auth.models import Permission, User
+from django.contrib.auth.tokens import default_token_generator
+from django.core.management import call_command
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlsafe_base64_encode
+from knox.models import AuthToken
+
+from annotate.core import stages
+from annotate.kinds import Answer
+from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
+from annotate.pages import inbox
+from annotate.quality.qualification import next_question
+from annotate.work import accounts, flagging, jobs, notes
+from annotate.work.adjudication import settle
+from annotate.work.judging import judge, skip
+from annotate.work.pausing import pause
+from annotate.work.permit import acting
+from annotate.work.personal import ask_for_language
+from annotate.work.queue import take, take_sheet
+from tests.annotate.access.addresses import NEW_PASSWORD, OF_A_TASK, QUERIES, WHO
+from tests.annotate.acts import answer, begin
+from tests.annotate.conftest import DISPUTED, make_manager, make_person, records_task_maker, task_maker
+from tests.annotate.labelling import acts as labelling
+
+
+class World:
+    """A task in the middle of its work, and for each address the arguments and the fields that name Ann's things."""
+
+    def __init__(self):
+        make_task, person, manager = task_maker(), make_person, make_manager()
+        self.task = task = make_task([DISPUTED] * 7, rounds=1)
+        ann, bea = person("ann", "de"), person("bea", "de")
+        ada = person("ada", adjudicates=True)
+        guest = User.objects.create_user("guest", password="a long password")
+        skip(ann, take(ann, task).pk)
+        skip(ann, take(ann, task).pk)
+        self.waiting, settled = task.units.filter(stage=stages.ADJUDICATION)
+        settle(ada, settled.pk, Answer("en", "I read the language"))
+        judgment = judge(ann, take(ann, task).pk, Answer("de", comment="a comment of Ann's"))
+        judge(bea, take(bea, task).pk, Answer("en", comment="a comment of Bea's"))
+        AuthToken.objects.create(ann.user)
+        lease = take(ann, task)
+        with acting(ann, task.name) as permit:
+            asked = flagging.flag(permit, lease.pk, "question", "A question of Ann's?").flag
+        flagging.reply(asked.pk, "A reply to Ann.", by=manager)
+        note = notes.write(task, "A note to those who read German.", by=manager, language="de")
+        asking = make_task([DISPUTED] * 3, name="asking", asked="de")
+        on_sheet = take_sheet(ann, asking)
+        crowd = records_task_maker()(languages=["de"], gold={"practice": ["1"], "test": ["1", "0"]}, test_items=2)
+        practice = begin(ann, crowd, "de", Trial.PRACTICE)
+        answer(ann, next_question(practice).pk, "1")
+        question = next_question(begin(ann, crowd, "de", Trial.TEST))
+        records_task_maker()("toxic_pairs", name="hurting")
+        said, chosen, sought, unsettled = self.of_concepts(ann)
+        invited = Annotator.objects.create(user=User.objects.create_user("ivy"))
+        self.who = {
+            "nobody": None,
+            "guest": guest,
+            "ann": ann.user,
+            "bea": bea.user,
+            "ada": ada.user,
+            "manager": manager,
+        }
+        self.make_others(person)
+        done, waits = self.make_jobs(manager)
+        self.arguments = {
+            "invite": [accounts.invite(invited)],
+            "reset": [urlsafe_base64_encode(b"%d" % invited.user.pk), default_token_generator.make_token(invited.user)],
+            **{
+                name: [task.name]
+                for name in ("queue", "start", "judge", "flag", "undo", "pause", "answers", "guidelines")
+            },
+            **{name: [asking.name] for name in ("sheet", "sheet-start", "sheet-judge")},
+            **{f"manage-{page}": [task.name] for page in OF_A_TASK},
+            **{f"manage-{page}": [task.name, ann.pk] for page in ("person", "lift", "pause", "void")},
+            **{
+                f"manage-{page}": [task.name]
+                for page in ("guidelines-add", "guidelines-preview", "settings-change", "switch", "extend")
+            },
+            **{f"manage-{page}": [ann.pk] for page in ("account", "account-change", "account-do")},
+            **{f"manage-{page}": ["hi"] for page in ("route", "route-remove")},
+            "manage-corpus": ["july"],
+            "manage-rejects": ["july", 1],
+            "manage-do": ["close"],
+            **{f"manage-job{act}": [done.pk] for act in ("", "-packed", "-again", "-remove")},
+            "manage-job-cancel": [waits.pk],
+            "manage-job-file": [done.pk, "card.md"],
+            "reply-read": [asked.pk],
+            "note-read": [note.pk],
+            "manage-question": [asked.pk],
+            **{name: [task.name] for name in ("adjudication", "adjudicate-together", "manage-note")},
+            "choose": ["acts"],
+            "change-choose": ["acts", said.pk],
+            "change": [task.name, judgment.pk],
+            "consent": ["hurting"],
+            "qualification-choose": ["tested-acts", "en"],
+            "adjudicate-choose": ["acts", unsettled.pk],
+            "adjudicate": [task.name, self.waiting.pk],
+            "unsettle": [task.name, settled.pk],
+            **{
+                name: [task.name]
+                for name in ("api-task", "api-concepts", "api-progress", "api-next", "api-undo", "api-adjudication")
+            },
+            **{name: [task.name, self.waiting.pk] for name in ("api-dossier", "api-settle", "api-discard")},
+            "api-unsettle": [task.name, settled.pk],
+            **{name: [lease.pk] for name in ("api-judge", "api-skip", "api-flag", "api-release")},
+            "api-qualification": [crowd.name],
+            **{name: [crowd.name, "de"] for name in ("api-practise", "api-test", "qualification")},
+            **{f"qualification-{name}": [crowd.name, "de"] for name in ("practice", "test", "answer")},
+            "api-answer": [question.pk],
+            "docs-page": ["reference/commands"],
+            "docs-file": ["reference/commands.md"],
+        }
+        self.fields = {
+            "login": {"username": "ann", "password": "wrong"},
+            "tongue": {"language": "de"},
+            "password": {"old_password": "a long password", **NEW_PASSWORD},
+            "reset": NEW_PASSWORD,
+            "invite": NEW_PASSWORD,
+            "account": {"make": "1"},
+            "languages": {"language": "fr", "level": "4"},
+            "manage-languages": {"refuse": ask_for_language(bea, "it", 5).pk},
+            "judge": {"lease": lease.pk, "answer": "de"},
+            "flag": {"lease": lease.pk, "flag": "disturbing"},
+            "choose": {"lease": chosen.pk},
+            "manage-question": {"do": "dismiss"},
+            "manage-note": {"text": "Another note."},
+            "change": {"answer": "de"},
+            "consent": {"do": "agree"},
+            "qualification-choose": {"question": sought.pk},
+            "undo": {"judgment": judgment.pk},
+            "sheet-judge": {"lease": [each.pk for each in on_sheet]}
+            | {f"answer-{each.pk}": "not-de" for each in on_sheet},
+            "adjudicate": {"label": "de", "reason": "I read the language"},
+            "adjudicate-together": {"case": f"{self.waiting.pk} de", "reason": "I read the language"},
+            **{name: {"reason": "asleep"} for name in ("manage-pause", "manage-void")},
+            "manage-do": {"task": task.name},
+            "manage-new-task": {"corpus": "july", "kind": "language", "name": "another", "size": "1", "seed": "1"},
+            "manage-extend": {"size": "20"},
+            "manage-guidelines-add": {"language": "en", "text": "Read better.", "change": "minor"},
+            "manage-guidelines-preview": {"language": "en", "text": "Read better."},
+            "manage-settings-change": {"title": "Another"},
+            "manage-switch": {"open": "no"},
+            "manage-new-accounts": {"username": "nia", "languages": "de:5"},
+            "manage-new-manager": {"name": "mia"},
+            "manage-account-change": {"name": "Anna", "languages": "de:5"},
+            "manage-account-do": {"do": "withdraw"},
+            "manage-new-route": {"language": "pt", "queue": "es"},
+            "manage-route": {"queue": "ur"},
+            "manage-new-corpus": {
+                "file": "posts.csv",
+                "corpus": "august",
+                "licence": "CC0-1.0",
+                "text_may_leave": "yes",
+            },
+            "api-judge": {"label": "de"},
+            "api-flag": {"kind": "broken"},
+            "api-settle": {"label": "de", "reason": "I read the language"},
+            "api-discard": {"reason": "nothing found"},
+            "api-answer": {"label": "1"},
+            "qualification-answer": {"question": question.pk, "answer": "1"},
+        }
+
+    def make_others(self, person):
+        clerk, onlooker = (
+            User.objects.create_user(name, password="a long password", is_staff=True) for name in ("clerk", "onlooker")
+        )
+        clerk.user_permissions.set(Permission.objects.filter(content_type__app_label="annotate"))
+        zoe = person("zoe", "de")
+        skip(zoe, take(zoe, self.task).pk)
+        zoe.languages.all().delete()
+        pat, kit = person("pat", "de"), person("kit", adjudicates=True)
+        for task in Task.objects.all():
+            for paused in (pat, kit):
+                pause(paused, task, by=clerk, reason="asleep")
+        self.who |= {"clerk": clerk, "onlooker": onlooker, "zoe": zoe.user, "pat": pat.user, "kit": kit.user}
+
+    @staticmethod
+    def make_jobs(manager):
+        """A corpus of a file of which one row was rejected; a job that made a file, and one that waits."""
+        path = inbox.folder() / "posts.csv"
+        path.write_text("id,text\n1,Guten Morgen\n2,\n")
+        call_command("import_corpus", "july", path, licence="CC0-1.0", max_rejects="1", verbosity=0)
+        done, waits = (jobs.begin("close", {"task": "task"}, corpus="", by=manager) for _ in range(2))
+        (jobs.folder(done) / "out").mkdir(parents=True)
+        (jobs.folder(done) / "out" / "card.md").write_text("# A card")
+        now = timezone.now()
+        Job.objects.filter(pk=done.pk).update(state=Job.DONE, began_at=now, ended_at=now)
+        return done, waits
+
+    @staticmethod
+    def of_concepts(ann):
+        """Of tasks whose answers are concepts: an answer and a lease of Ann's, a question of hers, and a unit for an
+        adjudicator.
+        """
+        ann.languages.create(language="en")
+        labelling.import_eurovoc()
+        labelling.import_acts()
+        task = labelling.task_of(skip_limit=1, redundancy=1)
+        skip(ann, take(ann, task).pk)
+        tested = labelling.task_of("tested-acts", gold=[labelling.gold_file("practice", "test")], test_items=1, tries=1)
+        practice = begin(ann, tested, "en", Trial.PRACTICE)
+        unsettled = task.units.get(stage=stages.ADJUDICATION)
+        return labelling.choose(ann, task, "4689"), take(ann, task), next_question(practice), unsettled
+
+    @staticmethod
+    def as_if_just_made():
+        """However long ago it was: answers can be taken back, and no lease has run out."""
+        now = timezone.now()
+        Judgment.objects.update(shown_at=now, answered_at=now)
+        Lease.objects.filter(closed_at__isnull=True).update(expires_at=now + timedelta(minutes=10))
+
+    def address(self, name):
+        if name == "favicon.ico":
+            return "/favicon.ico"
+        return reverse(name, args=self.arguments.get(name)) + QUERIES.get(name, "")
+
+    def client(self, who, **options):
+        client = Client(**options)
+        if user := self.who[who]:
+            client.force_login(user)
+        return client
+
+    def send(self, client, method, name):
+        if method == "GET":
+            got = client.get(self.address(name))
+            if got.streaming:
+                b"".join(got.streaming_content)  # at its end the file is closed
+            return got
+        json = {"content_type": "application/json"} if name.startswith("api-") else {}
+        return client.post(self.address(name), self.fields.get(name, {}), **json)
+
+    def told(self, who, method, name):
+        """What a person is told, every time in the same world: nobody is told it twice."""
+        if (who, method, name) not in self.already:
+            with transaction.atomic():
+                answer = self.send(self.client(who), method, name)
+                transaction.set_rollback(True)
+            is_page = answer["Content-Type"].startswith("text/html") if "Content-Type" in answer else False
+            self.already[who, method, name] = Told(answer.status_code, answer.headers, answer.text if is_page else "")
+        return self.already[who, method, name]
+
+    def statuses(self, name, method, people=WHO):
+        return tuple(self.told(who, method, name).status for who in people)
+
+
+class Told(NamedTuple):
+    """text: of a page."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
