@@ -8,6 +8,7 @@ from knox.models import AuthToken
 from annotate.models import Annotator, Judgment
 from annotate.work import accounts
 from tests.annotate.access.addresses import ADMIN, API, FORMS, PAGES, WHO
+from tests.annotate.accounts.acts import tasks_by
 
 
 def test_a_form_without_the_token_against_forged_requests_is_refused(world):
@@ -73,10 +74,6 @@ def test_tokens_are_stored_as_hashes(world):
     assert token not in {str(value) for value in vars(stored).values()}
     assert stored.token_key == token[: len(stored.token_key)]
     assert len(stored.token_key) < len(token) / 2 < len(stored.digest)
-
-
-def tasks_by(token):
-    return Client().get("/api/v1/tasks/", headers={"Authorization": f"Token {token}"}).status_code
 
 
 def test_a_token_that_was_revoked_is_refused(world):

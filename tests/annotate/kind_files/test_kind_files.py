@@ -1,4 +1,4 @@
-"""Kinds' files: one sentence refuses a wrong one with its line; for a right one, check_kind says what people see."""
+"""One sentence refuses a wrong file of a kind, with its line; what a right one says; what is told of such files."""
 
 import re
 
@@ -20,95 +20,8 @@ from annotate.kinds.files import (
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
 from annotate.kinds.tables import read_tables
-from annotate.kinds.telling import tell
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
-
-MOOD = """\
-# How a review sounds
-title = "How content is the reviewer?"
-form = "grades"
-apart = ["product"]
-
-[[layout]]
-style = "question"
-fields = ["product"]
-
-[[layout]]
-style = "passage"
-fields = ["review"]
-
-[[answers]]
-code = "+"
-name = { en = "Content", de = "Zufrieden" }
-meaning = { en = "would buy it again", de = "würde es wieder kaufen" }
-key = "a"
-
-[[answers]]
-code = "-"
-name = "Annoyed"
-
-[options]
-gold_share = 0
-"""
-ACTS = """\
-title = "Which concepts is this act about?"
-form = "labels"
-kept = ["type"]
-split = "split"
-
-[vocabulary]
-name = "eurovoc"
-least = 2
-most = 5
-beside_broader = "refuse"
-right_from = 0.6
-
-[[layout]]
-style = "headline"
-fields = ["title"]
-"""
-PIDGIN = """\
-base = "language"
-labels = ["en", "pcm", "pt-BR", "pt-PT"]
-
-[languages.pcm]
-name = "Nigerian Pidgin"
-autonym = "Naijá"
-
-[languages.pt-BR]
-name = "Brazilian Portuguese"
-under = "pt"
-
-[languages.pt-PT]
-name = "European Portuguese"
-under = "pt"
-"""
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="mood.toml"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
-def mood(old, new):
-    assert old in MOOD
-    return MOOD.replace(old, new, 1)
-
-
-def acts(old, new):
-    assert old in ACTS
-    return ACTS.replace(old, new, 1)
-
-
-def pidgin(old, new):
-    assert old in PIDGIN
-    return PIDGIN.replace(old, new, 1)
-
+from tests.annotate.kind_files.files import ACTS, MOOD, PIDGIN, acts, mood, pidgin
 
 WRONG = [
     # no TOML at all
@@ -523,102 +436,6 @@ def test_no_field_has_the_name_of_a_column():
         assert not TAKEN.intersection(kind.fields)
         if kind.splits:
             assert TAKEN.issuperset({*kind.columns, "left_out", "left_out_why"} - {"fields"})
-
-
-# --- check_kind
-
-
-def checked(path, capsys, **options):
-    call_command("check_kind", path, **options)
-    return capsys.readouterr().out
-
-
-def test_the_warning_the_limit_of_a_day_and_the_filter_that_is_audited_are_told():
-    told = tell(KINDS["toxic_pairs"])
-    others = "Arabic (ar), German (de), Spanish (es), French (fr), Hebrew (he)"
-    assert f"they first agree to this warning, and in {others}:\n- Some of these messages" in told
-    assert "On a day a person is given 50 " in told
-    assert "toxic is the answer of what it is meant to drop" in told
-    assert "hurt" not in tell(KINDS["topic"])
-
-
-def test_what_people_will_see_is_said_in_english(write, capsys):
-    path = write(MOOD + '[guidelines]\nen = """\nRead.\n"""\n')
-    assert checked(path, capsys).splitlines() == [
-        "mood: How content is the reviewer?",
-        "People see, from top to bottom:",
-        "- product (question: a question)",
-        "- review (passage: a text to read)",
-        "They answer with a button or its key, the best first, or skip with the space bar:",
-        "- Content (+, key A, elsewhere Zufrieden): would buy it again",
-        "- Annoyed (-, key 2)",
-        "Each record is for 3 people.",
-        "The label is the majority of the answers; a record without one is left out.",
-        "Before they begin they take a test of 10 questions, of which 80% must be right, 2 times at most.",
-        "No known answers are hidden among the work.",
-        "Records with the same product are never in different splits.",
-        "Published as JSONL and Parquet alone.",
-        "Guidelines in English (en); people who work in another language read them in English (en).",
-        f"The page is in {path.with_suffix('.html')}.",
-    ]
-
-
-def test_the_page_is_one_file_and_shows_the_language_that_is_asked_for(write, capsys):
-    path = write(MOOD + '[guidelines]\nen = """\n# Look twice\n"""\n')
-    out = path.with_name("page.html")
-    checked(path, capsys, out=out, language="de")
-    page = out.read_text(encoding="utf-8")
-    assert "<b>Zufrieden</b><small>würde es wieder kaufen</small>" in page
-    assert '<dt>Review</dt><dd lang="de">' in page
-    assert "<h1>Look twice</h1>" in page
-    assert "--accent" in page
-    assert not re.search(r"<script|<link|src=|@import|url\(", page)
-
-
-def test_beside_a_document_0_skips_and_the_page_shows_one_that_is_longer_than_a_window(write, capsys):
-    path = write(MOOD.replace('"passage"', '"document"'))
-    said = checked(path, capsys)
-    assert "or skip with 0:" in said
-    page = path.with_suffix(".html").read_text(encoding="utf-8")
-    assert 'data-key="Digit0"><kbd>0</kbd> Skip' in page
-    assert page.count('<p dir="auto">The review of an invented record. The review') == 10
-
-
-def test_of_a_vocabulary_is_said_how_many_concepts_are_answered_and_the_page_needs_none_imported(write, capsys):
-    path = write(ACTS)
-    said = checked(path, capsys)
-    for sentence in (
-        "They look up concepts of the vocabulary eurovoc and answer with 2 to 5 of them, or skip with the space bar.",
-        "A concept beside one that is broader is refused.",
-        "Where the answer is known, one is right whose F1 with it is 0.6 or more.",
-        "A concept stays that more than half of them choose; a document without one goes to an adjudicator.",
-        "Its sets have besides what people see: type.",
-        "The field split names the split of each document.",
-    ):
-        assert sentence in said.splitlines()
-    page = path.with_suffix(".html").read_text(encoding="utf-8")
-    assert "Here people look up concepts of the vocabulary <b>eurovoc</b>" in page
-    assert "The title of an invented document." in page
-
-
-@pytest.mark.parametrize("base", ["language", "verify"])
-def test_the_page_of_a_question_about_languages_names_those_that_are_added(write, capsys, base):
-    path = write(pidgin("language", base).replace("labels", "# labels"), "pidgin.toml")
-    said = checked(path, capsys)
-    assert "It adds the language Nigerian Pidgin (pcm), in itself Naijá." in said
-    assert (
-        "It adds the language Brazilian Portuguese (pt-BR); what detectors call Portuguese (pt) may be this language."
-        in said
-    )
-    page = path.with_suffix(".html").read_text(encoding="utf-8")
-    assert "Nigerian Pidgin" in page
-    assert "Naijá" in page
-
-
-@pytest.mark.parametrize("slug", [slug for slug, kind in KINDS.items() if kind.source])
-def test_the_files_that_come_with_assay_are_right(slug, capsys, tmp_path):
-    said = checked(HERE / f"{slug}.toml", capsys, out=tmp_path / "page.html")
-    assert said.startswith(f"{slug}: {KINDS[slug].title}\n")
 
 
 # --- what is told of kinds' files

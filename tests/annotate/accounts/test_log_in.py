@@ -1,0 +1,191 @@
+"""The log-in: wrong passwords, from where they come, and how a wait is ended."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from axes.models import AccessAttempt
+from django.contrib.auth.hashers import MD5PasswordHasher
+from django.core.management import CommandError, call_command
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from annotate.pages.addresses import address_of
+from annotate.work import accounts
+from annotate.work.people_file import Row
+from tests.annotate.accounts.acts import ELSEWHERE, HERE, NEW, OLD, PAGES, is_in, log_in, type_wrong_passwords
+
+# --- wrong passwords
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_after_sixty_wrong_passwords_the_right_one_is_refused(manager, page):
+    replies = type_wrong_passwords("manager", 60, page=page)
+    assert [reply.status_code for reply in replies] == [200] * 4 + [429] * 56
+    client = Client()
+    assert log_in("manager", OLD, client, page=page).status_code == 429
+    assert not is_in(client)
+
+
+def test_the_page_says_how_long_to_wait_and_what_to_do(ann):
+    told = type_wrong_passwords("ann")[-1]
+    assert "Too many wrong passwords" in told.text
+    assert "In 30 minutes you can try again." in told.text
+    assert "ask your manager for a new invite link" in told.text
+    assert 29 * 60 < int(told["Retry-After"]) <= 30 * 60
+    assert "no-store" in told["Cache-Control"]
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=29, seconds=30))
+    assert "In 1 minute you can try again." in log_in("ann", OLD).text
+
+
+def test_trying_on_makes_nobody_wait_longer(ann):
+    type_wrong_passwords("ann")
+    begun = timezone.now() - timedelta(minutes=20)
+    AccessAttempt.objects.update(attempt_time=begun)
+    assert "In 10 minutes you can try again." in type_wrong_passwords("ann")[-1].text
+    assert AccessAttempt.objects.get().attempt_time == begun
+
+
+def test_after_half_an_hour_the_right_password_opens_again(ann):
+    type_wrong_passwords("ann")
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=31))
+    client = Client()
+    assert log_in("ann", OLD, client).status_code == 302
+    assert is_in(client)
+
+
+def test_whoever_guesses_from_elsewhere_keeps_nobody_out(ann, person):
+    person("bea", "de")
+    type_wrong_passwords("ann", address=ELSEWHERE)
+    assert log_in("ann", OLD, address=ELSEWHERE).status_code == 429
+    assert log_in("ann", OLD).status_code == 302
+    assert log_in("bea", OLD, address=ELSEWHERE).status_code == 302
+
+
+def test_the_right_password_forgets_the_wrong_ones_of_its_own_name_alone(ann, person):
+    person("bea", "de")
+    type_wrong_passwords("ann", 4)
+    type_wrong_passwords("bea", 4)
+    log_in("ann", OLD)
+    assert [each.username for each in AccessAttempt.objects.all()] == ["bea"]
+    assert type_wrong_passwords("ann", 4)[-1].status_code == 200
+    assert log_in("bea", "wrong").status_code == 429
+
+
+def test_another_browser_or_another_spelling_of_the_name_is_no_way_round(person):
+    person("Zoé", "fr")
+    for number, name in enumerate(["Zoé", "Ｚoe\u0301", " Zoé", "Zoé", "Zoé"]):
+        Client(headers={"User-Agent": str(number)}).post("/login/", {"username": name, "password": "wrong"})
+    assert Client().post("/login/", {"username": "Zoé", "password": OLD}).status_code == 429
+
+
+@pytest.fixture
+def names(person):
+    """Of an annotator, of one who is locked out, of one who has set no password yet, and of nobody."""
+    person("ann7", "de")
+    accounts.set_active([person("out7", "de")], False)
+    accounts.add_annotators([Row("invited7", "", {"de": 5})])
+    return ("ann7", "out7", "invited7", "nobody7")
+
+
+def test_a_name_that_exists_and_one_that_does_not_are_answered_alike(names):
+    for number in range(6):
+        told = set()
+        for name in names:
+            reply = log_in(name, "wrong")
+            text = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", reply.text)
+            told.add((reply.status_code, text.replace(name, "NAME")))
+        assert len(told) == 1, number
+
+
+def test_a_name_that_does_not_exist_costs_as_much_hashing_as_one_that_does(names, monkeypatch):
+    hashed = []
+    encode = MD5PasswordHasher.encode
+
+    def counted(self, *arguments):
+        hashed.append(arguments)
+        return encode(self, *arguments)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", counted)
+    counts = {}
+    for name in names:
+        hashed.clear()
+        log_in(name, "wrong")
+        counts[name] = len(hashed)
+    assert set(counts.values()) == {1}, counts
+
+
+def test_nothing_that_was_typed_as_a_password_is_kept_and_nothing_is_kept_for_long(ann, person):
+    person("bea", "de")
+    client = Client()
+    client.force_login(ann)
+    type_wrong_passwords("bea", 2)
+    sent = {"old_password": "nearly right", "new_password1": NEW, "new_password2": NEW}
+    client.post(reverse("password"), sent, REMOTE_ADDR=HERE)
+    kept = str(list(AccessAttempt.objects.values()))
+    assert AccessAttempt.objects.count() == 2
+    for typed in ("wrong 0", "wrong 1", "nearly right", NEW):
+        assert typed not in kept
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=31))
+    log_in("ann", OLD)
+    assert not AccessAttempt.objects.exists()
+
+
+# --- from which address
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "found"),
+    [
+        (0, "203.0.113.5", HERE),  # anybody can send the header
+        (1, "203.0.113.5", "203.0.113.5"),
+        (1, "10.9.8.7, 203.0.113.5", "203.0.113.5"),
+        (2, "10.9.8.7, 203.0.113.5, 192.0.2.9", "203.0.113.5"),
+        (1, None, HERE),
+        (1, "made up", None),
+        (1, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        (1, "2001:db8:1:2:ffff::1", "2001:db8:1:2::"),
+        (1, "::ffff:203.0.113.5", "203.0.113.5"),
+    ],
+)
+def test_the_address_is_what_the_outermost_proxy_saw(settings, proxies, forwarded, found):
+    settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {"NUM_PROXIES": proxies}
+    headers = {"X-Forwarded-For": forwarded} if forwarded else {}
+    assert address_of(RequestFactory().get("/", headers=headers, REMOTE_ADDR=HERE)) == found
+
+
+def test_behind_a_local_socket_there_is_no_address_and_wrong_passwords_count_all_the_same(ann):
+    assert type_wrong_passwords("ann", address="")[-1].status_code == 429
+    assert log_in("ann", OLD, address="").status_code == 429
+
+
+def test_behind_a_proxy_each_browser_has_its_own_address(ann, settings):
+    settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {"NUM_PROXIES": 1}
+    for number in range(5):
+        # What the browser itself sends comes before what the proxy appends.
+        headers = {"X-Forwarded-For": f"10.0.0.{number}, {ELSEWHERE}"}
+        Client(headers=headers).post("/login/", {"username": "ann", "password": "wrong"})
+    sent = {"username": "ann", "password": OLD}
+    assert Client(headers={"X-Forwarded-For": ELSEWHERE}).post("/login/", sent).status_code == 429
+    assert Client(headers={"X-Forwarded-For": HERE}).post("/login/", sent).status_code == 302
+
+
+# --- the command
+
+
+def test_unlock_lets_somebody_log_in_at_once(ann, capsys):
+    type_wrong_passwords("ann")
+    call_command("unlock", "ann")
+    assert capsys.readouterr().out == "ann may log in at once; 5 wrong passwords forgotten.\n"
+    assert log_in("ann", OLD).status_code == 302
+    call_command("unlock", "ann")
+    assert capsys.readouterr().out.startswith("ann did not have to wait: no wrong password was typed")
+
+
+def test_unlock_says_who_is_locked_out_by_a_manager_and_who_does_not_exist(person, capsys):
+    accounts.set_active([person("out", "de")], False)
+    call_command("unlock", "out")
+    assert "out is locked out by a manager, who lets them in again on the page Accounts." in capsys.readouterr().err
+    with pytest.raises(CommandError, match=r"^There is no account 'nobody'\.$"):
+        call_command("unlock", "nobody")

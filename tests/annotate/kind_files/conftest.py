@@ -1,0 +1,13 @@
+"""Files of kinds are written where a test alone has them."""
+
+import pytest
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="mood.toml"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
