@@ -42,6 +42,15 @@ def task(tmp_path):
     return task
 
 
+@pytest.fixture
+def disputed(task, readers, person):
+    """The adjudicator before whom the act comes, since no two people chose alike."""
+    for reader, key in zip(readers, (PIP_FRUIT, CITRUS, FRESH_MEAT), strict=True):
+        choose(reader, task, key)
+    assert task.units.get().stage == stages.ADJUDICATION
+    return person("ada", "en", adjudicates=True)
+
+
 def chosen(page, number):
     """Waits for so many to be chosen."""
     page.wait_for_selector(f"#chosen h2 b:text-is('{number}')")
@@ -145,6 +154,32 @@ def test_an_act_of_3420_words_gets_five_concepts_by_keyboard_alone_from_two_peop
     unit.refresh_from_db()
     assert (unit.stage, len(unit.label.split())) == (stages.LABELLED, 2)
     assert Judgment.objects.get(annotator=ada).chosen.count() == 2
+
+
+def test_a_key_is_heard_by_what_htmx_has_put_in_but_not_yet_settled(new_page, task, disputed):
+    page = new_page(user=disputed.user, **DESK)
+    page.goto(f"/tasks/{task.name}/adjudication/{task.units.get().pk}/")
+    move_clock(page, 1000)
+    # Pressed as soon as the first answer is in the page; the reason, which must be given, is still empty.
+    page.evaluate(
+        """() => document.addEventListener("htmx:afterRequest", () => {
+          document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "2", code: "Digit2", bubbles: true }));
+        }, { once: true })"""
+    )
+    page.keyboard.press("1")
+    chosen(page, 2)
+
+
+def test_an_adjudicator_chooses_without_javascript_before_a_reason_is_given(new_page, task, disputed):
+    page = new_page(user=disputed.user, java_script_enabled=False, **DESK)
+    page.goto(f"/tasks/{task.name}/adjudication/{task.units.get().pk}/?language=en")
+    for number in (1, 2):
+        page.click(f"#found [data-key=Digit{number}]")
+        chosen(page, number)
+    page.fill("[name=reason]", "the title says so")
+    page.click("#done")
+    page.wait_for_url(f"**/tasks/{task.name}/adjudication/?language=en&decided=*")
+    assert Judgment.objects.get(annotator=disputed).chosen.count() == 2
 
 
 def test_what_is_typed_is_not_mistaken_for_what_was_found_before(at_work, task, readers):
