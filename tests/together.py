@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import connection
 
 # Seconds after which something hangs, on a machine however busy.
-HANGS = int(os.environ.get("ASSAY_TEST_HANGS", 3600))
+HANGS = int(os.environ.get("ASSAY_TEST_HANGS", 1200))
 _started: list[threading.Thread] = []
 
 
