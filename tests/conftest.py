@@ -40,12 +40,13 @@ ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresq
 # Of the tests of the database, those that run on SQLite as well as on PostgreSQL: what is about constraints, locks,
 # the queue, judging, import and export, and a run from end to end. All others would prove the same twice.
 ON_BOTH = """
-    test_audit_races test_auditing test_constraints test_deleting test_deleting_races test_documents_at_once test_export
-    test_http_load test_import_corpus test_inserting test_judging test_judgment_import test_late_answers
-    test_on_every_database test_opening test_pausing test_pausing_at_once test_posts_of_a_corpus test_predictors
-    test_prepared test_queue test_races test_record_routing test_restore test_routing test_several_concepts test_sheet
-    test_sheet_races test_statements test_taking_back test_trials test_trials_at_once test_trials_by_api
-    test_versions_of_guidelines test_vocabularies test_vocabulary_search test_voiding test_who_is_tested test_whole_run
+    test_audit_races test_auditing test_constraints test_deleting test_deleting_races test_documents_at_once
+    test_export test_export_folder test_export_moment test_http_load test_import_corpus test_inserting test_judging
+    test_judgment_import test_late_answers test_on_every_database test_opening test_pausing test_pausing_at_once
+    test_posts_of_a_corpus test_predictors test_prepared test_queue test_races test_record_routing test_restore
+    test_routing test_several_concepts test_sheet test_sheet_races test_statements test_taking_back test_trials
+    test_trials_at_once test_trials_by_api test_versions_of_guidelines test_vocabularies test_vocabulary_search
+    test_voiding test_who_is_tested test_whole_run
 """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
 # On SQLite alone, with those in a browser, there is what the database is not the matter of: files of corpora, what is
 # written into files and read from them, who may open which page, lots, figures, and the program as it is called, shown

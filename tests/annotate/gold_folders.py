@@ -11,7 +11,7 @@ from corpora.core.voting import DETECTOR_NAMES
 from corpora.models import Item
 from corpora.predictors import Predictor
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.test_export import with_manifest
+from tests.annotate.exporting.acts import with_manifest
 
 
 class World:

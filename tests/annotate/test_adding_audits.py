@@ -21,9 +21,9 @@ from annotate.work.closing import close
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED, LONG
+from tests.annotate.exporting.acts import with_manifest
 from tests.annotate.test_audit_errors import audited
 from tests.annotate.test_audit_errors import audits as any_audit
-from tests.annotate.test_export import with_manifest
 from tests.together import at_once, until_others_wait_or_end
 
 FRENCH = ("fr", "fr", "fr")

@@ -22,7 +22,7 @@ from annotate.work.standing import standing
 from corpora.models import Item
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
-from tests.annotate.test_export import with_manifest
+from tests.annotate.exporting.acts import with_manifest
 
 FRENCH = ("fr", "fr", "fr")
 COPY = {"text": LONG.format("of a copy"), "votes": AGREED}

@@ -21,7 +21,8 @@ from annotate.work.queue import take
 from tests.annotate.admin.desk import address, page
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME
-from tests.annotate.test_export import json_lines, with_manifest
+from tests.annotate.exporting.acts import with_manifest
+from tests.annotate.exporting.told import json_lines
 from tests.annotate.test_gold_sets import write_set
 
 NO_SECOND = "There is one adjudicator, so no second opinion can be had"

@@ -19,7 +19,7 @@ from annotate.work.queue import take
 from corpora.models import Corpus
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import POSTS
-from tests.annotate.test_export import with_manifest
+from tests.annotate.exporting.acts import with_manifest
 from tests.running import DATA, assay
 
 # --- tokens

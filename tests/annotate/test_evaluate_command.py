@@ -15,7 +15,7 @@ from corpora.core.languages import ARTICLE_LABELS
 from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
 from tests.annotate.acts import open_task, open_verification
 from tests.annotate.corpus import NAME
-from tests.annotate.test_export import json_lines
+from tests.annotate.exporting.told import json_lines
 
 PUBLISHED = Path(settings.BASE_DIR) / "fixtures" / "twitter_langid"
 

@@ -33,18 +33,8 @@ from corpora.manifest import manifest_of, write_manifest
 from corpora.models import Corpus
 from corpora.version import VERSION
 from tests.annotate.corpus import HARD, SMALL, SMALL_SOURCE
-from tests.annotate.test_export import (
-    TITLE,
-    card_of,
-    everything_in,
-    files,
-    finish,
-    json_lines,
-    jsonlike,
-    make_people,
-    no_file_longer_than,
-    open_small,
-)
+from tests.annotate.exporting.acts import TITLE, finish, make_people, no_file_longer_than, open_small
+from tests.annotate.exporting.told import card_of, everything_in, files, json_lines, jsonlike
 
 ROOT = Path(__file__).resolve().parents[2]
 

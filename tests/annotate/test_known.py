@@ -22,7 +22,8 @@ from corpora.draw import Sample
 from corpora.models import Corpus, Item
 from tests.annotate.acts import open_verification
 from tests.annotate.conftest import LONG, votes
-from tests.annotate.test_export import everything_in, json_lines, with_manifest
+from tests.annotate.exporting.acts import with_manifest
+from tests.annotate.exporting.told import everything_in, json_lines
 from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
 GERMAN = ("de nl", "de", "nl")

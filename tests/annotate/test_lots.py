@@ -15,7 +15,7 @@ from annotate.work.judging import judge, skip, undo
 from annotate.work.queue import release, take
 from tests.annotate import acts
 from tests.annotate.conftest import AGREED, DISPUTED, make_person, records_task_maker, task_maker
-from tests.annotate.test_export import everything_in, json_lines
+from tests.annotate.exporting.told import everything_in, json_lines
 from tests.annotate.told_sets import (
     manifest_of,
     of_lots,

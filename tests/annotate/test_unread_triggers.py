@@ -22,7 +22,7 @@ from corpora.core.languages import ARTICLE_LABELS
 from corpora.models import Corpus
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import POSTS
-from tests.annotate.test_export import card_of
+from tests.annotate.exporting.told import card_of
 
 NAME = "few"
 SCRIPTS = ("th", "ru", "ko", "el", "ja", "he")  # on which the detectors agree nearly always

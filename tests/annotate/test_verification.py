@@ -15,7 +15,7 @@ from annotate.work.queue import take
 from corpora.models import Draw, Item
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import NAME
-from tests.annotate.test_export import card_of, json_lines
+from tests.annotate.exporting.told import card_of, json_lines
 from tests.annotate.test_opening import everything, refused
 
 # The demo's posts are of July 2014.

@@ -10,8 +10,8 @@ from annotate.models import Annotator, Suggestion
 from annotate.quality.suggestions import is_blind, shown_to
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
+from tests.annotate.exporting.told import json_lines
 from tests.annotate.labelling.acts import begun
-from tests.annotate.test_export import json_lines
 from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
 pytestmark = pytest.mark.usefixtures("corpus")

@@ -17,8 +17,8 @@ from annotate.work import adjudication
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
 from corpora.models import Concept, Item
+from tests.annotate.exporting.told import json_lines, jsonlike
 from tests.annotate.labelling.acts import EUROVOC, ROOT, begun, choose, command, import_acts, task_of
-from tests.annotate.test_export import json_lines, jsonlike
 
 pytestmark = pytest.mark.usefixtures("corpus")
 RENAMED = {"document_type": "type", "eurovoc_concepts": "concepts"}

@@ -13,8 +13,8 @@ from annotate.models import Task
 from annotate.quality.sides import sides_of
 from annotate.work.judging import judge
 from annotate.work.queue import take
+from tests.annotate.exporting.told import json_lines
 from tests.annotate.preferring.comparing import MARKS
-from tests.annotate.test_export import json_lines
 from tests.annotate.told_sets import of_lots, rewrite, tell, verified
 
 pytestmark = pytest.mark.django_db

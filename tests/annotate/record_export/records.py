@@ -3,7 +3,7 @@
 from annotate.kinds import Answer
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
-from tests.annotate.test_export import json_lines
+from tests.annotate.exporting.told import json_lines
 from tests.annotate.test_xglue import HARD
 
 LANGUAGES = ("en", "de", "fr")

@@ -13,11 +13,11 @@ from annotate.kinds import KINDS
 from annotate.models import Qualification, Trial
 from annotate.quality import agreement as agreeing
 from annotate.quality.guidelines import current
+from tests.annotate.exporting.told import card_of, json_lines
 from tests.annotate.record_export.records import (
     LANGUAGES,
     rows_of,
 )
-from tests.annotate.test_export import card_of, json_lines
 
 
 def test_manifest_and_card_say_how_people_were_chosen_and_how_far_they_agree(ads, out):

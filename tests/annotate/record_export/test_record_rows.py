@@ -18,6 +18,7 @@ from annotate.work.judging import judge, undo
 from annotate.work.pausing import void
 from annotate.work.queue import take
 from annotate.work.routing import decide
+from tests.annotate.exporting.told import card_of, everything_in, files, json_lines, jsonlike
 from tests.annotate.record_export.records import (
     EXAMPLE,
     FIELDS,
@@ -29,7 +30,6 @@ from tests.annotate.record_export.records import (
     rows_of,
     work,
 )
-from tests.annotate.test_export import card_of, everything_in, files, json_lines, jsonlike
 
 # --- rows
 

@@ -11,13 +11,13 @@ from django.core.management import CommandError, call_command
 
 from annotate.goldsets.writing import export
 from corpora.manifest import manifest_of, write_manifest
+from tests.annotate.exporting.told import card_of, everything_in, files
 from tests.annotate.record_export.records import (
     FIELDS,
     LANGUAGES,
     record,
     rows_of,
 )
-from tests.annotate.test_export import card_of, everything_in, files
 from tests.annotate.test_xglue import as_written, published_reader
 
 # --- splits
