@@ -1,5 +1,6 @@
 """The module assay in notebooks and scripts: in a real kernel, against a real installation, and by itself."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -30,6 +31,16 @@ from tests.annotate.gold_folders import World
 from tests.running import ROOT
 
 NOTEBOOK = ROOT / "annotate" / "docs" / "notebook.ipynb"
+
+
+@pytest.fixture(autouse=True)
+def _no_loop_runs_here():
+    """As in a script. Once a worker has a browser, its thread has a loop as a notebook's has, and what the module does
+    in a thread of its own would wait for the transaction of the test."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
 
 
 def environment(folder):
