@@ -113,7 +113,7 @@ INSTALLED_APPS = [
     "knox",
     "corpora",
     "annotate",
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -10,6 +10,9 @@ handler400 = "annotate.pages.errors.bad_request"
 handler404 = "annotate.pages.errors.page_not_found"
 handler500 = "annotate.pages.errors.server_error"
 
+# Here, and not whenever Django starts: a command that serves no page starts in half the time.
+admin.autodiscover()
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     # Pages that are not ours, the admin's and the API's, make browsers ask for it.

@@ -6,12 +6,18 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+import deploy.urls  # noqa: F401 - it loads the admin's pages
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
 from corpora.models import Corpus, Draw
 from tests.annotate.admin.desk import address, page
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 RECORDS = [Unit, Judgment, Corpus, Draw, LogEntry, Task, Annotator]
+
+
+def test_django_finds_no_fault_in_the_admins_pages():
+    assert MODELS
+    assert admin.site.check(app_configs=None) == []
 
 
 # --- every page
