@@ -51,6 +51,7 @@ END = 99.0  # percent of the width where a stacked bar of the largest row ends
 HEIGHT = 160  # pixels of a plot over time
 WIDEST = 12.0  # percent of the width, a column
 LEFT = 7.0  # percent of the width that the axis of a plot over time takes
+LETTER = 2.2  # percent of the width, a letter below a plot over time on a phone: 7 of 320 pixels
 
 
 class Mark(NamedTuple):
@@ -338,7 +339,7 @@ def _step(most: float) -> float:
 
 def columns(moments: Sequence[Moment], *, title: str, description: str = "", counted: str = "answers") -> SafeString:
     """A column for each moment, from the first to the last. The highest number stands above its line, where it has room
-    however long it is; 0 stands at the other one.
+    however long it is; 0 stands at the other one. Of the ticks those are shown that have room on a phone.
     """
     most = max((moment.count for moment in moments), default=0)
     top, bottom = 20, 20 + HEIGHT
@@ -349,6 +350,7 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
         text("0", f"{LEFT - 1}%", bottom + 4, fill=QUIET, text_anchor="end", class_="number"),
     ]
     width = min(WIDEST, (100 - LEFT) / max(1, len(moments)))
+    free = 0.0  # percent of the width from which on there is no tick yet
     for place, moment in enumerate(moments):
         x = LEFT + place * width
         height = HEIGHT * moment.count / most if most else 0
@@ -357,6 +359,9 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
         measures = {"x": f"{x + width / 10:.4g}%", "y": bottom - height, "width": f"{0.8 * width:.4g}%"}
         bar = element("rect", **measures, height=height, fill=ACCENT)
         parts.append(element("g", tooltip(f"{moment.said}: {count(moment.count)} {counted}"), room, bar))
-        if moment.tick:
-            parts.append(text(moment.tick, f"{x + width / 2:.4g}%", bottom + 18, fill=QUIET, text_anchor="middle"))
+        half = LETTER * len(moment.tick) / 2
+        middle = min(max(x + width / 2, half), 100 - half)  # not cut off at an end
+        if moment.tick and free <= middle - half:
+            parts.append(text(moment.tick, f"{middle:.4g}%", bottom + 18, fill=QUIET, text_anchor="middle"))
+            free = middle + half + LETTER
     return picture(title, description, parts, width="100%", height=bottom + 24, font_size=13)

@@ -159,7 +159,7 @@ def since_plot(pace: dict) -> SafeString:
     every = -(-len(rows) // TICKS)
     form = "%d %b %H:00" if cut == "hour" else "%d %b"
     moments = [
-        # Not at the very ends, where words would be cut off.
+        # Not at the very ends, where words would not stand below their column.
         Moment(f"{row['at']:{form}}" if place % every == every // 2 else "", f"{row['at']:{SAID[cut]}}", row["answers"])
         for place, row in enumerate(rows)
     ]

@@ -1,6 +1,8 @@
 """The plots: what they show, that they are sound XML, and that their letters can be read."""
 
 import re
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,6 +11,7 @@ import pytest
 from annotate.reports.heat_map import SHADES, confused_labels, heat_map, top_confusions
 from annotate.reports.numbers import count, estimate, p_value, percent
 from annotate.reports.plots import Mark, Moment, Parts, Row, Span, axis_of, bars, columns, forest, ranges, stacked
+from annotate.reports.progress import since_plot
 from annotate.reports.svg import ON_ACCENT, code_text
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -279,6 +282,19 @@ def test_columns_over_time_reach_as_high_as_their_counts():
     assert heights == [80, 0, 160]
     assert [each.text for each in plot.iter(f"{SVG}text")] == ["10", "0", "01", "03"]
     assert parsed(columns([], title="nothing")) is not None
+
+
+@pytest.mark.parametrize("hours", [1, 2, 3, 6, 7, 24, 72])
+def test_the_ticks_over_time_have_room_on_a_phone(hours):
+    start = datetime(2026, 11, 26, 10, tzinfo=UTC)
+    since = [{"at": start + timedelta(hours=number), "answers": number} for number in range(hours)]
+    plot = parsed(since_plot({"since": since, "cut": "hour"}))
+    ticks = [each for each in plot.iter(f"{SVG}text") if ":00" in each.text]
+    letters = 7 / 320  # of the width of a phone, the widest there are
+    places = [(float(each.get("x").rstrip("%")) / 100, letters * len(each.text) / 2) for each in ticks]
+    assert places
+    assert all(half <= x + 1e-4 and x + half <= 1 + 1e-4 for x, half in places)
+    assert all(x + half < after - other for (x, half), (after, other) in pairwise(places))
 
 
 def test_a_long_number_over_time_stands_above_its_line_and_begins_at_the_edge():
