@@ -45,6 +45,7 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
 
 
 def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
+    """`unjudged`, for statements that are built once: annotator may be what stands in them for the person's key."""
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
     found = not_left_to_others(units.filter(~Exists(judged)), takes_disturbing=takes_disturbing)
     if adjudicates:
@@ -55,6 +56,7 @@ def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, tak
 
 
 def not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
+    """The units, without those that people found disturbing if the person does not take such work."""
     return units if takes_disturbing else units.filter(disturbing=False)
 
 

@@ -115,6 +115,12 @@ def test_djangos_commands_are_behind_a_word_of_their_own(capfd):
     assert ended(capfd, "django", "check")[0] == "System check identified no issues (0 silenced).\n"
 
 
+def test_a_command_waits_for_no_page_to_be_loaded(tmp_path):
+    """It would start half as slowly again."""
+    loaded = "import sys; print(sorted(name for name in sys.modules if name.startswith('annotate.pages')))"
+    assert assay(tmp_path, "django", "shell", "--no-imports", "-c", loaded).stdout == "[]\n"
+
+
 def test_ctrl_c_in_djangos_shell_is_what_python_makes_of_it(tmp_path):
     interrupt = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
     caught = f"try:\n    {interrupt}\nexcept KeyboardInterrupt:\n    print('caught')\n"

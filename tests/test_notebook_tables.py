@@ -1,0 +1,262 @@
+"""What the module assay gives of corpora, tasks and gold sets, and what it says where there is nothing to give."""
+
+import asyncio
+import json
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from django.db import IntegrityError, OperationalError
+
+import assay
+from annotate.actions.evaluate import ACTION as EVALUATE
+from annotate.kinds import Answer
+from annotate.notebook import rows
+from annotate.notebook.asking import told
+from annotate.notebook.installation import AssayError
+from annotate.notebook.rows import Rows, of_dicts
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
+from corpora.folders import corpus_dir
+from corpora.manifest import read_manifest
+from tests.annotate.conftest import AGREED, DISPUTED, make_task, person  # noqa: F401 - fixtures
+from tests.annotate.corpus import NAME, demo_corpus, prelabelled  # noqa: F401 - fixtures
+from tests.annotate.gold_folders import World
+
+
+@pytest.fixture(autouse=True)
+def _no_loop_runs_here():
+    """As in a script. Once a worker has a browser, its thread has a loop as a notebook's has, and what the module does
+    in a thread of its own would wait for the transaction of the test."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
+
+
+def test_a_fault_of_the_program_is_not_told_as_one_of_the_database():
+    with pytest.raises(AssayError, match=r"The database cannot be used: no such table: x\. See DATABASE_URL"), told():
+        raise OperationalError("no such table: x")
+    with pytest.raises(IntegrityError), told():
+        raise IntegrityError("UNIQUE constraint failed")
+
+
+# --- corpora
+
+
+def test_posts_and_votes_are_read_from_disk(demo_corpus):  # noqa: F811
+    (listed,) = assay.corpora()
+    assert (listed["name"], listed["rows"], listed["voted"], listed["licence"]) == (NAME, 1525, 1525, "CC-BY-4.0")
+    corpus = assay.corpus(NAME)
+    assert repr(corpus) == "Corpus demo: 1,525 posts, CC-BY-4.0"
+    posts, votes = corpus.posts(), corpus.votes()
+    assert posts.columns == ["id", "text", "author", "posted_at", "url"]
+    assert (len(posts), len(votes)) == (1525, 1525)
+    stored = pq.read_table(corpus_dir(NAME) / "parts" / "000001.parquet").to_pylist()
+    assert list(posts) == stored == posts.to_arrow().to_pylist()
+    assert posts.head(2) == stored[:2]
+    assert [vote["id"] for vote in votes] == [post["id"] for post in stored]
+    assert set(votes.head(1)[0]["cld2"][0]) == {"language", "score"}
+    frame = posts.to_pandas(["id", "text"])
+    assert (list(frame.columns), len(frame)) == (["id", "text"], 1525)
+
+
+def test_what_else_stands_in_the_folder_of_corpora_is_no_corpus(demo_corpus, data_dir):  # noqa: F811
+    (data_dir / "corpora" / ".DS_Store").write_text("a file of somebody else's")
+    (data_dir / "corpora" / "an empty folder").mkdir()
+    assert [row["name"] for row in assay.corpora()] == [NAME]
+    (data_dir / "corpora" / NAME / "manifest.json").write_text("{}")
+    with pytest.raises(AssayError, match="is not the manifest of a corpus, or not all of it"):
+        assay.corpora()
+
+
+def test_a_table_is_read_as_far_as_it_is_asked_for(data_dir, tmp_path, db):
+    for number in range(2):
+        path = tmp_path / f"{number}.jsonl"
+        posts = [{"id": f"{number}-{n}", "text": f"the text {n} of {number}"} for n in range(3)]
+        path.write_text("".join(json.dumps(post) + "\n" for post in posts), encoding="utf-8")
+        assay.run("import_corpus", corpus="two", files=str(path), licence="CC0-1.0")
+    posts = assay.corpus("two").posts()
+    assert [post["id"] for post in posts] == ["0-0", "0-1", "0-2", "1-0", "1-1", "1-2"]
+    (corpus_dir("two") / "parts" / read_manifest("two").parts[1].name).write_bytes(b"cut off")
+    assert posts.head(2)[1]["id"] == "0-1"
+    with pytest.raises(AssayError, match=r"^posts of two in .*/two/parts cannot be read: "):
+        list(posts)
+
+
+def test_what_there_is_not_is_said_in_a_sentence(demo_corpus, make_task):  # noqa: F811
+    make_task([DISPUTED])
+    for ask, sentence in (
+        (lambda: assay.corpus("../x"), "'../x' cannot be a corpus's name; use 1 to 64 letters"),
+        (lambda: assay.corpus(NAME).predictions("ours@2"), "Corpus demo has no predictions of 'ours@2'; it has: none."),
+        (
+            lambda: assay.corpus(NAME).posts().to_arrow(["body"]),
+            "There is no column 'body' in posts of demo; there is: id,",
+        ),
+        (lambda: assay.task("other"), "There is no task 'other'; there is: task."),
+        (lambda: assay.gold("nowhere"), "There is no folder nowhere; name one that export_gold"),
+        (
+            lambda: assay.run("shout"),
+            "There is no action 'shout'; there is: add_annotators, add_manager,",
+        ),
+        (lambda: assay.run("reroute", tsk="task"), "reroute has no option 'tsk'; it has: task."),
+        (lambda: assay.run("reroute", task="other"), "There is no task 'other'"),
+    ):
+        with pytest.raises(AssayError) as refused:
+            ask()
+        assert str(refused.value).startswith(sentence)
+    with pytest.raises(AttributeError, match="assay has no posts; it has: AssayError, use, corpora"):
+        assay.posts  # noqa: B018
+
+
+def test_a_table_shows_its_first_rows_and_what_stands_in_them_is_no_markup():
+    shown = of_dicts(
+        [{"text": "<script>alert(1)</script>"}, *[{"text": "x" * 200}] * 11], ["text"], "posts"
+    )._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert f"{'x' * 140}…<" in shown
+    assert (shown.count("<tr>"), "posts: 12 rows, the first 10" in shown) == (11, True)
+    assert repr(of_dicts([{"text": "x"}], ["text"], "posts")) == "posts: 1 row of text"
+
+
+def test_where_pandas_is_missing_that_is_said_and_arrow_does(monkeypatch):
+    monkeypatch.setattr(rows, "find_spec", lambda name: None)
+    table = of_dicts([{"id": "1"}], ["id"], "posts")
+    with pytest.raises(AssayError, match=r'pandas is not installed: pip install "assay\[notebook\]"\.'):
+        table.to_pandas()
+    assert table.to_arrow().to_pylist() == [{"id": "1"}]
+
+
+# --- tasks
+
+
+def test_a_task_tells_how_far_it_is_and_what_people_said(make_task, person):  # noqa: F811
+    task, ann = make_task([DISPUTED, DISPUTED, AGREED]), person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de", comment="plain"))
+    skip(ann, take(ann, task).pk)
+    (listed,) = assay.tasks()
+    assert (listed["name"], listed["units"], listed["done"]) == ("task", 3, 2)
+    found = assay.task("task")
+    assert (found.title, found.kind, found.labels) == (task.title, "language", tuple(task.labels))
+    by_language = {row["language"]: row for row in found.progress()}
+    assert by_language["de"]["LABELLED"] == 1
+    answer, skipped = found.judgments()
+    assert {name: answer[name] for name in ("id", "kind", "label", "comment", "annotator", "voided_at")} == {
+        "id": task.units.get(position=1).item.key,
+        "kind": "answer",
+        "label": "de",
+        "comment": "plain",
+        "annotator": ann.pseudonym,
+        "voided_at": None,
+    }
+    assert (skipped["kind"], skipped["label"]) == ("skip", "")
+
+
+def test_an_action_is_done_by_its_name_and_says_what_came_of_it(demo_corpus, tmp_path):  # noqa: F811
+    outcome = assay.run("open_task", name="small", corpus=NAME, size=20, seed=1, labels="de en")
+    assert outcome.data["task"] == "small"
+    assert outcome.said[0].startswith("Task small: 20 posts drawn;")
+    with pytest.raises(AssayError, match="There is no annotator 'ada'"):
+        assay.run("adjudicate", task="small", list=True, as_="ada")
+
+
+# --- gold sets
+
+
+@pytest.fixture
+def measured(make_task, tmp_path):  # noqa: F811
+    """A gold set, and a file of predictions for it."""
+    world = World(make_task, tmp_path)
+    folder, _ = world.uniform(
+        [(30, "de", "audited", "de", "de"), (10, "", "disputed", "en", "de"), (10, "", "disputed", "fr", "fr")]
+    )
+    path = tmp_path / "ours.tsv"
+    path.write_text("".join(f"{key}\t{label}\n" for key, label in world.said.items()), encoding="utf-8")
+    return folder, path, world.said
+
+
+def test_a_gold_set_has_rows_labels_manifest_and_card(measured):
+    folder, _, said = measured
+    gold = assay.gold(folder)
+    assert gold.labels == {"de": 30, "en": 10, "fr": 10}
+    assert list(gold.labels) == ["de", "en", "fr"]
+    assert repr(gold) == "Gold set stream: 50 labelled, 3 labels, uniform"
+    assert gold.manifest == json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert gold.card == (folder / "README.md").read_text(encoding="utf-8")
+    frame = gold.to_pandas()
+    assert set(frame["id"]) == set(said)
+    assert gold.to_arrow(["label"]).column_names == ["label"]
+
+
+def test_an_imported_set_has_rows_too(tmp_path, db):
+    published = tmp_path / "published.tsv"
+    published.write_text("de\t1\nen\t2\n", encoding="utf-8")
+    out = tmp_path / "imported"
+    assay.run("import_gold", file=published, out=out, name="published", design="uniform")
+    gold = assay.gold(out)
+    assert [(row["id"], row["label"]) for row in gold.rows()] == [("1", "de"), ("2", "en")]
+    assert gold.evaluate({"1": "de", "2": "de"}).figures.head(1)[0]["value"] == 0.5
+
+
+def test_the_figures_are_those_of_the_command_whatever_the_predictions_come_as(measured):
+    folder, path, said = measured
+    gold = assay.gold(folder)
+    by_command = EVALUATE.perform({"file": path, "gold": [folder]}).data
+    assert gold.evaluate(path).to_dict() == gold.evaluate(str(path)).to_dict() == json.loads(json.dumps(by_command))
+    of_memory = [
+        gold.evaluate(said),
+        gold.evaluate(pd.DataFrame(said.items(), columns=["id", "label"]), name="This classifier"),
+    ]
+    for evaluation in of_memory:
+        report = evaluation.to_dict()
+        assert report["predictor"]["spelled"] == "This classifier"
+        assert {key: value for key, value in report.items() if key != "predictor"} == {
+            key: value for key, value in gold.evaluate(path).to_dict().items() if key != "predictor"
+        }
+    assert assay.evaluate(said, folder).to_dict() == of_memory[0].to_dict()
+
+
+def test_an_evaluation_is_a_table_a_text_and_a_frame(measured):
+    folder, _, said = measured
+    evaluation = assay.gold(folder).evaluate(said)
+    report = evaluation.to_dict()
+    frame = evaluation.to_pandas()
+    english = frame[(frame.measure == "recall") & (frame.language == "en")].iloc[0]
+    assert (english["name"], english.value, english.posts) == ("English", 0.0, 10)
+    told = {row["language"]: row["estimate"] for row in report["recall"]["languages"]}
+    assert (english.low, english.high) == (told["en"]["low"], told["en"]["high"])
+    assert isinstance(evaluation.figures, Rows)
+    assert repr(evaluation).startswith("This classifier, measured on 1 gold set\n")
+    shown = evaluation._repr_html_()
+    assert "<h3>This classifier, measured on 1 gold set</h3>" in shown
+    assert "<h4>Recall by language</h4>" in shown
+    assert "<style" not in shown
+    assert "<script" not in shown
+
+
+def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured):
+    folder, path, said = measured
+    gold = assay.gold(folder)
+    first = next(iter(said))
+    for predictions, options, sentence in (
+        ({first: "de"}, {}, r"^This classifier has no label for 49 of 50 posts .* with vanished\.$"),
+        (said | {first: "xx"}, {}, r"^This classifier has labels .* mapping xx=LABEL"),
+        (said | {first: None}, {"name": "mine"}, r"^mine, line 1: The label is missing\."),
+        ([1, 2], {}, r"^Predictions are the path of a file, a dict .* of the type list\.$"),
+        ("nothing.tsv", {}, r"^nothing\.tsv does not exist"),
+        (path, {"measures": "speed"}, r"^There is no measure 'speed'; there is: accuracy, recall, precision\.$"),
+        (path, {"against": str(path)}, r"^ours\.tsv cannot be compared with itself; name another predictor\.$"),
+        ("cld2", {"mapping": {"nb": "no"}}, r"^mapping: for files of predictions, and none is given; "),
+        (path, {"balanced_precision": True}, r"^balanced_precision takes a recall-oriented set, and none is given\.$"),
+    ):
+        with pytest.raises(AssayError, match=sentence):
+            gold.evaluate(predictions, **options)
+
+
+def test_two_sets_of_predictions_are_compared(measured):
+    folder, _, said = measured
+    right = {row["id"]: row["label"] for row in assay.gold(folder).rows()}
+    found = assay.gold(folder).evaluate(said, against=right).to_dict()["comparison"]
+    assert (found["mcnemar"]["only_first"], found["mcnemar"]["only_second"]) == (0, 10)
+    assert found["accuracy"]["with_und"]["better"] == "second"
