@@ -1,5 +1,6 @@
 """The admin's pages, for the rare: records as they stand, rights of accounts, gold answers, who needs no test."""
 
+import knox.admin  # noqa: F401 - it registers what is taken out below
 from django.contrib import admin
 from knox.models import AuthToken
 
