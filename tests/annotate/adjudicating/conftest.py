@@ -1,0 +1,52 @@
+"""An adjudicator, and tasks of which something waits for one."""
+
+import pytest
+
+from annotate.kinds import Answer
+from annotate.work.adjudication import UNANSWERED, settle, to_adjudicate
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
+from tests.annotate.adjudicating.acts import say
+from tests.annotate.conftest import AGREED, DISPUTED
+
+
+@pytest.fixture
+def ada(person):
+    return person("ada", adjudicates=True)
+
+
+@pytest.fixture
+def two_say(make_task, person):
+    """two_say("de de", "de en", "de -", "- -") is a task with a unit for each, of which two readers said this; "-" is a
+    skip. All wait for an adjudicator but those of which both said the same.
+    """
+
+    def make(*said, name="task", **knobs):
+        task = make_task([DISPUTED] * len(said), name=name, redundancy=2, rounds=1, skip_limit=1, **knobs)
+        readers = [person(f"{name}-{number}", "de") for number in range(2)]
+        for unit, words in zip(task.units.order_by("position"), said, strict=True):
+            for reader, word in zip(readers, words.split(), strict=True):
+                say(reader, task, unit, word)
+        return task
+
+    return make
+
+
+@pytest.fixture
+def checked(make_task, person, ada):
+    """A task with blind cases of each origin (doubted audits, rechecked audits, checks of readers, second opinions) and
+    with cases that are not blind; and another adjudicator, whom second opinions come to.
+    """
+    entries = [DISPUTED, AGREED] * 12
+    task = make_task(entries, audit_least=10, audit_recheck=0.5, check_share=0.4, second_share=1.0, rounds=1)
+    ann, eve = person("ann", "de"), person("eve", adjudicates=True)
+    number = 0
+    while lease := take(ann, task):
+        number += 1
+        if number % 4 == 0:
+            skip(ann, lease.pk)
+        else:
+            judge(ann, lease.pk, Answer("fr" if number % 3 == 0 else "de"))
+    for unit in list(to_adjudicate(task, ada, "", UNANSWERED))[:4]:
+        settle(ada, unit.pk, Answer("de", "I read it"))
+    return task, eve

@@ -1,0 +1,166 @@
+"""Cases of which all said the same, settled in one act."""
+
+import pytest
+
+from annotate.core import stages
+from annotate.core.refusals import InvalidAnswer
+from annotate.kinds import Answer
+from annotate.models import Judgment
+from annotate.work import consenting
+from annotate.work.adjudication import AGREEING, BLIND, settle, to_adjudicate
+from annotate.work.judging import judge, skip
+from annotate.work.queue import take
+from annotate.work.together import agreed, settle_together
+from tests.annotate.acts import NO_CHECKS
+from tests.annotate.adjudicating.acts import LIST, positions, where
+from tests.annotate.conftest import DISPUTED
+
+# --- cases that are settled together
+
+
+def test_cases_of_which_all_said_the_same_are_settled_in_one_act_each_with_its_own_label(two_say, ada):
+    task = two_say("de -", "fr -", "de en", "- -")
+    waiting = list(to_adjudicate(task, ada))
+    chosen = agreed(waiting, ada)
+    assert sorted(chosen.values()) == ["de", "fr"]
+    found = settle_together(ada, task, chosen, " Their readers agree ")
+    assert (len(found.settled), found.refused) == (2, [])
+    for unit, came_to in zip(
+        task.units.order_by("position"),
+        [(stages.LABELLED, "de"), (stages.LABELLED, "fr"), (stages.ADJUDICATION, ""), (stages.ADJUDICATION, "")],
+        strict=True,
+    ):
+        assert where(unit) == came_to
+    reasons = Judgment.objects.decisions().values_list("kind", "reason", "annotator")
+    assert set(reasons) == {("settle", "Their readers agree", ada.pk)}
+    # A retry is no second decision.
+    again = settle_together(ada, task, chosen, "Their readers agree")
+    assert (again.settled, again.refused) == (found.settled, [])
+
+
+def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, ada, person):
+    task = two_say("de -", "fr -", "en -", "de -", "de en")
+    eve = person("eve", adjudicates=True)
+    units = list(task.units.order_by("position"))
+    chosen = agreed(to_adjudicate(task, ada), ada)
+    settle(eve, units[0].pk, Answer("de", "I read it"))
+    Judgment.objects.answers().filter(unit=units[1]).update(label="he")
+    chosen |= {units[4].pk: "de", 10**9: "de"}
+    found = settle_together(ada, task, chosen, "Their readers agree")
+    assert [where(unit) for unit in units[2:4]] == [(stages.LABELLED, "en"), (stages.LABELLED, "de")]
+    assert len(found.settled) == 2
+    told = {unit and unit.pk: str(why) for unit, why in found.refused}
+    assert "somebody may have decided it meanwhile" in told[units[0].pk]
+    assert "no longer be settled together" in told[units[1].pk]
+    assert "no longer be settled together" in told[units[4].pk]
+    assert "no longer waits" in told[None]
+
+
+def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_nobody_is_told_why(two_say, ada, person):
+    task = two_say("de -", **{**NO_CHECKS, "second_share": 1.0})
+    eve, unit = person("eve", adjudicates=True), task.units.get()
+    chosen = agreed(to_adjudicate(task, ada), ada)
+    assert chosen == {unit.pk: "de"}
+    settle(eve, unit.pk, Answer("fr", "I read it"))
+    assert agreed(to_adjudicate(task, ada), ada) == {}
+    found = settle_together(ada, task, chosen, "Their readers agree")
+    [(_, why)] = found.refused
+    assert str(why) == "It can no longer be settled together with others. Please decide it by itself."
+    assert not ada.judgments.exists()
+
+
+def test_what_readers_still_have_is_neither_settled_nor_told_of(make_task, ada, client):
+    unit = make_task([DISPUTED]).units.get()
+    client.force_login(ada.user)
+    sent = {"case": [f"{unit.pk} de", "999999 de", "x"], "reason": "I read it"}
+    answer = client.post(LIST + "together/", sent)
+    assert answer.status_code == 409
+    assert unit.item.text not in answer.text
+    assert answer.text.count("One of them no longer waits for an adjudicator.") == 2
+    assert where(unit)[0] == stages.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"reason": "I read it"}, "Mark the cases first"),
+        ({"reason": " "}, "Say in a few words how you know"),
+        ({"reason": "x" * 201}, "longer than 200 characters"),
+        ({"reason": "a\x00b"}, "NUL"),
+    ],
+)
+def test_marks_and_reason_stay_where_something_lacks(two_say, ada, client, sent, sentence):
+    unit = two_say("de -").units.get()
+    client.force_login(ada.user)
+    mark = {} if "Mark" in sentence else {"case": f"{unit.pk} de"}
+    answer = client.post(LIST + "together/", sent | mark)
+    assert answer.status_code == 400
+    assert sentence in answer.text
+    assert (f'value="{unit.pk} de" checked' in answer.text) == bool(mark)
+    assert where(unit)[0] == stages.ADJUDICATION
+
+
+def test_nothing_is_settled_without_a_case_or_a_reason(two_say, ada):
+    task = two_say("de -")
+    for chosen, reason in (({}, "I read it"), (agreed(to_adjudicate(task, ada), ada), " ")):
+        with pytest.raises(InvalidAnswer):
+            settle_together(ada, task, chosen, reason)
+
+
+def test_what_is_checked_blind_cannot_be_marked(checked, ada, client):
+    task, eve = checked
+    client.force_login(eve.user)
+    assert to_adjudicate(task, eve, "", BLIND).exists()
+    assert 'name="case"' not in client.get(LIST + "?case=blind").text
+
+
+def test_work_that_may_hurt_is_looked_at_one_by_one(make_records_task, person, ada):
+    task = make_records_task("toxic_pairs", 1, skip_limit=1, on_conflict="ADJUDICATION")
+    ann, bea = person("ann", "en"), person("bea", "en")
+    for someone in (ann, bea, ada):
+        consenting.agree(someone, task.name)
+    judge(ann, take(ann, task).pk, Answer("toxic"))
+    skip(bea, take(bea, task).pk)
+    assert positions(task, ada, "", AGREEING) == [1]
+    assert agreed(to_adjudicate(task, ada), ada) == {}
+
+
+def test_without_javascript_cases_are_settled_together(two_say, ada, new_page):
+    task = two_say("de -", "de en", "fr -")
+    page = new_page(user=ada.user, java_script_enabled=False)
+    page.goto(LIST)
+    for box in page.locator("[name=case]").all():
+        box.check()
+    page.fill("[name=reason]", "Both say so")
+    page.click("text=Settle what is marked")
+    assert page.inner_text("[role=status]") == "2 cases are settled."
+    assert [where(unit)[1] for unit in task.units.order_by("position")] == ["de", "", "fr"]
+
+
+def test_cases_are_settled_together_by_keys_alone(two_say, ada, new_page):
+    task = two_say("de -", "fr -", "en -", "de en")
+    page = new_page(user=ada.user)
+    page.goto(LIST)
+    for key in ("j", "x", "j", "j", "x", "k", "x", "x", "Shift+Digit1"):
+        page.keyboard.press(key)
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    assert page.inner_text("[role=status]") == "2 cases are settled."
+    assert [where(unit)[1] for unit in task.units.order_by("position")] == ["de", "", "en", ""]
+    page.keyboard.press("a")
+    assert page.locator("[name=case]:checked").count() == 1
+    page.keyboard.press("a")
+    assert page.locator("[name=case]:checked").count() == 0
+
+
+def test_enter_on_a_mark_opens_its_case_and_elsewhere_begins_with_the_first(two_say, ada, new_page):
+    task = two_say("de -", "fr -")
+    first, second = task.units.order_by("position")
+    page = new_page(user=ada.user)
+    for focused, unit in (("[name=case] >> nth=1", second), (None, first)):
+        page.goto(LIST)
+        if focused:
+            page.focus(focused)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.url.endswith(f"/{unit.pk}/")
