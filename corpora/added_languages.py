@@ -1,9 +1,8 @@
 """Languages from a file, for imports of texts or labels in languages that are not listed here."""
 
-import tomllib
 from pathlib import Path
 
-from corpora.core.added_languages import add_names, read_added
+from corpora.core.added_languages import add_names, read_added, read_toml
 from corpora.core.errors import CorpusError
 
 
@@ -14,7 +13,7 @@ def add_languages(path: Path) -> None:
     language cannot be added; then none is added.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("languages")
+        tables = read_toml(path.read_text(encoding="utf-8")).get("languages")
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

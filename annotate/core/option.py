@@ -4,6 +4,7 @@ Each is declared once, and the command, a page's form, the card and the manifest
 declared in kinds/options.py, kinds/designs.py and actions/.
 """
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,25 +16,35 @@ from types import MappingProxyType
 from typing import Any
 
 LARGEST = 2**31 - 1  # of whole numbers, as databases have them
+# `Fraction` computes every power of ten that it reads, so 1e-30000000 would keep a processor busy for minutes.
+_SHARE = re.compile(r"[+-]?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})(e[+-]?\d\d?|/\d{1,20})?%?", re.ASCII | re.IGNORECASE)
+_QUOTED = 60  # letters of a value that a message repeats
 
 
 class OptionError(ValueError):
     """A value that an option cannot have; the sentence says why, and what it can be."""
 
 
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
+
+
 def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise OptionError(f"{text!r} is not a whole number.") from None
+        raise OptionError(f"{_quoted(text)} is not a whole number.") from None
 
 
 def fraction(text: str) -> Fraction:
-    """0.1, 10% or 1/10, exactly."""
+    """0.1, 10% or 1/10, exactly. OptionError for anything else, and for numbers of more than 20 digits."""
+    text = text.strip()
     try:
+        if not _SHARE.fullmatch(text):
+            raise ValueError
         return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise OptionError(f"{text!r} is not a share; write it as 0.1, 10% or 1/10.") from None
+        raise OptionError(f"{_quoted(text)} is not a share; write it as 0.1, 10% or 1/10.") from None
 
 
 def share(text: str) -> float:
@@ -45,7 +56,7 @@ def points(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise OptionError(f"{text!r} is not a number of points; write it as 5 or 2.5.") from None
+        raise OptionError(f"{_quoted(text)} is not a number of points; write it as 5 or 2.5.") from None
 
 
 def number(text: str) -> float:
@@ -55,7 +66,7 @@ def number(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not isfinite(value):
-        raise OptionError(f"{text!r} is not a finite number; write it as 0.5 or -2.")
+        raise OptionError(f"{_quoted(text)} is not a finite number; write it as 0.5 or -2.")
     return value
 
 
@@ -77,19 +88,26 @@ def codes(text: str) -> list[str]:
     return words(text.replace(",", " "))
 
 
+def named_file(text: str) -> str:
+    """A file, or NAME=FILE: the name of what the file holds."""
+    return text
+
+
 def days(text: str) -> tuple[datetime, datetime]:
     """A window: from the beginning of one day to that of another, in UTC."""
     try:
         start, end = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in text.split(".."))
     except ValueError:
-        raise OptionError(f"{text!r} is not a window; write it as 2014-07-01..2014-08-01, the end left out.") from None
+        raise OptionError(
+            f"{_quoted(text)} is not a window; write it as 2014-07-01..2014-08-01, the end left out."
+        ) from None
     return start, end
 
 
 def flag(text: str) -> bool:
     said = {"yes": True, "true": True, "no": False, "false": False}.get(text.lower())
     if said is None:
-        raise OptionError(f"{text!r} is neither yes nor no.")
+        raise OptionError(f"{_quoted(text)} is neither yes nor no.")
     return said
 
 
@@ -129,6 +147,11 @@ class Option:
     in_a_row: bool = False
     shown: str = ""
     opposite: tuple[str, str] | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether its value names a file or a folder, which a page offers from the inbox and nowhere else."""
+        return self.read in (Path, named_file)
 
     @property
     def spelled(self) -> str:
@@ -202,5 +225,6 @@ _TYPES: Mapping[Callable[[str], Any], tuple[type, str]] = {
     labels: (list, "a list of labels"),
     flag: (bool, "yes or no"),
     Path: (Path, "the path of a file"),
+    named_file: (str, "the path of a file"),
     str: (str, "a word"),
 }

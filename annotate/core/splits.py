@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from annotate.core.lottery import lot
+from annotate.core.option import OptionError, fraction
 
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 TRAINED_IN = "en"
@@ -64,8 +65,8 @@ def ratios(option: str) -> dict[str, Fraction]:
 
 def _share(name: str, written: str) -> Fraction:
     try:
-        share = Fraction(written)
-    except (ValueError, ZeroDivisionError):
+        share = fraction(written)
+    except OptionError:
         raise SplitError(f"{written!r} is not a share of the split {name}; write a number such as 0.8.") from None
     if not 0 <= share <= 1:
         raise SplitError(f"The share of the split {name} is between 0 and 1, not {written}.")

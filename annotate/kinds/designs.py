@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from annotate.core.option import Option, codes, days, fraction, labels, sizes, whole_number, words, written
+from annotate.core.option import Option, codes, days, fraction, labels, named_file, sizes, whole_number, words, written
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from annotate.kinds.predicted_draw import sample_predicted
@@ -97,6 +97,7 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         ),
         Option(
             "systems",
+            named_file,
             several=True,
             in_a_row=True,
             shown="[NAME=]FILE",

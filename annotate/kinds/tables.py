@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from corpora.core.added_languages import read_toml
+
 Path = tuple[str | int, ...]  # keys of tables and places in lists of tables, from the top
 
 _STRING = r'"""(?:\\.|[^\\])*?"{3,5}|' + r"'''.*?'{3,5}" + r'|"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'"
@@ -106,7 +108,7 @@ class Table:
 def read_tables(name: str, text: str) -> Table:
     """The top of a TOML text. KindError, with the line, if it is not TOML."""
     try:
-        raw = tomllib.loads(text)
+        raw = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         found = _AT.search(str(error))
         line = found[1] if found and found[1] else 1 + text.rstrip("\n").count("\n")

@@ -28,6 +28,7 @@ from annotate.core.option import (
     flag,
     fraction,
     labels,
+    named_file,
     number,
     points,
     share,
@@ -60,6 +61,7 @@ TAKES: Mapping[Callable[[str], Any], str] = {
     days: "days, such as `2014-07-01..2014-08-01`",
     flag: "",
     Path: "file",
+    named_file: "file, or name and file",
     address: "address",
     str: "text",
 }

@@ -6,7 +6,6 @@ knows and a shell does not.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from django.http import QueryDict
@@ -200,7 +199,7 @@ def choices_of(action: str, option: Option) -> Choices | None:
         return None
     if found := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
         return found()
-    if option.read is Path:
+    if option.is_file:
         endings = ENDINGS.get(option.name, "")
         return [each for each in in_inbox() if each[0].endswith(endings)]
     if option.choices:
@@ -233,7 +232,7 @@ def _field(action: str, option: Option, given: Mapping[str, Any], defaults: Mapp
         value=value,
         choices=choices,
         required=option.required,
-        is_file=option.read is Path and (action, option.name) not in CHOICES,
+        is_file=option.is_file and (action, option.name) not in CHOICES,
         otherwise="" if defaults is None else written(defaults.get(option.name, option.default) or ""),
     )
 

@@ -2,9 +2,11 @@
 
 import difflib
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from threading import Lock
+from typing import Any
 
 from corpora.core.languages import LANGUAGES, LISTED, UND, Language, cased
 
@@ -15,8 +17,20 @@ MAX_CODE = 16  # characters, as many as the database keeps of a language
 _CODE = re.compile(
     r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-(?:[A-Z]{2}|[0-9]{3}))?(-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII
 )
+# A key of more parts than any table here has. tomllib keeps all beginnings of a key, so 20,000 parts take 1.5 GB.
+_MOST_PARTS = 10
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?m)(?:^|[\[{{,])[ \t]*+{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
 _adding = Lock()
 ADDED_KEYS = ("name", "autonym", "script", "under")
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text. TOMLDecodeError, with the line, where a key has more parts than any of ours."""
+    if found := _LONG_KEY.search(text):
+        line = 1 + text.count("\n", 0, found.start())
+        raise tomllib.TOMLDecodeError(f"A key has more than {_MOST_PARTS} parts (at line {line}, column 1)")
+    return tomllib.loads(text)
 
 
 def read_added(tables: Mapping[str, object]) -> dict[str, Language]:

@@ -11,9 +11,11 @@ from annotate.quality.guidelines import new_version
 from tests.annotate.conftest import DISPUTED
 
 WIDE = "|" + "a|" * 3000 + "\n|" + "-|" * 3000 + "\n" + "|\n" * 3000
+NESTED = f"# Read\n\n{'![' * 49_000}"
 LONG = "word " * (MOST_BYTES // 5 + 1)
 SAYS = {
     WIDE: "have a table of more than 50 columns in line 2; part it",
+    NESTED: "have more than 1,000 opening brackets in the paragraph at line 2; split it",
     LONG: "have 100,005 bytes, and 100,000 are the most",
 }
 
@@ -30,7 +32,10 @@ def test_guidelines_that_no_page_could_show_soon_are_refused_in_a_sentence(text,
     assert str(refused.value).startswith(f"The guidelines {path} {SAYS[text]}")
 
 
-@pytest.mark.parametrize("text", ["# Read\n\n| a | b |\n|---|:--|\n| 1 | 2 |\n", "---\n", "a | b " * 100])
+@pytest.mark.parametrize(
+    "text",
+    ["# Read\n\n| a | b |\n|---|:--|\n| 1 | 2 |\n", "---\n", "a | b " * 100, "[a](b) " * 999 + "\n\n" + "[c]" * 999],
+)
 def test_ordinary_guidelines_are_taken(text):
     assert fault(text) == ""
 

@@ -56,6 +56,10 @@ def test_a_value_is_read_from_text_and_written_so_that_it_is_read_again(read, te
     [
         (whole_number, "1.5", "--it: '1.5' is not a whole number."),
         (share, "1/0", "--it: '1/0' is not a share; write it as 0.1, 10% or 1/10."),
+        (share, "1e-30000000", "--it: '1e-30000000' is not a share; write it as 0.1, 10% or 1/10."),
+        (fraction, "1e99999999%", "--it: '1e99999999%' is not a share; write it as 0.1, 10% or 1/10."),
+        (share, f"1/{'9' * 99_999}", f"--it: '1/{'9' * 58}…' is not a share; write it as 0.1, 10% or 1/10."),
+        (whole_number, "9" * 99_999, f"--it: '{'9' * 60}…' is not a whole number."),
         (days, "2014-07", "--it: '2014-07' is not a window; write it as 2014-07-01..2014-08-01, the end left out."),
         (flag, "perhaps", "--it: 'perhaps' is neither yes nor no."),
         (number, "nan", "--it: 'nan' is not a finite number; write it as 0.5 or -2."),

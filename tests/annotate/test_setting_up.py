@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
@@ -263,6 +264,36 @@ def test_what_is_not_among_the_choices_cannot_be_chosen(desk):
     assert not Job.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [(name, option.name) for name in deeds.DEEDS for option in by_name()[name].options if option.is_file],
+)
+@pytest.mark.parametrize("path", ["{}", "a={}"])
+def test_no_option_of_a_form_reads_a_file_outside_the_inbox(db, tmp_path, name, option, path):
+    secret = tmp_path / "secret.tsv"
+    secret.write_text("hello\tthe salary list\n")
+    form = QueryDict(mutable=True)
+    form[option] = path.format(secret)
+    if option in deeds.deed_named(name)[0].hidden:
+        assert deeds.given_by(name, form) == {}
+        return
+    with pytest.raises(ActionError, match="cannot be chosen here any more"):
+        deeds.given_by(name, form)
+
+
+def test_files_of_systems_are_chosen_from_the_inbox(desk):
+    chosen = [str(lay("ours.tsv")), str(lay("theirs.tsv"))]
+    form = QueryDict(mutable=True)
+    form.setlist("systems", chosen)
+    assert deeds.given_by("open_task", form) == {"systems": chosen}
+    (field,) = [
+        each
+        for each in [field for group in deeds.form("open_task", {})[1].values() for field in group]
+        if each.name == "systems"
+    ]
+    assert (field.kind, field.is_file) == ("choices", True)
+
+
 def test_what_cannot_be_taken_back_is_asked_first(desk, demo_corpus):
     address = reverse("manage-do", args=["delete"])
     response = desk.post(address, {"corpus": demo_corpus.name})
@@ -328,6 +359,15 @@ def test_two_managers_who_open_a_task_of_one_name_are_told_so(desk, demo_corpus)
     by_name()["open_task"].perform(first.given)
     with pytest.raises(ActionError, match=r"There is already a task 'one'"):
         by_name()["open_task"].perform(second.given)
+
+
+@pytest.mark.parametrize(
+    "kind", ["a." * 20_000 + "a = 1", "[[" + '"a" . ' * 20_000 + "a]]", "x = {" + "a." * 20_000 + "a = 1}"]
+)
+def test_a_kind_with_a_key_of_thousands_of_parts_is_refused_before_it_is_computed_with(desk, demo_corpus, kind):
+    lay("dots.toml", kind.encode())
+    page = told(desk.get("/manage/new-task/", {"corpus": demo_corpus.name}))
+    assert "dots.toml, line 1: this is not TOML (A key has more than 10 parts)" in page
 
 
 def test_the_page_of_each_kind_can_be_looked_at(desk):
