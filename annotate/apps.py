@@ -4,3 +4,6 @@ from django.apps import AppConfig
 class AnnotateConfig(AppConfig):
     name = "annotate"
     verbose_name = "Annotation"
+
+    def ready(self):
+        from annotate.actions import database_settings  # noqa: F401 - registers its check

@@ -178,9 +178,13 @@ def database() -> dict:
         config = dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)
     except (ValueError, dj_database_url.ParseError) as error:
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
-    # What is asked with every answer is kept by the server, by corpora/prepared.py; Django would forbid it.
     if not url.startswith("sqlite"):
-        config.setdefault("OPTIONS", {}).setdefault("prepare_threshold", 5)
+        options = config.setdefault("OPTIONS", {})
+        # The server keeps the statements of an answer (corpora/prepared.py); Django would forbid it.
+        options.setdefault("prepare_threshold", 5)
+        # PostgreSQL compiles statements that it expects to be expensive, for seconds at each run, although those of an
+        # answer take milliseconds. What the URL says comes last, so it wins.
+        options["options"] = f"-c jit=off {options.get('options', '')}".strip()
     if url.startswith("sqlite"):
         # Writers queue on one file lock (deploy/sqlite/base.py says why); readers are never held up (WAL).
         config["ENGINE"] = "deploy.sqlite"

@@ -28,7 +28,7 @@ CHECKS: dict[str, list[str]] = {
 # Which tests each runs is said in tests/conftest.py.
 PARTS: dict[str, list[str]] = {
     "tests on SQLite": [*PYTEST, "--part", "sqlite"],
-    "tests on PostgreSQL": [PYTHON, "-m", "tests.postgres", *PYTEST, "--part", "postgresql"],
+    "tests on PostgreSQL": [PYTHON, "-m", "tests.postgres", "--quick", *PYTEST, "--part", "postgresql"],
 }
 ON_SQLITE_ALONE = {"tests on SQLite": PYTEST}
 NOTHING_COLLECTED = 5

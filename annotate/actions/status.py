@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 
 from annotate.actions import corpora as listing
 from annotate.actions.action import Action, Outcome
+from annotate.actions.database_settings import harmful_settings
 from annotate.actions.options import assumed
 from annotate.models import Annotator
 from annotate.quality import classes
@@ -79,7 +80,13 @@ def _database() -> dict[str, Any]:
     name = connection.settings_dict["NAME"]
     executor = MigrationExecutor(connection)
     missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-    return {"vendor": connection.vendor, "name": str(name), "bytes": _size(), "migrations_missing": missing}
+    return {
+        "vendor": connection.vendor,
+        "name": str(name),
+        "bytes": _size(),
+        "migrations_missing": missing,
+        "harmful_settings": harmful_settings(),
+    }
 
 
 def _size() -> int:
@@ -100,6 +107,7 @@ def _place(there: dict[str, Any]) -> str:
             f"Site         {place['site']}{assumed()}",
             f"Data folder  {place['data_folder']} ({_bytes(place['free_bytes'])} free)",
             f"Database     {vendor}, {database['name']} ({_bytes(database['bytes'])})",
+            *(f"             {sentence}" for sentence in database["harmful_settings"]),
         ]
     )
 

@@ -13,6 +13,7 @@ from django.db import connection
 from annotate.actions import calling, working
 from annotate.actions.commands import PROGRAM
 from annotate.actions.database import prepare
+from annotate.actions.database_settings import harmful_settings
 from annotate.management import demo
 from annotate.work.accounts import managers
 from corpora.rights import FOLDER
@@ -62,6 +63,8 @@ class Command(calling.Command):
         self.check_place(host, port)
         self.check_names(host)
         prepare()
+        for sentence in harmful_settings():
+            self.stderr.write(sentence)
         if options["demo"]:
             self.stdout.write(demo.set_up(port))
         elif not managers().exists():
