@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from annotate.core.estimation import SLACK
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-# Two weights are the same if they differ by less: sums of floats in another order do.
-SLACK = 1e-9
 
 
 @dataclass(frozen=True)

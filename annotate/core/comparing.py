@@ -6,7 +6,7 @@ from math import exp, fsum, lgamma, sqrt
 
 import scipy
 
-from annotate.core.estimation import Estimate
+from annotate.core.estimation import SLACK, Estimate
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -38,10 +38,14 @@ class Difference:
         most = max(most, abs(self.value))
         return replace(self, low=max(-most, self.low), high=min(most, self.high))
 
+    def undecided(self) -> "Difference":
+        """The same with an interval that holds zero."""
+        return replace(self, low=min(0.0, self.low), high=max(0.0, self.high))
+
     @property
     def better(self) -> str | None:
-        """Which of the two is, "first" or "second", where nought lies outside the interval."""
-        return "first" if self.low > 0 else "second" if self.high < 0 else None
+        """Which of the two is, "first" or "second", where zero lies outside the interval by more than rounding."""
+        return "first" if self.low > SLACK else "second" if self.high < -SLACK else None
 
     def as_dict(self) -> dict[str, float | str | None]:
         """With which is better. Where there is no interval, its ends are None."""

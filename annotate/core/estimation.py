@@ -17,6 +17,9 @@ from annotate.core.intervals import jeffreys
 # An estimate of which a part is guessed, and that knows as little as fewer plain posts, has no interval: any would say
 # more than is known. Plain counts have theirs however few they are.
 LEAST_COUNT = 5
+# Effective counts are found by bisection, so one that should be 5 may be 4.999997.
+PRECISION = 1e-6  # relative
+SLACK = 1e-9  # two floats that differ by less are the same: sums in another order do
 Z = 1.959964  # the 97.5% quantile of the normal distribution
 
 
@@ -308,9 +311,14 @@ def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, flo
 def with_interval(value: float, low: float, high: float, most: float) -> Estimate:
     """An estimate that knows as much as a plain sample whose interval is as wide, of `most` posts at the most."""
     count = _as_wide(value, high - low, most)
-    if count < LEAST_COUNT:
+    if not is_known_enough(count):
         return Estimate(value, 0.0, 1.0, value * count, count)
     return Estimate(value, low, high, value * count, count)
+
+
+def is_known_enough(count: float) -> bool:
+    """Whether an estimate with so great an effective count has an interval, although a part of it is guessed."""
+    return count >= LEAST_COUNT * (1 - 10 * PRECISION)
 
 
 def _as_wide(value: float, width: float, most: float) -> float:
@@ -323,7 +331,7 @@ def _as_wide(value: float, width: float, most: float) -> float:
     least = min(most, 1e-3)
     if not is_wider(least) or is_wider(most):
         return least if not is_wider(least) else most
-    while most > least * (1 + 1e-6):
+    while most > least * (1 + PRECISION):
         middle = sqrt(least * most)
         least, most = (middle, most) if is_wider(middle) else (least, middle)
     return least

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import scipy  # which loads its parts when they are first used
 
-from annotate.core.answers import SLACK, Answers, Floats
+from annotate.core.answers import Answers, Floats
+from annotate.core.estimation import SLACK
 from annotate.core.lottery import lot
 
 # So many starts; fewer, but never below FEWEST, if one round of all would go through more than BREADTH numbers: answers

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from annotate.core.audits import slips_of
 from annotate.core.estimation import (
-    LEAST_COUNT,
     UNKNOWN,
     Estimate,
     Guess,
@@ -24,6 +23,7 @@ from annotate.core.estimation import (
     Turned,
     Unread,
     Way,
+    is_known_enough,
     proportion,
     stratified,
 )
@@ -371,4 +371,4 @@ def alone(expected: Expected, wished: float) -> int | None:
 
 def is_stated(estimate: Estimate) -> bool:
     """Whether there is an interval."""
-    return estimate != UNKNOWN and estimate.count >= LEAST_COUNT
+    return estimate != UNKNOWN and is_known_enough(estimate.count)

@@ -12,9 +12,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from annotate.core.answers import SLACK
 from annotate.core.comparing import Difference
-from annotate.core.estimation import Estimate, Z
+from annotate.core.estimation import SLACK, Estimate, Z
 from annotate.core.intervals import LEVEL, jeffreys
 from annotate.core.lottery import lot
 

@@ -7,11 +7,11 @@ posts that were read would be mostly of disputed ones, and there a detector that
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from math import sqrt
+from math import fsum, sqrt
 from typing import Any
 
 from annotate.core.comparing import Difference, mcnemar, paired
-from annotate.core.estimation import Estimate
+from annotate.core.estimation import SLACK, Estimate
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.given import Subject
@@ -143,10 +143,11 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
     def of(uniform: Uniform) -> tuple[Difference | None, int]:
         sides = uniform, uniform.of_other
         first, second = (share(side, domain, right, truths=truths) for side in sides)
-        values = first.value or 0.0, second.value or 0.0
-        found = paired(first.estimate, second.estimate, correlation(uniform, domain, right, values))
+        is_seen = _differ_where_read(uniform, domain, right)
+        found = paired(first.estimate, second.estimate, correlation(uniform, domain, right) if is_seen else 0.0)
         most = max(share(side, domain, apart, truths=truths).estimate.high for side in sides)
-        return found and found.within(most), min(first.posts, second.posts)
+        found = found and found.within(most)
+        return found if is_seen else found and found.undecided(), min(first.posts, second.posts)
 
     found, posts = of(both.known)
     if found and both.missing:
@@ -163,17 +164,30 @@ def _of_counts(first: Estimate, second: Estimate) -> float:
     return -sqrt(one * other / ((1 - one) * (1 - other))) if one < 1 and other < 1 else -1.0
 
 
-def correlation(both: Uniform, domain: Of, right: Of, values: tuple[float, float]) -> float:
-    """Of the shares of right posts in a domain that are estimated for two predictors from one uniform set; from -1 to
-    1, and 0 where one does not vary. values: R of each.
+def _differ_where_read(both: Uniform, domain: Of, right: Of) -> bool:
+    """Whether a post that was read counts for one of the two otherwise than for the other. Where none does, the two
+    estimates differ by guesses at unread posts alone, which cannot show that one predictor is better."""
+
+    def counts_as(cell: Cell) -> tuple[bool, bool]:
+        return domain(cell), domain(cell) and right(cell)
+
+    return any(counts_as(cell) != counts_as(cell.of_other) for cell in both.cells if cell.read)
+
+
+def correlation(both: Uniform, domain: Of, right: Of) -> float:
+    """The correlation of the shares of right posts in a domain, estimated for two predictors from one uniform set; from
+    -1 to 1, and 0 where one does not vary among the posts that were read.
 
     The covariance is that of their residuals, hit - R domain, by drawing posts from the stream and by reading some of
-    them (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2), as in estimation.stratified.
+    them (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2), as in estimation.stratified. R is the share of
+    the posts that were read, each by its weight, so that the residuals have the mean 0. With the estimated share, in
+    which unread posts are guessed, two constants would seem to vary together.
     """
+    observed = [_observed(side, domain, right) for side in (both, both.of_other)]
 
     def residuals(cell: Cell) -> list[float]:
         sides = cell, cell.of_other
-        return [domain(side) * (right(side) - value) for side, value in zip(sides, values, strict=True)]
+        return [domain(side) * (right(side) - value) for side, value in zip(sides, observed, strict=True)]
 
     of_draw = _Moments()
     of_reading: dict[str, _Moments] = {}
@@ -187,12 +201,19 @@ def correlation(both: Uniform, domain: Of, right: Of, values: tuple[float, float
             of_reading.setdefault(cell.stratum, _Moments()).add(
                 posts, *(is_so - guess for is_so, guess in zip(true, guessed, strict=True))
             )
-    sums = [of_draw.products]
+    sums = [of_draw.central()]
     for stratum, moments in of_reading.items():
         weight = both.drawn[stratum] / both.read[stratum]
         sums.append([weight * (weight - 1) * product for product in moments.central()])
     one, other, product = (sum(part) for part in zip(*sums, strict=True))
     return max(-1.0, min(1.0, product / sqrt(one * other))) if one > 0 and other > 0 else 0.0
+
+
+def _observed(uniform: Uniform, domain: Of, right: Of) -> float:
+    """The share of right posts in a domain among the posts that were read, each by its weight; 0 without such posts."""
+    weights = {cell: posts * uniform.weight(cell) for cell, posts in uniform.cells.items() if domain(cell)}
+    total = fsum(weights.values())
+    return fsum(weight for cell, weight in weights.items() if right(cell)) / total if total else 0.0
 
 
 class _Moments:
@@ -208,9 +229,13 @@ class _Moments:
         self.products = [known + number * square for known, square in zip(self.products, squares, strict=True)]
 
     def central(self) -> list[float]:
+        """The same of the values less their means; zeros where a value is constant but for rounding."""
         one, other = self.sums
         means = (one * one, other * other, one * other)
-        return [product - mean / self.number for product, mean in zip(self.products, means, strict=True)]
+        found = [product - mean / self.number for product, mean in zip(self.products, means, strict=True)]
+        constant = [square <= SLACK * raw for square, raw in zip(found[:2], self.products[:2], strict=True)]
+        kept = (not constant[0], not constant[1], not any(constant))
+        return [product if keep else 0.0 for product, keep in zip(found, kept, strict=True)]
 
 
 def _told(found: Difference | None, posts: int) -> Told | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from annotate.core import stages
-from annotate.core.answers import SLACK
+from annotate.core.estimation import SLACK
 from annotate.goldsets import compared, concepts, deciding
 from annotate.goldsets.arrays import each, lists_in, or_none
 from annotate.goldsets.export import Source

@@ -169,3 +169,12 @@ def test_the_overall_error_lies_in_its_interval(found):
 def test_the_order_of_the_languages_does_not_matter(found, random):
     shuffled = random.sample(found, len(found))
     assert asdict(overall_error(shuffled)) == same(overall_error(found))
+
+
+@pytest.mark.parametrize("decisions", [5, 17, 42, 300])
+def test_five_audited_posts_keep_their_interval_where_adjudicators_never_slipped(decisions):
+    """The effective count is found by bisection, which comes to 4.999997."""
+    plain, found = error(Audit(5, 0, 0, 5, 1, 0)), error(Audit(5, 0, 0, 5, 1, 0), slips_of(decisions, 0))
+    assert found.has_interval
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
+    assert not error(Audit(4, 0, 0, 4, 1, 0), slips_of(decisions, 0)).has_interval

@@ -19,6 +19,7 @@ from annotate.core.estimation import (
     proportion,
     reweighted_precision,
     stratified,
+    with_interval,
 )
 from annotate.core.intervals import jeffreys
 
@@ -214,6 +215,14 @@ def test_what_knows_as_little_as_five_posts_has_no_interval():
     assert weighed.count < 5
     assert (weighed.low, weighed.high) == (0.0, 1.0)
     assert weighed.value == pytest.approx((6000 + 10) / 9010)
+
+
+@given(st.integers(0, 5), st.integers(5, 100_000))
+def test_what_is_as_wide_as_five_posts_has_an_interval(hits, most):
+    low, high = jeffreys(hits, 5)
+    found = with_interval(hits / 5, low, high, most)
+    assert (found.low, found.high) == (low, high)
+    assert found.has_interval
 
 
 def test_posts_that_were_all_read_have_an_interval_however_few_they_are():

@@ -112,6 +112,32 @@ def test_where_two_never_differ_nothing_is_uncertain_though_few_were_read():
     assert (few["better"], few["posts"], all_read["posts"]) == ("first", 230, 1_000)
 
 
+def alike_where_read(first_only, second_only):
+    """Two predictors that say the same of every post that was read, each labels x on some unread posts alone."""
+    alike = [(24, "", True, *"xxx"), (60, "y", True, *"yyy"), (60, "y", False, *"yyy"), (40, "z", True, *"zzz")]
+    others = [(40, "z", False, *"zzz"), (2, "z", True, *"www"), (4, "z", False, *"zww")]
+    return uniform(*alike, *others, (first_only, "y", False, *"yxy"), (second_only, "y", False, *"yyx"))
+
+
+@pytest.mark.parametrize("alone", [(3, 1), (5, 1), (3, 0), (0, 3), (20, 3)])
+def test_no_predictor_is_better_where_both_say_the_same_of_every_post_that_was_read(alone):
+    found = differences(alike_where_read(*alone))
+    assert {figure: told["better"] for figure, told in found.items() if told and told["better"]} == {}
+    recall = found["recall", "x"]
+    assert recall["value"] != 0
+    assert recall["low"] < -0.02
+    assert recall["high"] > 0.02
+
+
+def test_nor_where_both_miss_the_same_of_the_posts_that_were_read():
+    """The shares of both vary among the posts that were read, and always together."""
+    read = [(20, "", True, "x", "x", "x"), (9, "", True, "x", "y", "y"), (60, "y", True, *"yyy")]
+    for alone in ((6, 0), (6, 1), (1, 6)):
+        unread = [(200, "y", False, *"yyy"), (alone[0], "y", False, *"yxy"), (alone[1], "y", False, *"yyx")]
+        found = differences(uniform(*read, *unread))
+        assert {figure for figure, told in found.items() if told and told["better"]} == set(), alone
+
+
 LABELS = st.sampled_from(["de", "en", "nl", "und"])
 
 
@@ -150,6 +176,12 @@ def test_a_comparison_turns_round_with_the_two(both):
         ends = [None if found[end] is None else pytest.approx(-found[end], abs=1e-9) for end in ("high", "low")]
         assert [turned[figure]["low"], turned[figure]["high"]] == ends
         assert turned[figure]["value"] == pytest.approx(-found["value"], abs=1e-9)
+
+
+@given(sets_of_two())
+def test_what_was_not_read_names_no_winner(both):
+    alike = both.with_each(lambda key, cell: cell._replace(other=cell.said) if cell.read else cell)
+    assert not any(told and told["better"] for told in differences(alike).values())
 
 
 @given(sets_of_two(), st.data())
