@@ -5,8 +5,9 @@ very bytes that it would have had. Rows are read by readers.py, judged by core/r
 staging.py.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from corpora.core.records import (
     needed_of,
     read_language,
 )
+from corpora.core.values import is_missing, is_removed
 from corpora.documents import DOCUMENTS, read_any
 from corpora.engines import full_disk_explained
 from corpora.files import Progress, check_file, format_of
@@ -39,21 +41,24 @@ from corpora.staging import RejectLog, deduplicate, stage
 @dataclass(frozen=True)
 class Outcome:
     """What became of one file. `source` is as in the manifest; `rejects` is the file that lists them; formulas: how
-    many of its ids a spreadsheet would run as such, and the first of them.
+    many of its ids a spreadsheet would run as such, and the first of them. authorless: what stands there in place of an
+    author, such as [deleted], with its rows.
     """
 
     source: Source
     rejects: Path
     already: bool = False
     formulas: tuple[int, str] = (0, "")
+    authorless: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
-class _Formulas:
-    """Counts them on the way."""
+class _Noted:
+    """Counts on the way what an outcome tells of a file."""
 
     count: int = 0
     first: str = ""
+    authorless: Counter[str] = field(default_factory=Counter)
 
     def among(self, rows: Iterator[Row]) -> Iterator[Row]:
         for line, raw in rows:
@@ -61,6 +66,9 @@ class _Formulas:
             if isinstance(key, str) and key.lstrip().startswith(FORMULA):
                 self.count += 1
                 self.first = self.first or key.strip()
+            author = raw.get("author") if isinstance(raw, dict) else None
+            if isinstance(author, str) and author and (is_missing(author) or is_removed(author)):
+                self.authorless[author.strip()] += 1
             yield line, raw
 
 
@@ -107,19 +115,19 @@ def open_corpus(
 
 
 def _check_fields(name: str, known: Manifest | None, fields: tuple[str, ...]) -> None:
-    for field in fields:
-        if field in RESERVED:
+    for each in fields:
+        if each in RESERVED:
             raise CorpusError(
-                f"No field can be called {field}, since every corpus has that column; call it otherwise and say which "
-                f"column of the file it is, for example --fields body --column body={field}."
+                f"No field can be called {each}, since every corpus has that column; call it otherwise and say which "
+                f"column of the file it is, for example --fields body --column body={each}."
             )
-        if not FIELD_NAME.fullmatch(field):
+        if not FIELD_NAME.fullmatch(each):
             raise CorpusError(
-                f"No field can be called {field!r}; use up to 30 small letters, digits and underscores, a letter "
+                f"No field can be called {each!r}; use up to 30 small letters, digits and underscores, a letter "
                 "first, and say with --column which column of the file it is."
             )
-        if fields.count(field) > 1:
-            raise CorpusError(f"The field {field} is named twice in --fields; name each once.")
+        if fields.count(each) > 1:
+            raise CorpusError(f"The field {each} is named twice in --fields; name each once.")
     if known and fields and fields != known.fields:
         have = f"records of the fields {' '.join(known.fields)}" if known.fields else "posts, which have one text"
         raise CorpusError(
@@ -227,8 +235,8 @@ def _import(
         log = RejectLog(name_of(path), file)
         wanted = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
         may_be_empty = DOCUMENTS[format].may_be_empty if format in DOCUMENTS else ()
-        formulas = _Formulas()
-        read = formulas.among(read_any(path, format, wanted, max_line, progress))
+        noted = _Noted()
+        read = noted.among(read_any(path, format, wanted, max_line, progress))
         rows = stage(directory, read, log, manifest.fields, language, manifest.declared, may_be_empty)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
@@ -260,4 +268,4 @@ def _import(
         sync(directory / folder)
     sync(rejects)
     write_manifest(name, manifest)
-    return Outcome(source, rejects, formulas=(formulas.count, formulas.first)), manifest
+    return Outcome(source, rejects, formulas=(noted.count, noted.first), authorless=noted.authorless), manifest

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES
-from corpora.core.pairs import cell
+from corpora.core.pairs import cell, compared
 from corpora.files import damage_explained
 from corpora.folders import digest_of
 from corpora.lines import MAX_LINE, Fault, lines_of
@@ -44,7 +44,7 @@ class Suggested:
 
     def key_of(self, language: str, message: str, reference: str) -> Key | None:
         """That of the line for a record with these texts, if there is one; the most exact counts."""
-        message, reference = cell(message), cell(reference)
+        message, reference = compared(message), compared(reference)
         tried = ((code, message, said) for said in (reference, None) for code in (language, ""))
         return next((key for key in tried if key in self.replies), None)
 
@@ -60,7 +60,7 @@ def read_suggested(path: Path) -> Suggested:
             if not replies:
                 found.told["none"] += 1
                 continue
-            key = (language, cell(example.message), cell(example.reference) or None)
+            key = (language, compared(example.message), compared(example.reference) or None)
             if key in found.replies:
                 found.told["repeated"] += found.replies[key] != replies
                 continue

@@ -119,7 +119,7 @@ def _decided(
     task: Task, annotator: Annotator, file: Path, columns: dict[str, str], format: str | None, progress
 ) -> Outcome:
     rejects: Rejects = {}
-    rows = list(read_decisions(file, columns, format, rejects))
+    rows = list(read_decisions(file, columns, format, rejects, task.labels))
     made = [row for row in rows if row.label]
     units = _units(task, {row.key for row in made})
     before = set(adjudication.decisions(annotator, task).values_list("pk", flat=True))

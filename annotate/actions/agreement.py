@@ -48,7 +48,7 @@ OPTIONS = (
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
     gold = values["gold"]
-    truth = read_truth(gold, named_columns(values["column"], GOLD_COLUMNS)) if gold else None
+    truth = read_truth(gold, named_columns(values["column"], GOLD_COLUMNS), task.labels) if gold else None
     report = agreement.report(task, gold=truth, repeats=values["repeats"], ordinal=values["ordinal"])
     if not report["all"]["judgments"]:
         return Outcome([f"Task {task.name}: {_nothing(task)}"], data=report)

@@ -6,14 +6,15 @@ What becomes of a decision is the matter of adjudicate.py, and of work/adjudicat
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotate.actions.action import ActionError
 from annotate.work.importing import Rejects
 from corpora.columns import Columns
-from corpora.core.records import FORMULA, RecordError, read_id
+from corpora.core.records import FORMULA, RecordError, read_id, read_text
+from corpora.core.values import is_missing
 from corpora.files import check_file, format_of
 from corpora.folders import write_whole
 from corpora.lines import MAX_LINE, Fault
@@ -37,8 +38,11 @@ class Decision:
     comment: str
 
 
-def read_decisions(path: Path, columns: Mapping[str, str], format: str | None, rejects: Rejects) -> Iterator[Decision]:
-    """The rows of a file; those that cannot be read are put with the rejects. CorpusError where the file cannot be."""
+def read_decisions(
+    path: Path, columns: Mapping[str, str], format: str | None, rejects: Rejects, known: Collection[str]
+) -> Iterator[Decision]:
+    """The rows of a file; those that cannot be read are put with the rejects. known: the task's labels. CorpusError
+    where the file cannot be read."""
     check_file(path, format)
     wanted = Columns({column: column for column in COLUMNS} | dict(columns), NEEDED)
     for line, raw in read_rows(path, format or format_of(path) or "", wanted, MAX_LINE, lambda count: None):
@@ -46,9 +50,10 @@ def read_decisions(path: Path, columns: Mapping[str, str], format: str | None, r
             rejects[line] = raw.reason
             continue
         try:
-            said = {column: _words(raw, column) for column in COLUMNS[1:]}
+            said = {column: read_text(column, raw.get(column), known) for column in ("asked", "label")}
+            said |= {column: _words(raw, column) for column in ("reason", "comment")}
             yield Decision(line, _unmarked(read_id(raw.get("id"))), **said)
-        except (RecordError, ValueError) as error:
+        except RecordError as error:
             rejects[line] = str(error)
 
 
@@ -58,10 +63,10 @@ def _unmarked(key: str) -> str:
 
 def _words(raw: Mapping[str, object], column: str) -> str:
     value = raw.get(column)
-    if value is None:
+    if is_missing(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"The {column} is neither a string nor a whole number.")
+        raise RecordError(f"The {column} is neither a string nor a whole number.")
     return str(value).strip()
 
 

@@ -130,6 +130,12 @@ def _of_formulas(outcome: Imported) -> str:
     )
 
 
+def _of_authors(outcome: Imported) -> str:
+    named = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in outcome.authorless.most_common(SHOWN))
+    total = outcome.authorless.total()
+    return f"{outcome.source.name}: {many(total, 'row')} {'has' if total == 1 else 'have'} no author, but: {named}."
+
+
 def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     new = [outcome.source for outcome in outcomes if not outcome.already]
     counts = {count: sum(getattr(source, count) for source in new) for count in ("accepted", "duplicates", "rejects")}
@@ -140,6 +146,7 @@ def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     if not new:
         told = f"Corpus {corpus}: nothing is new; it has {many(manifest_of(corpus).rows, noun)}."
     warned = [_of_formulas(outcome) for outcome in outcomes if outcome.formulas[0]]
+    warned += [_of_authors(outcome) for outcome in outcomes if outcome.authorless]
     files = [_file(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}
     if not manifest_of(corpus).declared:

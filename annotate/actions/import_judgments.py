@@ -38,6 +38,7 @@ from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
 from corpora.added_languages import add_languages
 from corpora.columns import named_columns
+from corpora.core.values import Respelled
 from corpora.files import check_file, format_of
 from corpora.folders import digest_of
 from corpora.rejecting import Rejected, check_rejects
@@ -102,11 +103,13 @@ def import_judgments(
     _check(name, task, labels, pairs)
     rejects: Rejects = {}
     written = format or format_of(path) or ""
-    rows = list(read_judgments(path, columns or {}, written, rejects, progress))
+    known = [] if pairs else list(labels) or (values_of(task) if task else [])
+    respelled = Respelled()
+    rows = list(read_judgments(path, columns or {}, written, rejects, progress, known, respelled))
     total = len(rows) + len(rejects)
     if pairs:
         rows = of_pairs(rows, rejects)
-    known = list(labels) or (values_of(task) if task else _labels(rows, pairs))
+    known = known or (values_of(task) if task else _labels(rows, pairs))
     rows = of_labels(rows, known, rejects)
     listed = settings.DATA_DIR / "judgments" / name / f"{digest_of(path)[:16]}.rejects.jsonl"
     with transaction.atomic():
@@ -122,6 +125,7 @@ def import_judgments(
         if faults := {line: why for line, why in rejects.items() if line not in imported.further}:
             check_rejects(Rejected(path, written, len(faults), total, min(faults.items()), listed), max_rejects)
     imported.rejects_file = listed if rejects else None
+    imported.notes = respelled.sentences("labels")
     return imported
 
 
@@ -182,7 +186,8 @@ def run(values, progress) -> Outcome:
     )
     counts = {name: getattr(imported, name) for name in ("judgments", "annotators", "units", "repeats", "already")}
     data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
-    return Outcome([_told(imported)], _alike(imported.task), data | {"rejects_file": imported.rejects_file})
+    warned = [*imported.notes, *_alike(imported.task)]
+    return Outcome([_told(imported)], warned, data | {"rejects_file": imported.rejects_file})
 
 
 def _alike(task: Task) -> list[str]:

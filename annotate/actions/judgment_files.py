@@ -4,7 +4,7 @@ import_judgments.py and quality/agreement.py decide what becomes of the rows.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from annotate.quality.gold_answers import text_of
 from annotate.work.imported_task import systems_of
 from annotate.work.importing import Rejects, Row
 from corpora.columns import Columns
-from corpora.core.languages import LANGUAGES
-from corpora.core.records import MAX_ID, odd_id
+from corpora.core.records import RecordError, read_id, read_language, read_text
+from corpora.core.values import Respelled, is_missing
 from corpora.files import check_file, format_of
 from corpora.lines import MAX_LINE, Fault
 from corpora.readers import read_rows
@@ -25,7 +25,7 @@ from corpora.staging import RejectLog
 COLUMNS = ("task", "worker", "label", "language")
 NEEDED = COLUMNS[:3]
 GOLD_COLUMNS = ("task", "label")
-LONGEST = {"task": MAX_ID, "worker": 70, "label": 64, "language": 16}
+LONGEST = {"worker": 70, "label": 64}
 # What labels say of an item MESSAGE|SYSTEM|SYSTEM: the first of the two is preferred, or the second; or TIE.
 FIRST, SECOND = "A", "B"
 LONGEST_SET = 10_000  # characters of several true labels
@@ -38,28 +38,38 @@ class JudgmentFileError(Exception):
 
 
 def read_judgments(
-    path: Path, columns: Mapping[str, str], format: str, rejects: Rejects, progress: Progress
+    path: Path,
+    columns: Mapping[str, str],
+    format: str,
+    rejects: Rejects,
+    progress: Progress,
+    known: Collection[str] = (),
+    respelled: Respelled | None = None,
 ) -> Iterator[Row]:
-    """The rows that are judgments; the others are added to the rejects."""
+    """The rows that are judgments; the others are added to the rejects.
+
+    known: the task's labels, if there are any yet. respelled: collects the labels that are not taken as they stand.
+    """
     wanted = Columns({column: column for column in COLUMNS} | dict(columns), NEEDED)
     for line, raw in read_rows(path, format, wanted, MAX_LINE, progress):
         if isinstance(raw, Fault):
             rejects[line] = raw.reason
             continue
         try:
-            values = {column: _value(raw, column) for column in NEEDED}
-            language = _value(raw, "language") if raw.get("language") else ""
-            if language and language not in LANGUAGES:
-                raise ValueError(f"The language {language!r} is not a code known here, such as de, zh-CN or hi-Latn.")
-        except ValueError as error:
+            label = _value(raw, "label", known=known)
+            values = {"task": read_id(raw.get("task"), "task"), "worker": _value(raw, "worker"), "label": label}
+            language = "" if is_missing(raw.get("language")) else read_language(raw["language"])
+        except RecordError as error:
             rejects[line] = str(error)
         else:
+            if respelled is not None:
+                respelled.note(raw["label"], label)
             yield Row(line, **values, language=language)
 
 
-def read_truth(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
+def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
     """Item -> true label, from a file with the columns task and label; of several labels their ids, in a list or
-    parted by spaces. JudgmentFileError or CorpusError.
+    parted by spaces. known: the task's labels. JudgmentFileError or CorpusError.
     """
     check_file(path, None)
     wanted = Columns({column: column for column in GOLD_COLUMNS} | dict(columns), GOLD_COLUMNS)
@@ -68,33 +78,31 @@ def read_truth(path: Path, columns: Mapping[str, str]) -> dict[str, str]:
         if isinstance(raw, Fault):
             raise JudgmentFileError(f"{path}, line {line:,}: {raw.reason}")
         try:
-            key = _value(raw, "task")
+            key = read_id(raw.get("task"), "task")
             several = isinstance(raw.get("label"), list)
-            label = _value({"label": text_of(raw["label"])} if several else raw, "label", LONGEST_SET)
-        except ValueError as error:
+            label = _value({"label": text_of(raw["label"])} if several else raw, "label", LONGEST_SET, known)
+        except RecordError as error:
             raise JudgmentFileError(f"{path}, line {line:,}: {error}") from error
         if gold.setdefault(key, label) != label:
             raise JudgmentFileError(f"{path}, line {line:,}: {key} is {label} here and {gold[key]} before; keep one.")
     return gold
 
 
-def _value(raw: Mapping[str, object], column: str, most: int = 0) -> str:
-    """most: the characters that it may have, if not those of LONGEST."""
+def _value(raw: Mapping[str, object], column: str, most: int = 0, known: Collection[str] = ()) -> str:
+    """most: the characters that it may have, if not those of LONGEST. known: what is right as it stands."""
     value = raw.get(column)
     if value is None:
-        raise ValueError(f"The {column} is missing.")
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"The {column} is neither a string nor a whole number.")
-    text = str(value).strip()
+        raise RecordError(f"The {column} is missing.")
+    text = read_text(column, value, known)
     if not text:
-        raise ValueError(f"The {column} is empty.")
+        written = value.strip() if isinstance(value, str) else str(value)
+        is_what = f"is {written}, which another program writes where there is none" if written else "is empty"
+        raise RecordError(f"The {column} {is_what}.")
     most = most or LONGEST[column]
     if len(text) > most:
-        raise ValueError(f"The {column} has {len(text):,} characters; {most:,} are the most.")
+        raise RecordError(f"The {column} has {len(text):,} characters; {most:,} are the most.")
     if not text.isprintable():
-        raise ValueError(f"The {column} holds a tab, a newline or another character that cannot be seen.")
-    if column == "task" and (fault := odd_id(text)):
-        raise ValueError(f"The {column} {fault}.")
+        raise RecordError(f"The {column} holds a tab, a newline or another character that cannot be seen.")
     return text
 
 

@@ -15,7 +15,7 @@ from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.pairs import RESPONSES
-from corpora.core.pairs import cell
+from corpora.core.pairs import compared
 from corpora.suggested import MOST, OF_LANGUAGE, examples
 
 Pair = tuple[str, str]  # message, reference reply
@@ -67,7 +67,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     with path.open(encoding="utf-8-sig", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
             cells = line.rstrip("\r\n").split("\t")
-            yield number, list(map(cell, cells))
+            yield number, list(map(compared, cells))
 
 
 # --- predictions
@@ -154,7 +154,7 @@ def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[li
 def _checked(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Number and cells of each line. An empty cell at its end is no suggestion; before others it keeps its rank."""
     for example in examples(path):
-        cells = list(map(cell, (example.message, example.reference, *example.replies)))
+        cells = list(map(compared, (example.message, example.reference, *example.replies)))
         while len(cells) > 2 and not cells[-1]:
             cells.pop()
         yield example.line, cells

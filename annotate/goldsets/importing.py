@@ -6,6 +6,7 @@ the set's rejects.jsonl.
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.licences import licence_key
 from corpora.core.records import MAX_ID, odd_id
+from corpora.core.values import is_missing, tidy
 from corpora.files import check_file, opened
 from corpora.folders import digest_of
 from corpora.rejecting import TooManyRejected, encoding_hint, too_many
@@ -44,6 +46,7 @@ LONGEST = 1000  # bytes
 NOT_UTF8 = "not UTF-8"
 COLUMNS = "not two columns, a label and an id with a tab between them"
 EMPTY_LABEL = "an empty label"
+MISSING_LABEL = "a label such as NaN, which another program writes where there is none"
 EMPTY_ID = "an empty id"
 NO_ID = "the id 0, which is no post's"
 ODD_ID = f"an id of more than {MAX_ID} characters, or with one that cannot be seen"
@@ -167,7 +170,7 @@ def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
         sifted.rows += 1
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         written, _, key = text.partition("\t")
-        written, key = written.strip(), key.strip()
+        written, key = tidy(written), unicodedata.normalize("NFC", key.strip())
         label = canonical(written)
         if reason := _fault(line, text, written, key, label, design):
             sifted.refused[number] = (reason, text)
@@ -196,6 +199,7 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
         (NO_ID, key.strip("0") == ""),
         (ODD_ID, len(key) > MAX_ID or not key.isprintable()),
         (SPOILT_ID, bool(odd_id(key))),
+        (MISSING_LABEL, is_missing(written) and label not in LANGUAGES),
         (NO_LABEL, not label),
         (NEGATIVE, is_negative(label) and not design.has_negatives),
     )

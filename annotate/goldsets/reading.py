@@ -2,6 +2,7 @@
 
 import json
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -264,6 +265,7 @@ def read_ids(path: Path) -> set[str]:
     for number, line in enumerate(content.split(b"\n"), 1):
         try:
             key = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            key = unicodedata.normalize("NFC", key)
         except UnicodeDecodeError:
             raise GoldSetError(f"{path}, line {number:,} is not UTF-8; save the list as UTF-8.") from None
         if not key.isprintable():

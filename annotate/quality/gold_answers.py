@@ -17,6 +17,8 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.quality.honeypots import answers
 from corpora.columns import Columns
+from corpora.core.records import RecordError, read_id
+from corpora.core.values import is_missing, matching, tidy, whole
 from corpora.files import check_file, format_of
 from corpora.lines import MAX_LINE, Fault
 from corpora.models import Item, same
@@ -51,15 +53,15 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
         for line, raw in read_rows(path, format_of(path) or "", wanted, MAX_LINE, lambda count: None):
             if isinstance(raw, Fault):
                 raise GoldAnswerError(f"{path}, line {line:,}: {raw.reason}")
-            row = GoldRow(**{field: text_of(raw.get(field)) for field in FIELDS})
-            if not row.purpose:
+            if is_missing(raw.get("purpose")):
                 continue
+            row = _row(path, line, raw)
             if row.purpose not in PURPOSES:
                 raise GoldAnswerError(
                     f"{path}, line {line:,}: the purpose is {row.purpose!r}; it must be one of {', '.join(PURPOSES)}, "
                     "or empty for a record that is not a gold answer."
                 )
-            if not row.id or not row.label:
+            if not row.label:
                 raise GoldAnswerError(f"{path}, line {line:,}: a gold answer needs an id and a label.")
             if row.purpose == GoldAnswer.PRACTICE and not row.explanation:
                 raise GoldAnswerError(
@@ -72,13 +74,24 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
     return list(rows.values())
 
 
+def _row(path: Path, line: int, raw: Mapping[str, object]) -> GoldRow:
+    try:
+        key = read_id(raw.get("id"))
+    except RecordError as error:
+        raise GoldAnswerError(f"{path}, line {line:,}: {error}") from error
+    explanation = "" if is_missing(raw.get("explanation")) else text_of(raw["explanation"])
+    return GoldRow(key, text_of(raw.get("label")), text_of(raw.get("purpose")), explanation)
+
+
 def text_of(value: object) -> str:
     """What a file has in a field: of a list of labels they are parted by spaces. A number is a label too: 0 is not
     empty.
     """
     if isinstance(value, list | tuple):
         return " ".join(map(text_of, value))
-    return "" if value is None else str(value).strip()
+    if value is None or (isinstance(value, float) and is_missing(value)):
+        return ""
+    return tidy(whole(str(value)) if isinstance(value, float) else str(value))
 
 
 def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
@@ -112,7 +125,7 @@ def _readable(row: GoldRow, task: Task) -> GoldRow:
 
 def _canonical(task: Task, label: str) -> str:
     """ValueError, a sentence, if it cannot be answered in the task."""
-    label = task.kind.form.read([label])
+    label = task.kind.form.read([matching(label, task.labels)])
     task.kind.check_label(label, task)
     return label
 

@@ -18,6 +18,7 @@ from annotate.core.estimation import proportion
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task
 from annotate.quality.modelled import MODELS, Model, Said, modelled, posterior_of, tabled
+from corpora.core.values import matching
 from corpora.vocabularies import names_in
 
 # What is told of some of the answers, ordered by unit.
@@ -81,7 +82,7 @@ def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[
     truth = {}
     for one in said:
         if one.key in gold:
-            label = task.kind.compared_as(one.asked, gold[one.key])
+            label = matching(task.kind.compared_as(one.asked, gold[one.key]), labels)
             if label not in places:
                 raise UnknownLabel(
                     f"The true label of {one.key} is {label!r}, which is not one of the task's labels: "

@@ -54,7 +54,7 @@ class Imported:
     taken.
 
     further: of the rejects, the lines of a worker's further answers. rejects_file: where the rejects are listed, if
-    there are any.
+    there are any. notes: which labels were not taken as the file has them, in sentences.
     """
 
     task: Task
@@ -68,6 +68,7 @@ class Imported:
     rejects: Rejects = field(default_factory=dict)
     further: set[int] = field(default_factory=set)
     rejects_file: Path | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from django.core.validators import validate_email
 
 from annotate.work.languages import is_language, unknown_code
 from corpora.core.languages import LANGUAGES
+from corpora.core.values import is_missing, tidy
 
 COLUMNS = ("username", "name", "languages")
 ADJUDICATES, EMAIL = "adjudicates", "email"  # columns that may be missing
@@ -93,26 +94,32 @@ def _read_row(cells: dict, taken: Collection[str]) -> tuple[Row, list[str]]:
     """One person, and what is wrong with the line."""
     # As Django's login form normalises what is typed there.
     username = User.normalize_username((cells["username"] or "").strip())
-    name = (cells["name"] or "").strip()
+    name = _written(cells["name"])
     faults = []
-    if not _is_username(username) or username in taken:
+    if username and is_missing(username):
+        faults.append(f"the user name is {username}, which another program writes where there is none; give one.")
+    elif not _is_username(username) or username in taken:
         faults.append(f"{username!r} is not a user name (letters, digits and @.+-_), or stands here twice.")
     if len(name) > LONGEST or not name.isprintable():
         faults.append(f"the name is longer than {LONGEST} characters, or has some that cannot be seen.")
-    email = (cells.get(EMAIL) or "").strip()
+    email = _written(cells.get(EMAIL))
     if email and not _is_email(email):
         faults.append(f"{email!r} is not a mail address.")
     if None in cells:
         faults.append("there are more cells than columns; separate languages by spaces, or quote them.")
-    levels, wrong = _read_levels(cells["languages"] or "")
+    levels, wrong = _read_levels(_written(cells["languages"]))
     faults += wrong
     answer = cells.get(ADJUDICATES)
-    adjudicates = None if answer is None else ANSWERS.get(answer.strip().lower())
+    adjudicates = None if answer is None else ANSWERS.get(_written(answer).lower())
     if answer is not None and adjudicates is None:
         faults.append(f"adjudicates is {answer!r}; write yes or no.")
     elif not levels and not faults and not adjudicates:
         faults.append("no language is named; write them like this: de:5 en:4.")
     return Row(username, name, levels, adjudicates, email), faults
+
+
+def _written(cell: str | None) -> str:
+    return "" if is_missing(cell) else tidy(cell or "")
 
 
 def _is_username(text: str) -> bool:

@@ -3,12 +3,14 @@ left out, as Zhang et al. have it (2021, A Dataset and Baselines for Multilingua
 """
 
 import math
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from corpora.core.languages import LANGUAGES, finer, in_its_case, normalise
 from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number
+from corpora.core.values import is_missing, is_removed, tidy
 from corpora.core.voting import DETECTOR_NAMES
 
 # The fields of a record that is a pair. People are shown the first two. `certainty` is the detector's score of the
@@ -20,7 +22,7 @@ MESSAGE_NEEDS = ("id", "parent_id", "text")
 TURNS = ("thread", "turns", "language")
 TURNS_NEED = ("thread", "turns")
 
-# How the texts of removed messages begin.
+# How the texts of removed messages begin; other notices, such as [ Removed by Reddit ], are the whole text.
 REMOVED = ("[removed]", "[deleted]")
 LEAST_SCORE = 1.0
 LEAST_CERTAINTY = 0.7
@@ -61,7 +63,7 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
     The text of a deleted message is not kept.
     """
     text = _text(raw.get("text"))
-    deleted = _deleted(raw.get("deleted")) or text.lstrip().startswith(REMOVED)
+    deleted = _deleted(raw.get("deleted")) or is_notice(text)
     return Message(
         id=message_id(raw.get("id")),
         parent=_parent(raw.get("parent_id")),
@@ -77,17 +79,14 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
 def read_turns(raw: Mapping[str, Any]) -> Iterator[Message]:
     """The messages of a row, keyed by TURNS, each of which answers the one before. The id of a turn is its thread and
     its number, from 1. RecordError where it is no list of turns."""
-    try:
-        thread = read_id(raw.get("thread"))
-    except RecordError as error:
-        raise RecordError(str(error).replace("The id", "The thread", 1)) from error
+    thread = read_id(raw.get("thread"), "thread")
     turns = raw.get("turns")
     if not isinstance(turns, list):
         raise RecordError(f"The turns are {kind_of(turns)}; they must be a list of strings.")
     language = _name("language", raw.get("language"))
     read = [_text(turn) for turn in turns]
     for number, text in enumerate(read, start=1):
-        deleted = text.startswith(REMOVED)
+        deleted = is_notice(text)
         parent = turn_id(thread, number - 1) if number > 1 else ""
         yield Message(
             read_id(turn_id(thread, number)), parent, "" if deleted else text, thread, False, deleted, language, ""
@@ -98,19 +97,16 @@ def turn_id(thread: str, number: int) -> str:
     return f"{thread}#{number}"
 
 
-def message_id(value: object) -> str:
+def message_id(value: object, what: str = "id") -> str:
     """An id as a corpus of pairs has it. Reddit writes t1_ before a comment's id in some places and not in others."""
-    return read_id(value).removeprefix("t1_")
+    return read_id(value, what).removeprefix("t1_")
 
 
 def _parent(value: object) -> str:
     """Empty for a message that answers none; on Reddit that is one whose parent is a post, written t3_."""
-    if value is None or value == "":
+    if is_missing(value):
         return ""
-    try:
-        parent = message_id(value)
-    except RecordError as error:
-        raise RecordError(str(error).replace("The id", "The parent_id", 1)) from error
+    parent = message_id(value, "parent_id")
     return "" if parent.startswith("t3_") else parent
 
 
@@ -124,11 +120,11 @@ def _text(value: object) -> str:
 
 
 def _name(field: str, value: object) -> str:
-    if value is None:
+    if is_missing(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise RecordError(f"The {field} is {kind_of(value)}; it must be a string.")
-    return checked(field, str(value)).strip()
+    return tidy(checked(field, str(value)))
 
 
 def _is_low(value: object) -> bool:
@@ -145,6 +141,11 @@ def _deleted(value: object) -> bool:
     if said is None:
         raise RecordError(f"Whether it is deleted is {str(value)[:40]!r}; it must be true or false.")
     return said
+
+
+def is_notice(text: str) -> bool:
+    """Whether a text stands only in place of a message that was deleted or removed."""
+    return text.lstrip().lower().startswith(REMOVED) or is_removed(text)
 
 
 def is_empty(text: str) -> bool:
@@ -164,6 +165,11 @@ def cell(text: str) -> str:
     """A text as published files have it, in a cell of a line: white space, with tabs and breaks, as one space, and no
     mark of byte order, which some readers drop. Texts that are equal as this are equal."""
     return " ".join(text.replace("\ufeff", " ").split())
+
+
+def compared(text: str) -> str:
+    """What texts of two files are compared as: a cell in NFC, since a program may have taken its accents apart."""
+    return unicodedata.normalize("NFC", cell(text))
 
 
 def agrees(declared: str, found: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from corpora.core.languages import LANGUAGES, UND, finer, in_its_case
 from corpora.core.records import RecordError, read_id
+from corpora.core.values import is_missing, tidy, whole
 
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")
@@ -89,12 +90,22 @@ def read_prediction(raw: Mapping[str, object], declared: Mapped, also: Collectio
 
 
 def _label(value: object, declared: Mapped, also: Collection[str]) -> str:
+    if isinstance(value, float) and is_missing(value):
+        value = ""
     if not isinstance(value, str):
         raise RecordError("The label is missing." if value is None else "The label is not a string.")
-    label = value.strip()
+    label = tidy(value)
+    instead = "class" if also is EVERY_LABEL else "language"
     if not label:
-        raise RecordError(f"The label is empty; write {UND} if the classifier names no language.")
-    way = read_as(label, declared, also)
+        raise RecordError(f"The label is empty; write {UND} if the classifier names no {instead}.")
+    way = (
+        None if also is EVERY_LABEL and label not in declared and is_missing(label) else read_as(label, declared, also)
+    )
+    if way is None and is_missing(label):
+        raise RecordError(
+            f"The label is {label}, which another program writes where there is none; write {UND} if the classifier "
+            f"names no {instead}."
+        )
     if way is None:
         raise UnknownLabel(label.removeprefix(FASTTEXT_PREFIX)[:40])
     targets = declared.get(way, ())
@@ -105,7 +116,7 @@ def read_as(label: str, declared: Mapped, also: Collection[str] = ()) -> str | N
     """How a label is read before --map renames it: as it stands, or as the nearest that is declared or known."""
     bare = label.removeprefix(FASTTEXT_PREFIX)
     if also is EVERY_LABEL:
-        return bare
+        return whole(bare)
     ways = (label, bare, understood(label))
     return next((way for way in ways if way in declared or is_label(way) or way in also), None)
 

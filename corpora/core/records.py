@@ -7,12 +7,14 @@ refused with a sentence for the person who has to mend the source.
 import hmac
 import math
 import re
+import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from corpora.core.languages import LANGUAGES, UND, in_its_case
 from corpora.core.masking import mask_mentions
+from corpora.core.values import ValueFault, is_missing, is_removed, read_value, rewritten, whole
 
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
@@ -26,9 +28,6 @@ MAX_ID = 200
 MAX_LABEL = 100
 MAX_URL = 2000
 
-# What a spreadsheet or a table of numbers makes of an id, and what stands there for none.
-_WAS_NUMBER = re.compile(r"[+-]?(?:\d(?:[.,]\d*)?e[+-]?\d{1,2}|\d+[.,]0+)", re.IGNORECASE)
-_STANDS_FOR_NONE = {"NaN", "nan", "NULL", "null", "None", "#N/A", "#REF!", "#NAME?", "#VALUE!"}
 # With what a cell begins that a spreadsheet takes for a formula, and runs. A tab before it cannot stand in an id.
 FORMULA = ("=", "+", "-", "@")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -105,7 +104,7 @@ def read_record(
 def read_labels(value: object) -> tuple[str, ...]:
     """The labels that came with a record, each once, in their order: a list, or a string in which semicolons part them;
     none in an empty one. RecordError for anything else."""
-    if value is None:
+    if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The label is missing; where a record has none, write an empty string or list.")
     if not isinstance(value, str | list | tuple):
         raise RecordError(f"The label is {kind_of(value)}; it must be a string, or a list of strings.")
@@ -114,14 +113,24 @@ def read_labels(value: object) -> tuple[str, ...]:
 
 
 def _label(value: object) -> str:
+    if isinstance(value, float) and is_missing(value):
+        return ""
     if not isinstance(value, str):
         raise RecordError(f"One of the labels is {kind_of(value)}; each must be a string.")
-    label = checked("label", value).strip()
+    label = read_text("label", checked("label", value))
     if len(label) > MAX_LABEL:
         raise RecordError(f"A label has {len(label):,} characters; {MAX_LABEL} are the most.")
     if not label.isprintable():
         raise RecordError("A label holds a tab, a newline or another character that cannot be seen.")
     return label
+
+
+def read_text(what: str, value: object, known: Collection[str] = ()) -> str:
+    """A label, worker or author, "" where it is missing (values.py). RecordError where it cannot be taken."""
+    try:
+        return read_value(value, known)
+    except ValueFault as fault:
+        raise RecordError(f"The {what} {fault}.") from fault
 
 
 def checked(field: str, value: str) -> str:
@@ -133,29 +142,29 @@ def checked(field: str, value: str) -> str:
     return value
 
 
-def read_id(value: object) -> str:
-    """A post's id as a corpus has it, from a string or an integer. RecordError for anything else."""
+def read_id(value: object, what: str = "id") -> str:
+    """An id as a corpus has it, in NFC, from a string or an integer. RecordError for anything else."""
     if value is None:
-        raise RecordError("The id is missing.")
+        raise RecordError(f"The {what} is missing.")
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise RecordError(f"The id is {kind_of(value)}; it must be a string or an integer.")
-    key = checked("id", str(value)).strip()
+        raise RecordError(f"The {what} is {kind_of(value)}; it must be a string or an integer.")
+    key = unicodedata.normalize("NFC", checked(what, str(value))).strip()
     if not key:
-        raise RecordError("The id is empty.")
+        raise RecordError(f"The {what} is empty.")
     if len(key) > MAX_ID:
-        raise RecordError(f"The id has {len(key):,} characters; {MAX_ID} are the most.")
+        raise RecordError(f"The {what} has {len(key):,} characters; {MAX_ID} are the most.")
     if not key.isprintable():
-        raise RecordError("The id holds a tab, a newline or another character that cannot be seen.")
+        raise RecordError(f"The {what} holds a tab, a newline or another character that cannot be seen.")
     if fault := odd_id(key):
-        raise RecordError(f"The id {fault}.")
+        raise RecordError(f"The {what} {fault}.")
     return key
 
 
 def odd_id(key: str) -> str:
     """What is wrong with an id that some program has spoilt, such as 4.8E+17, 1.0 or NaN; "" where nothing is."""
-    if _WAS_NUMBER.fullmatch(key):
+    if rewritten(key) or whole(key) != key:
         return f"{key} is a number that another program has rewritten; save ids as text, as their source has them"
-    if key in _STANDS_FOR_NONE:
+    if is_missing(key):
         return f"is {key}, which another program writes where there is none; give the post an id"
     return ""
 
@@ -201,16 +210,18 @@ def _language(value: object, declared: str) -> str:
 
 
 def read_author(value: object, key: bytes) -> str:
-    """HMAC-SHA256 under the installation's key, 32 hex digits, so that nobody finds an account by guessing."""
-    if value is None or value == "":
+    """HMAC-SHA256 under the installation's key, 32 hex digits, so that nobody finds an account by guessing; "" where
+    there is no author, or only a notice such as [deleted]."""
+    if is_missing(value):
         return ""
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise RecordError(f"The author is {kind_of(value)}; it must be a string or an integer.")
-    return hmac.digest(key, checked("author", str(value)).encode(), "sha256").hex()[:32]
+    author = read_text("author", checked("author", value) if isinstance(value, str) else value)
+    return "" if is_removed(author) else hmac.digest(key, author.encode(), "sha256").hex()[:32]
 
 
 def _url(value: object) -> str:
-    if value is None or value == "":
+    if is_missing(value):
         return ""
     if not isinstance(value, str) or not _URL.fullmatch(checked("url", value)):
         raise RecordError("The url is not a web address: it must begin with http:// or https:// and hold no spaces.")

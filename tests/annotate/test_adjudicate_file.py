@@ -299,3 +299,11 @@ def test_no_cell_of_a_list_is_run_by_a_spreadsheet_and_its_ids_come_back(make_ta
     run(file=path)
     assert set(labels(task).values()) == {(stages.LABELLED, "de")}
     assert set(labels(task)) == set(keys)
+
+
+def test_a_row_that_pandas_saved_without_a_label_is_not_decided_yet(skipped, ada, file):
+    rows = [{"id": "a", "label": None, "reason": None}, {"id": "b", "label": float("nan"), "reason": "x"}]
+    outcome = run(file=file("".join(json.dumps(row) + "\n" for row in rows), "decisions.jsonl"))
+    assert (outcome.data["open"], outcome.warned) == (2, [])
+    outcome = run(file=file("id,label,reason\na,nan,nan\nb, de\u00a0,known\n"))
+    assert (outcome.data["open"], outcome.data["settled"], outcome.warned) == (1, 1, [])

@@ -291,3 +291,9 @@ def test_a_design_without_such_files_is_refused(tmp_path, out):
     with pytest.raises(GoldSetError, match="no such files; the design must be one of uniform, recall, precision"):
         import_gold(path, out, design="records", name="x")
     assert not out.exists()
+
+
+def test_a_label_that_stands_for_none_is_no_language(run, out):
+    run("de\t1\nNaN\t2\nnan\t3\nNone\t4\nna\t5\n")
+    assert labels(out) == {"1": "de", "5": "na"}
+    assert set(refused(out).values()) == {"a label such as NaN, which another program writes where there is none"}

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotate.actions.import_judgments import import_judgments
-from annotate.actions.judgment_files import JudgmentFileError
+from annotate.actions.judgment_files import COLUMNS, JudgmentFileError
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
 from annotate.work import importing
@@ -165,7 +165,7 @@ def test_a_column_may_say_the_language_of_each_item(file_of):
     assert dict(imported.task.units.values_list("item__key", "item__language")) == {"a": "de", "b": "fr"}
     assert reasons(imported) == {
         3: "a was in de in an earlier row.",
-        5: "The language 'klingon' is not a code known here, such as de, zh-CN or hi-Latn.",
+        5: "The language 'klingon' is not a code known here; write a code such as de, zh-CN or hi-Latn.",
     }
 
 
@@ -316,3 +316,82 @@ def test_the_command_ends_in_one_sentence_with_counts(file_of, capsys):
     )
     with pytest.raises(CommandError, match="write FIELD=COLUMN with one of task, worker, label"):
         call_command("import_judgments", "crowd", str(file), "--column", "item=a")
+
+
+@pytest.fixture
+def csv_of(tmp_path):
+    def make(*rows, name="judgments.csv", header="task,worker,label"):
+        path = tmp_path / name
+        path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+        return path
+
+    return make
+
+
+def test_a_word_for_none_is_no_answer_and_agreement_is_that_of_the_others(csv_of, capsys):
+    rows = ["a,r1,1", "a,r2,1", "a,r3,None", "b,r1,1", "b,r2,1", "b,r3,1", "c,r1,2", "c,r2,nan", "c,r3,2"]
+    imported = import_judgments("crowd", csv_of(*rows))
+    assert imported.task.labels == ["1", "2"]
+    assert reasons(imported) == {
+        4: "The label is None, which another program writes where there is none.",
+        9: "The label is nan, which another program writes where there is none.",
+    }
+    call_command("agreement", "crowd", json=True)
+    assert json.loads(capsys.readouterr().out)["all"]["nominal"]["value"] == 1.0
+
+
+def test_none_is_a_label_where_labels_name_it(csv_of):
+    imported = import_judgments("crowd", csv_of("a,r1,None", "a,r2,None", "b,r1,Some"), labels=["None", "Some"])
+    assert (imported.judgments, imported.rejects_file) == (3, None)
+
+
+def test_1_0_and_1_are_one_label_and_a_note_says_so(csv_of, capsys):
+    file = csv_of("1,a,1.0", "1,b,1", "1,c,1.0", "2,a,0", "2,b,0.0", "2,c,0")
+    call_command("import_judgments", "crowd", str(file))
+    assert "The labels of 3 rows were corrected: 1.0 as 1, 0.0 as 0." in capsys.readouterr().err
+    assert Task.objects.get().labels == ["0", "1"]
+    gold = csv_of("1,1.0", "2,0", name="gold.csv", header="task,label")
+    call_command("agreement", "crowd", gold=str(gold), json=True)
+    report = json.loads(capsys.readouterr().out)["all"]
+    assert (report["nominal"]["value"], report["gold"]["majority"]["value"]) == (1.0, 1.0)
+
+
+def test_true_labels_1_match_judgments_that_are_meant_as_1_0(csv_of, capsys):
+    import_judgments("crowd", csv_of("1,a,1.0", "1,b,1.0", "2,a,0.0", "2,b,0.0"), labels=["0.0", "1.0"])
+    gold = csv_of("1,1", "2,0", name="gold.csv", header="task,label")
+    call_command("agreement", "crowd", gold=str(gold), json=True)
+    assert json.loads(capsys.readouterr().out)["all"]["gold"]["majority"]["value"] == 1.0
+
+
+def test_numbers_of_json_are_the_labels_that_csv_has(tmp_path):
+    file = tmp_path / "j.jsonl"
+    rows = [("1", "a", 1.0), ("1", "b", 1), ("1", "c", float("nan")), ("1", "d", True)]
+    file.write_text("".join(json.dumps(dict(zip(COLUMNS, row, strict=False))) + "\n" for row in rows))
+    imported = import_judgments("crowd", file)
+    assert imported.task.labels == ["1"]
+    assert reasons(imported) == {
+        3: "The label is nan, which another program writes where there is none.",
+        4: "The label is neither a string nor a whole number.",
+    }
+
+
+def test_a_missing_worker_is_nobody_and_101_0_is_101(csv_of):
+    rows = ["1,101.0,yes", "1,102.0,yes", "1,nan,no", "2,nan,no", "2,101,yes", "2,9.06E+17,yes"]
+    imported = import_judgments("crowd", csv_of(*rows))
+    assert imported.annotators == 2
+    assert reasons(imported) == {
+        4: "The worker is nan, which another program writes where there is none.",
+        5: "The worker is nan, which another program writes where there is none.",
+        7: "The worker 9.06E+17 is a number that another program has rewritten; save it as text.",
+    }
+
+
+def test_labels_that_look_the_same_are_one_and_a_note_says_which(csv_of, capsys):
+    call_command("import_judgments", "crowd", str(csv_of("1,a,café", "1,b,cafe\u0301", '2,a," yes"', "2,b,yes")))
+    assert Task.objects.get().labels == ["café", "yes"]
+    assert "The labels of 2 rows were corrected: cafe\u0301 (NFD) as café, ' yes' as yes." in capsys.readouterr().err
+
+
+def test_items_and_workers_in_nfc_and_nfd_are_one(csv_of):
+    imported = import_judgments("crowd", csv_of("é,zoé,x", "e\u0301,zoe\u0301,x", "e\u0301,bob,x"))
+    assert (imported.units, imported.annotators, len(imported.further)) == (1, 2, 1)

@@ -223,3 +223,24 @@ def test_a_task_about_records_is_not_enlarged_and_says_what_to_do(corpus):
     assert str(refused.value) == (
         "t is a task drawn by the records design, whose draws cannot be enlarged; open another task for further ones."
     )
+
+
+def test_gold_answers_of_a_table_with_gaps_are_taken_as_their_numbers(tmp_path):
+    rows = [
+        {"id": "e\u0301", "label": 1.0, "purpose": "queue", "explanation": float("nan")},
+        {"id": "b", "label": float("nan"), "purpose": float("nan")},
+        {"id": "c", "label": "0", "purpose": "nan"},
+    ]
+    write(tmp_path / "g.jsonl", rows)
+    assert [(row.id, row.label, row.explanation) for row in read_gold([tmp_path / "g.jsonl"])] == [("é", "1", "")]
+    write(tmp_path / "g.jsonl", [{"id": "2.0", "label": "1", "purpose": "queue"}])
+    with pytest.raises(GoldAnswerError, match=r"line 1: The id 2\.0 is a number that another program has rewritten"):
+        read_gold([tmp_path / "g.jsonl"])
+
+
+@pytest.mark.django_db
+def test_a_gold_answer_of_1_0_is_the_answer_1(corpus):
+    gold = [json.loads(line) for line in (corpus / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+    write(corpus / "floats.jsonl", [row | {"label": f"{row['label']}.0"} for row in gold])
+    open_task(corpus, gold="floats.jsonl")
+    assert set(Task.objects.get().gold_answers.values_list("label", flat=True)) == {"0", "1"}

@@ -402,3 +402,12 @@ def test_an_adjudicator_needs_no_language_and_an_empty_name_wipes_none(db):
         "Line 2: no language is named; write them like this: de:5 en:4.",
         "Line 3: 'de' is named twice.",
     )
+
+
+def test_a_word_for_none_is_no_person_and_no_address():
+    header = "username,name,languages,adjudicates,email\n"
+    assert read_table(f"{header}ann,nan,de:5,nan,NaN\n") == [Row("ann", "", {"de": 5}, False, "")]
+    with pytest.raises(BadTable, match="Line 2: the user name is nan, which another program writes where there is"):
+        read_table(f"{header}nan,Ann,de:5,,\n")
+    with pytest.raises(BadTable, match="Line 2: no language is named"):
+        read_table(f"{header}ann,Ann,nan,,\n")

@@ -47,6 +47,7 @@ def import_corpus(db, capsys):
 
     def run(name, *files, licence="CC0-1.0", max_rejects="100%", **options):
         call_command("import_corpus", name, *map(str, files), licence=licence, max_rejects=max_rejects, **options)
-        return capsys.readouterr().out
+        said = capsys.readouterr()
+        return said.out + said.err
 
     return run

@@ -344,3 +344,21 @@ def test_ids_that_a_spreadsheet_would_run_are_taken_and_told_of(write):
         "a.jsonl: 5 ids begin with one of = + - @, the first is =1+1. A spreadsheet that opens an exported file takes "
         "these for formulas and runs them: open such files as text."
     ]
+
+
+def test_who_is_missing_or_gone_is_no_author_and_a_number_that_is_lost_is_refused(write, import_corpus):
+    authors = ["nan", "nan", "NULL", "None", "[deleted]", "[ Deleted by user ]", "", "12.0", "12", "zoé", "zoe\u0301"]
+    rows = [f"{n},text {n},{author}" for n, author in enumerate([*authors, "9.06E+17"])]
+    said = import_corpus("c", write("a.csv", "\n".join(["id,text,author", *rows])))
+    written = [row["author"] for row in posts()]
+    assert written[:7] == [""] * 7
+    assert len(set(written[7:])) == 2
+    assert rejects()[0]["reason"] == (
+        "The author 9.06E+17 is a number that another program has rewritten; save it as text."
+    )
+    assert "a.csv: 6 rows have no author, but: nan (2), NULL (1)" in said
+
+
+def test_ids_in_nfc_and_nfd_are_one(write, import_corpus):
+    said = import_corpus("c", write("a.jsonl", [{"id": "café", "text": "a"}, {"id": "cafe\u0301", "text": "a"}]))
+    assert "1 accepted, 1 duplicate" in said

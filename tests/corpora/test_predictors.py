@@ -17,7 +17,7 @@ from corpora.manifest import Manifest, manifest_of
 from corpora.prediction_files import read_predictions
 from corpora.predictors import BUILT_IN, Predictor, find_predictor, labels_where, predicted_labels, predicting, triggers
 from tests.corpora.conftest import POSTS
-from tests.corpora.on_disk import bytes_of
+from tests.corpora.on_disk import bytes_of, posts, rejects
 
 pytestmark = pytest.mark.django_db
 
@@ -387,3 +387,21 @@ def test_a_file_without_a_corpus_is_read_by_the_same_rules(write):
     ]:
         with pytest.raises(CorpusError, match=sentence):
             read_predictions(write("p.tsv", content), declared)
+
+
+def test_a_word_for_none_is_no_class_of_records_and_1_0_is_1(write, import_corpus, importing):
+    rows = [{"id": str(n), "language": "en", "body": f"text {n}", "is": "0"} for n in range(2)]
+    import_corpus("c", write("r.jsonl", rows), fields="body", labels="is")
+    for written in ("nan", "None"):
+        with pytest.raises(CommandError, match=rf"line 2: The label is {written}, .*write und if the classifier names"):
+            importing(write("p.tsv", f"0\t1.0\n1\t{written}\n"))
+    importing(write("p.tsv", "0\t1.0\n1\t1\n"))
+    assert {label for label, _ in stored("mine").values()} == {"1"}
+
+
+def test_labels_that_came_with_records_are_read_as_all_labels_are(write, import_corpus):
+    declared = ["1.0", "nan;b", "cafe\u0301", ["None", "x"], "1e5"]
+    rows = [{"id": str(n), "language": "en", "body": f"text {n}", "is": label} for n, label in enumerate(declared)]
+    import_corpus("c", write("r.jsonl", rows), fields="body", labels="is")
+    assert [row["declared"] for row in posts()] == [["1"], ["b"], ["café"], ["x"]]
+    assert rejects()[0]["reason"] == "The label 1e5 is a number that another program has rewritten; save it as text."

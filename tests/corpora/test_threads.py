@@ -140,6 +140,29 @@ def test_what_is_left_out_is_listed_with_the_first_reason_that_applies(importing
     assert all(b"taken back" not in content for content in bytes_of().values())
 
 
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "[deleted by user]",
+        "[ Removed by Reddit ]",
+        "[ Removed by reddit in response to a copyright notice. ]",
+        "[ Removed by Reddit on account of violating the [content policy](/help/contentpolicy). ]",
+        " [Removed] ",
+    ],
+)
+def test_what_a_site_writes_in_place_of_a_message_is_no_reply(importing, write, notice):
+    importing(write("talk.jsonl", [*TALK, message("x", "a", notice), message("y", "x", SAID)]))
+    assert left_out() == {"x": "deleted", "y": "deleted"}
+    importing(write("turns.jsonl", [{"thread": "t", "turns": [ASKED, SAID, notice]}]), name="turns")
+    assert [row["id"] for row in posts("turns")] == ["t#2"]
+
+
+def test_a_parent_or_thread_that_pandas_left_out_is_none(importing, write):
+    rows = [TALK[0] | {"parent_id": "nan", "thread": float("nan")}, *TALK[1:]]
+    importing(write("talk.jsonl", rows))
+    assert [row["id"] for row in posts()] == ["b", "c"]
+
+
 def test_repeated_pairs_stay_and_repeated_messages_do_not(importing, write):
     rows = [*TALK, message("d", "a"), message("e", "a"), TALK[1], message("c", "a", "Something else.")]
     said = importing(write("talk.jsonl", rows), max_rejects="50%")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -296,3 +297,12 @@ def test_what_was_judged_elsewhere_is_not_taken_in_since_no_side_is_known_of_it(
     file.write_text("task\tworker\tlabel\nen-1\tw\tmt5\n", encoding="utf-8")
     with pytest.raises(CommandError, match="no file says which of them stood first; let people answer it"):
         call_command("import_judgments", "talk", str(file))
+
+
+def test_a_system_whose_file_has_its_accents_apart_finds_its_messages(tmp_path, capsys):
+    rows = [{"id": f"{n}", "language": "en", "message": f"Café {n}?", "reply": f"À la carte {n}"} for n in range(3)]
+    write_corpus(tmp_path, rows)
+    apart = [{key: unicodedata.normalize("NFD", text) for key, text in row.items()} for row in rows]
+    task = open_task(write_system(tmp_path, "mt5", rows), write_system(tmp_path, "bert", apart))
+    assert task.units.count() == 3
+    assert "Note:" not in told(capsys)
