@@ -93,8 +93,13 @@ class PreferencesForm(forms.ModelForm):
 
 @require_http_methods(["GET", "POST"])
 def preferences(request):
-    posted = request.POST if request.method == "POST" else None
-    form = PreferencesForm(posted, initial=personal.preferences_of(request.user))
+    kept = personal.preferences_of(request.user)
+    posted = None
+    if request.method == "POST":
+        if not request.POST.keys() & kept.keys():
+            raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
+        posted = kept | request.POST.dict()  # what the form does not name stays as it is
+    form = PreferencesForm(posted, initial=kept)
     if form.is_valid():
         kept = personal.set_preferences(request.user, form.cleaned_data)
         request.session[KEPT] = kept

@@ -7,6 +7,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from annotate.core.refusals import InvalidAnswer
 from annotate.pages.access import check_right
 from annotate.work import flagging, notes
 
@@ -31,8 +32,11 @@ def put_note_away(request, note):
 
 @require_POST
 def take_disturbing(request):
-    """Field: takes, where the person asks for what others found disturbing."""
-    annotator, takes = check_right(request.user, "annotate"), "takes" in request.POST
+    """Field: takes, yes or no: whether the person asks for what others found disturbing."""
+    annotator, said = check_right(request.user, "annotate"), request.POST.get("takes")
+    if said not in ("yes", "no"):
+        raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
+    takes = said == "yes"
     flagging.take_disturbing(annotator, takes=takes)
     messages.success(
         request,

@@ -16,7 +16,7 @@ from annotate.actions.action import ActionError
 from annotate.actions.audit import TOLD
 from annotate.actions.named import by_name
 from annotate.core.option import Option, codes, whole_number, written
-from annotate.core.refusals import Refusal
+from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.pages import deeds
@@ -68,7 +68,9 @@ def change(request, _, task):
 @with_task("decide")
 def switch(request, _, task):
     """Close the task, or open it again. Field: open, yes or no."""
-    opens = request.POST.get("open") == "yes"
+    if (said := request.POST.get("open")) not in ("yes", "no"):
+        raise InvalidAnswer("The form did not say whether the task is to be open. Reload the page.")
+    opens = said == "yes"
     done = closing.reopen(task) if opens else closing.close(task)
     sentence = (sentences.reopened if opens else sentences.closed)(done)
     if done["changed"]:
@@ -83,6 +85,8 @@ def extend(request, _, task):
     """Draw more, as a job. Fields: size, dry_run."""
     draw, refusal, status = task.draw, "", 200
     if request.method == "POST":
+        if "size" not in request.POST:
+            raise InvalidAnswer("The form did not say how many to draw. Reload the page.")
         said = {name: request.POST.get(name, "").strip() for name in EXTENDED}
         given = {"name": task.name, "size": said["size"], "extend": True, "dry_run": said["dry_run"] == "yes"}
         try:

@@ -190,11 +190,11 @@ def test_an_adjudicator_who_reads_no_language_of_the_task_is_told_what_is_for_ev
 def test_a_person_asks_on_their_account_s_page_for_what_others_found_disturbing(ann):
     client = as_(ann)
     assert "I take items that others found disturbing" in client.get("/account/").text
-    told = client.post("/account/disturbing/", {"takes": "1"}, follow=True).text
+    told = client.post("/account/disturbing/", {"takes": "yes"}, follow=True).text
     assert "From now on you may be given" in told
     ann.refresh_from_db()
     assert ann.takes_disturbing
-    client.post("/account/disturbing/")
+    client.post("/account/disturbing/", {"takes": ["no"]})
     ann.refresh_from_db()
     assert not ann.takes_disturbing
 
