@@ -56,6 +56,7 @@ def run(values, progress) -> Outcome:
     given = {name: values[name] for name in ("splits", "seed", "frequent_over", "tell_secret")}
     if values["tell_secret"]:
         closing.tell_secret(task)
+    closing.fix_outcomes(task)
     manifest = export(task, out, **given)
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
     warned = [sentences.undecidable(progressing.undecidable(task))]

@@ -4,8 +4,10 @@ The program draws by the same functions by which anybody checks it. All keys are
 and pseudonyms. Which units each of them is drawn among is decided in quality/ and work/.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -184,6 +186,36 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
             met.add(shown)
 
 
+# --- what became of what was drawn
+
+
+def outcome(key: str, asked: str, stage: str, label: str | None, said: Iterable[Sequence[Any]]) -> str:
+    """What a set publishes of one drawn unit, as one text.
+
+    key: id of its item. asked: the language that people were asked about, or empty. said: of each judgment in order
+    the annotator's pseudonym, kind, label, queue and round, each as published, and whether it was taken back or voided.
+    """
+    return json.dumps([key, asked, stage, label, [list(each) for each in said]], ensure_ascii=False)
+
+
+def outcome_digest(lots: Lots, text: str) -> str:
+    """Of one unit, 16 hex digits, by the secret: a digest without it would tell the label to those who guess."""
+    return lots("outcome", text)[:16]
+
+
+def fixed_digest(lots: Lots, line: "Line", others: Iterable["Line"]) -> str:
+    """Of all that was drawn and of what became of it, 64 hex digits. line: what was written down when it was fixed;
+    others: the lines of all other draws.
+    """
+    content = [line["how"]["at"], line["frame"], line["drawn"], sorted(map(_as_text, others))]
+    return lots("outcomes", sha256(_as_text(content).encode()).hexdigest())
+
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+OUTCOME = "outcome"
 AUDIT, RECHECK, CHECK, OVERLAP = "audit", "recheck", "check", "overlap"
 DECOY, DECOY_PLACE, TEST, SECOND, GOLD_PLACE = "decoy", "decoy place", "test", "second", "gold place"
 SIDE, BLIND = "side", "blind"
@@ -199,13 +231,16 @@ PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | No
     DECOY_PLACE: ("where the decoys stand", _decoy_place),
     TEST: ("which questions a test asks", _test),
     GOLD_PLACE: ("where and in which order people get gold answers", _gold_place),
+    OUTCOME: ("nothing: what became of drawn units when it was fixed", None),
     SIDE: ("which system stands first", None),
     BLIND: ("from whom suggestions are kept", None),
 }
 # What is written down when it is drawn; the rest is known from what people were given. NOBODY: a decision that a second
 # adjudicator was to make too, where there was none.
 NOBODY = "nobody"
-RECORDED = (AUDIT, RECHECK, CHECK, OVERLAP, DECOY, DECOY_PLACE, TEST, NOBODY)
+RECORDED = (AUDIT, RECHECK, CHECK, OVERLAP, DECOY, DECOY_PLACE, TEST, NOBODY, OUTCOME)
+# Whose lines name units that have a row in the set. Decoys and gold answers have none.
+OF_UNITS = (AUDIT, RECHECK, CHECK, OVERLAP, SECOND)
 
 
 def checked(lots: Lots, line: Line) -> Iterator[Checked]:

@@ -120,7 +120,7 @@ def check_others(
     folder = jsonl.parent
     for name in changed:
         path = folder / name
-        if name != jsonl.name and not (gone and _pairs(path) == pairs):
+        if name != jsonl.name and not (gone and pairs_of(path) == pairs):
             raise GoldSetError(
                 f"{path} is not as it was written: its digest is not the one in manifest.json. {RESTORE}"
             )
@@ -128,7 +128,7 @@ def check_others(
         raise GoldSetError(f"{folder / missing[0]} is missing. {RESTORE}")
 
 
-def _pairs(path: Path) -> Counter[tuple[str, str]] | None:
+def pairs_of(path: Path) -> Counter[tuple[str, str]] | None:
     """(label, id) of each row of the published file or of the Parquet one; None if it is neither."""
     try:
         if path.suffix == ".tsv":

@@ -2,35 +2,56 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from annotate.core import lots
-from annotate.core.lots import AUDIT, BLIND, CHECK, GOLD_PLACE, PURPOSES, RECHECK, SIDE, Checked, Line
+from annotate.core.lots import (
+    AUDIT,
+    BLIND,
+    CHECK,
+    GOLD_PLACE,
+    OF_UNITS,
+    OUTCOME,
+    PURPOSES,
+    RECHECK,
+    SIDE,
+    Checked,
+    Line,
+)
 from annotate.core.lottery import Lots, by_secret, hit
-from annotate.goldsets.edits import differing
+from annotate.goldsets.edits import differing, pairs_of
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
+from annotate.kinds.designs import DESIGNS
+from annotate.models import Judgment
 
 Rows = list[dict[str, Any]]
 
 
-def verify(folder: Path) -> dict[str, Any]:
-    """{"folder", "task", "secret_fits", "lots": [{"lot", "draws", "checked", "differ", "first"}, ...], "differ"}.
+def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
+    """Draw the lots of a set again, and compare what became of drawn units with what was fixed.
 
-    secret_fits: whether the secret is that whose SHA-256 was published from the start; if not, nothing is drawn by it.
+    folder: of a set whose secret is disclosed.
+    published: digests that were published earlier.
+
+    Returns {"folder", "task", "secret_fits", "digests", "unknown", "lots": [{"lot", "draws", "checked", "differ",
+    "first"}, ...], "differ"}.
+    secret_fits: whether the secret has the SHA-256 that the manifest states; if not, nothing is drawn by it.
+    digests: that of the secret, and the last of the outcomes, to be compared with what was published.
+    unknown: those of `published` that the set does not have.
     draws: how often lots were drawn; checked: the decisions that these made; differ: of these, those that the lots did
     not make; first: the first of them, None if there is none. The last `differ` is that of all, with the secret.
     GoldSetError if the folder is no set, was changed since it was written, or does not have its secret.
     """
     try:
-        return _verify(folder)
+        return _verify(folder, published)
     except OSError as error:
         raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
 
 
-def _verify(folder: Path) -> dict[str, Any]:
+def _verify(folder: Path, published: Sequence[str]) -> dict[str, Any]:
     manifest, place = manifest_of(folder), folder / "manifest.json"
     if "lots" not in manifest:
         raise GoldSetError(f"{place} says nothing of lots: the set was imported, or an earlier version wrote it.")
@@ -50,15 +71,40 @@ def _verify(folder: Path) -> dict[str, Any]:
     changed, missing = differing(folder, get(place, manifest, "files", dict))
     if changed or missing:
         raise GoldSetError(f"{folder / [*changed, *missing][0]} is not as it was written. {RESTORE}")
+    _check_copies(folder, manifest)
     fits = sha256(secret.encode()).hexdigest() == digest
-    found = _told(_drawn_again(folder, told.get("file"), by_secret(secret), task)) if fits else []
+    found = _told(_drawn_again(folder, told, by_secret(secret), task)) if fits else []
+    outcomes = told.get("outcomes") or []
+    known = {digest, *(each["digest"] for each in outcomes)}
     return {
         "folder": str(folder),
         "task": name,
         "secret_fits": fits,
+        "digests": {"secret": digest, "outcomes": outcomes[-1] if outcomes else None},
+        "unknown": [each for each in published if each not in known],
         "lots": found,
         "differ": sum(row["differ"] for row in found) + (not fits),
     }
+
+
+def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
+    """GoldSetError where a Parquet file, the published file or the counts do not have the rows of gold.jsonl."""
+    mark = "" if manifest.get("finished") else ".unfinished"
+    jsonl = folder / f"gold{mark}.jsonl"
+    rows = list(_lines(jsonl))
+    pairs = Counter((row["label"], row["id"]) for row in rows)
+    counts = get(folder / "manifest.json", manifest, "counts", dict)
+    strata = Counter(row["stratum"] for row in rows if row.get("stratum"))
+    if counts.get("labelled") != len(rows) or counts.get("by_stratum", strata) != strata:
+        raise GoldSetError(
+            f"The counts in {folder / 'manifest.json'} are not those of the rows in {jsonl.name}. {RESTORE}"
+        )
+    parquet = [pairs_of(path) or Counter() for path in sorted(folder.glob("gold*.parquet"))]
+    if parquet and sum(parquet, Counter()) != pairs:
+        raise GoldSetError(f"The Parquet files in {folder} do not hold the rows of {jsonl.name}. {RESTORE}")
+    for path in (folder / f"{design.published}{mark}.tsv" for design in DESIGNS.values() if design.published):
+        if path.exists() and pairs_of(path) != pairs:
+            raise GoldSetError(f"{path} does not hold the rows of {jsonl.name}. {RESTORE}")
 
 
 def _told(found: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str, Any]]:
@@ -85,38 +131,88 @@ def _told(found: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str,
 
 
 def _drawn_again(
-    folder: Path, file: Any, by: Lots, task: dict[str, Any]
+    folder: Path, told: dict[str, Any], by: Lots, task: dict[str, Any]
 ) -> Iterator[tuple[str, int, Iterator[Checked]]]:
-    drawn: dict[str, set[str]] = {}
-    given: list[Line] = []
-    if isinstance(file, str):
-        for number, line in enumerate(_lines(folder / file), 1):
+    lines: list[Line] = []
+    if isinstance(told.get("file"), str):
+        file = folder / told["file"]
+        for number, line in enumerate(_lines(file), 1):
             try:
-                decisions = list(lots.checked(by, line))
-                drawn.setdefault(line["lot"], set()).update(each for each in line["drawn"] if isinstance(each, str))
-                given += [line] if line["lot"] == GOLD_PLACE else []
+                decisions = [] if line["lot"] == OUTCOME else list(lots.checked(by, line))
             except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-                raise GoldSetError(f"{folder / file}, line {number:,} is no lot. {RESTORE}") from error
-            yield line["lot"], 1, iter(decisions)
-    rows = [row for path in sorted(folder.glob("*.jsonl")) if path.name != file for row in _lines(path)]
+                raise GoldSetError(f"{file}, line {number:,} is no lot. {RESTORE}") from error
+            lines.append(line)
+            yield line["lot"], int(line["lot"] != OUTCOME), iter(decisions)
+    rows = [row for path in sorted(folder.glob("*.jsonl")) if path.name != told.get("file") for row in _lines(path)]
     try:
-        if isinstance(file, str):
-            yield from _fitting(rows, drawn)
-            yield GOLD_PLACE, 0, _of_people(rows, given)
+        if isinstance(told.get("file"), str):
+            yield from _fitting(rows, lines)
+            yield OUTCOME, 0, _outcomes(rows, lines, by, told)
+            yield GOLD_PLACE, 0, _of_people(rows, [line for line in lines if line["lot"] == GOLD_PLACE])
             yield BLIND, 0, _blind(rows, by, task)
         yield SIDE, 0, _sides(rows, by)
     except (KeyError, TypeError, ValueError) as error:
         raise GoldSetError(f"The rows in {folder} lack what their lots are drawn from. {RESTORE}") from error
 
 
-def _fitting(rows: Rows, drawn: dict[str, set[str]]) -> Iterator[tuple[str, int, Iterator[Checked]]]:
-    """Rows that say otherwise than the lots whether they were audited or checked; no more is told of those that fit."""
+def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator[Checked]]]:
+    """Rows that contradict the lots, and rows that are not there. Nothing is yielded for those that fit."""
+    drawn: dict[str, set[str]] = {}
+    for line in lines:
+        if line["lot"] in OF_UNITS:
+            drawn.setdefault(line["lot"], set()).update(line["drawn"])
     audited, checked = drawn.get(AUDIT, set()), drawn.get(CHECK, set()) | drawn.get(RECHECK, set())
     by_agreement = [row for row in rows if row.get("agreed") and "stratum" in row]
     told = (Checked(row["id"], True) for row in by_agreement if (row["stratum"] == "audited") != (row["id"] in audited))
     yield AUDIT, 0, told
     own = ((row.get("judged_as") or row["id"], row) for row in rows if row.get("checked"))
     yield CHECK, 0, (Checked(row["id"], True) for key, row in own if key not in checked)
+    there = Counter((row["id"], row.get("asked")) for row in rows)
+    yield OUTCOME, 0, (Checked(f"a second row of {key}", True) for (key, _), count in there.items() if count > 1)
+    ids = {key for key, _ in there}
+    for line in lines:
+        if line["lot"] in OF_UNITS:
+            keys = dict.fromkeys([*line["frame"], *line["drawn"]])
+            yield (
+                line["lot"],
+                0,
+                (Checked(f"the row of {key}, which is missing", True) for key in keys if key not in ids),
+            )
+
+
+def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> Iterator[Checked]:
+    """What became of each drawn unit, beside what was fixed when the task was closed."""
+    fixed, others = ([line for line in lines if (line["lot"] == OUTCOME) is kind] for kind in (True, False))
+    if not fixed:
+        if lines or told.get("outcomes"):
+            yield Checked("what became of drawn units, which was not fixed", True)
+        return
+    last = fixed[-1]
+    published = [{"at": line["how"]["at"], "digest": line["how"]["digest"]} for line in fixed]
+    differs = told.get("outcomes") != published or lots.fixed_digest(by, last, others) != last["how"]["digest"]
+    yield Checked(f"the digest of {last['how']['at']}", differs)
+    own = {(row["id"], row.get("asked") or ""): row for row in rows if not row.get("judged_as")}
+    for (key, asked), digest in zip(last["frame"], last["drawn"], strict=True):
+        row = own.get((key, asked))
+        if row is None:
+            yield Checked(f"the row of {key}, which is missing", True)
+        # Of a unit whose answer somebody knew, a set has the id alone.
+        elif "stage" in row:
+            said = [
+                (*(each[name] for name in ("annotator", "kind", "label", "queue", "round")), bool(each["voided_at"]))
+                for each in row["judgments"]
+            ]
+            text = lots.outcome(key, asked, row["stage"], row["label"], said)
+            yield Checked(key, lots.outcome_digest(by, text) != digest or not _follows(row))
+
+
+def _follows(row: dict[str, Any]) -> bool:
+    """Whether a label is what the last adjudicator decided or, where there was none, what the only reader said."""
+    counted = [each for each in row["judgments"] if not each["voided_at"]]
+    decided = [each for each in counted if each["kind"] in (Judgment.SETTLE, Judgment.DISCARD)]
+    if decided:
+        return row["label"] == decided[-1]["label"]
+    return row.get("decided_by") != "one" or row["label"] in [each["label"] for each in counted]
 
 
 def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:

@@ -17,7 +17,7 @@ from django.template.loader import render_to_string
 
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.splits import SplitError
-from annotate.goldsets import columns, concepts, folders, left_out, lots, rows
+from annotate.goldsets import columns, concepts, folders, left_out, rows
 from annotate.goldsets.card import card_of
 from annotate.goldsets.counting import Counts
 from annotate.goldsets.edits import DIGESTS, digests_of, write_digests
@@ -33,6 +33,7 @@ from annotate.goldsets.written import Written
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Job, Task
+from annotate.quality import commitments
 from corpora.core.added_languages import tables_of
 from corpora.models import Draw
 from corpora.version import VERSION
@@ -117,7 +118,7 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     counts = Counts(export.kind, with_text=export.with_text)
     _write_rows(export, folder, names, counts, progress)
     if export.tell_secret and not export.task.lots_by_seed:
-        lots.write_lots(folder / lots.FILE, export.task)
+        commitments.write_lots(folder / commitments.FILE, export.task)
     if "labels" in names:
         concepts.write_labels(folder / names["labels"], export)
     whole = names["parquet"].get(WHOLE)
@@ -150,7 +151,7 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
         "draws": [_draw(draw) for draw in draws],
         "corpus": export.corpus,
         "detectors": export.draw.detectors,
-        "lots": lots.section(export.task, tell_secret=export.tell_secret),
+        "lots": commitments.section(export.task, tell_secret=export.tell_secret),
         **sections_of(export, published),
         "counts": counts.as_dict(),
         "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},

@@ -17,8 +17,19 @@ def lots_table(rows: Iterable[dict[str, Any]]) -> Table:
     return table("Lots", heads, rows)
 
 
+def digests(found: dict[str, Any]) -> list[str]:
+    """What is to be compared with what was published before."""
+    told = found["digests"]
+    said = [f"Compare with what was published before: SHA-256 of the secret {told['secret']}."]
+    if fixed := told["outcomes"]:
+        said.append(f"Outcomes, fixed at {fixed['at']}: {fixed['digest']}.")
+    return said
+
+
 def verdict(found: dict[str, Any]) -> str:
     checked = sum(row["checked"] for row in found["lots"])
+    if found["unknown"]:
+        return f"No: the set does not have the published digest {found['unknown'][0]}, so it was changed since."
     if not found["secret_fits"]:
         return "No: the secret is not that whose SHA-256 the manifest has, so nothing can be drawn by it."
     if not checked:

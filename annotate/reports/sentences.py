@@ -38,7 +38,8 @@ def closed(done: Mapping[str, Any]) -> str:
     open_now = many(done["in_hand"], "unit")
     held = f" What people have open now ({open_now}) may still be answered." if done["in_hand"] else ""
     now = "is closed now: nobody is given its units" if done["changed"] else "was closed already"
-    return f"Task {done['task']} {now}. {_left(done)}{held}"
+    digest = f" Publish this digest of what became of its drawn units: {done['digest']}." if done["digest"] else ""
+    return f"Task {done['task']} {now}. {_left(done)}{held}{digest}"
 
 
 def reopened(done: Mapping[str, Any]) -> str:

@@ -8,16 +8,27 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.core.refusals import WrongStage
 from annotate.models import Lease, Task
+from annotate.quality import commitments
 from annotate.work.contesting import locked
 from annotate.work.drawing_on import draw_later
 
 
 @transaction.atomic
 def close(task: Task) -> dict[str, Any]:
-    """{"task", "is_open", "changed", "unfinished", "in_hand"}: whether it was not so before, how many units have no
-    label yet, and how many are open with somebody now, who may still answer.
+    """{"task", "is_open", "changed", "unfinished", "in_hand", "digest"}.
+
+    changed: whether it was not so before. unfinished: how many units have no label yet. in_hand: how many are open with
+    somebody now, who may still answer. digest: of what became of the units drawn by the secret, empty if none were.
     """
-    return _switch(task, is_open=False)
+    told = _switch(task, is_open=False)
+    return told | {"digest": commitments.fix(task)}
+
+
+@transaction.atomic
+def fix_outcomes(task: Task) -> None:
+    """Write down what became of the drawn units of a closed task since it was last written down."""
+    if not locked(task).is_open:
+        commitments.fix(task)
 
 
 @transaction.atomic

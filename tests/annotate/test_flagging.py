@@ -7,9 +7,9 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.core.lots import GOLD_PLACE, checked
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
-from annotate.goldsets import lots
 from annotate.kinds import Answer
 from annotate.models import Flag, Judgment, Lease
+from annotate.quality import commitments
 from annotate.quality.guidelines import current
 from annotate.work import flagging
 from annotate.work.adjudication import settle, to_adjudicate, unsettle
@@ -255,7 +255,7 @@ def test_the_lots_of_gold_answers_can_be_verified_though_some_were_passed_over(m
     for each in (bea, cem):
         while lease := take(each, task):
             judge(each, lease.pk, Answer("1"))
-    lines = [line for line in lots.lines(task) if line["lot"] == GOLD_PLACE]
+    lines = [line for line in commitments.lines(task) if line["lot"] == GOLD_PLACE]
     assert [line["how"] for line in lines] == [{"disturbing": [flagged.item.key]}] * 3
     drawn = [each for line in lines for each in checked(task.lots, line)]
     assert len(drawn) > 60

@@ -2,11 +2,13 @@
 
 import io
 
+import pyarrow.parquet as pq
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from annotate.core import stages
+from annotate.core.lots import fixed_digest, outcome, outcome_digest
 from annotate.kinds import Answer
 from annotate.models import Annotator, Lease, Lot, Task
 from annotate.work.auditing import add_audits
@@ -19,6 +21,7 @@ from tests.annotate.exporting.told import everything_in, json_lines
 from tests.annotate.told_sets import (
     manifest_of,
     of_lots,
+    recount,
     retell,
     rewrite,
     settle_all,
@@ -134,7 +137,7 @@ def test_every_lot_of_posts_is_drawn_again_from_the_folder_alone(posts):
     status, told = verified(posts)
     assert (status, told["secret_fits"], told["differ"]) == (0, True, 0)
     found = of_lots(told)
-    assert list(found) == ["audit", "recheck", "check", "second", "overlap"]
+    assert list(found) == ["audit", "recheck", "check", "second", "overlap", "outcome"]
     assert found["overlap"] == (14 + 12 + 6, 0)
     assert found["audit"][0] > 14 + 6  # what was added was drawn from what nobody had read
     assert all(checked and not differ for checked, differ in found.values())
@@ -144,7 +147,9 @@ def test_every_place_of_a_gold_answer_and_every_test_is_drawn_again(records):
     status, told = verified(records)
     assert (status, told["differ"]) == (0, 0)
     found = of_lots(told)
-    assert list(found) == ["test", "gold place"]
+    assert list(found) == ["test", "gold place", "outcome"]
+    # No unit of this task was drawn: its digest is of tests and gold answers alone.
+    assert found["outcome"] == (1, 0)
     assert found["test"] == (2 * 2 * 3, 0)
     # All that was handed out by lot counts, work as well as gold answers.
     by_lot = Lease.objects.filter(turn__isnull=False)
@@ -155,7 +160,10 @@ def test_every_place_of_a_gold_answer_and_every_test_is_drawn_again(records):
 def test_the_command_prints_a_table_and_a_verdict(posts):
     said = io.StringIO()
     call_command("verify_lots", posts, stdout=said)
-    table, verdict = said.getvalue().rstrip("\n").rsplit("\n", 1)
+    table, secret, outcomes, verdict = said.getvalue().rstrip("\n").rsplit("\n", 3)
+    digests = manifest_of(posts)["lots"]
+    assert digests["secret_sha256"] in secret
+    assert digests["outcomes"][0]["digest"] in outcomes
     assert verdict.startswith("Yes: all of ")
     assert "which labels of machines people audit" in table
 
@@ -199,8 +207,115 @@ def test_no_where_a_row_says_otherwise_than_its_lot_whether_it_was_audited(posts
         row["stratum"] = "agreed"
 
     rewrite(posts, "gold.jsonl", change)
+    with pytest.raises(CommandError, match=r"The counts in .*manifest\.json are not those of the rows in gold\.jsonl"):
+        call_command("verify_lots", posts)
+    recount(posts)
     status, told = verified(posts)
     assert (status, told["differ"]) == (1, 1)
+
+
+# --- rows that were removed or changed by a publisher who writes counts, copies and digests anew
+
+
+def _without(count, is_one):
+    """Removes the first so many of these rows."""
+
+    def change(rows):
+        gone = [row for row in rows if is_one(row)][:count]
+        assert len(gone) == count
+        rows[:] = [row for row in rows if row not in gone]
+
+    return change
+
+
+def _set_back(rows):
+    """A checked row has the label that its reader gave, as if the adjudicator had confirmed it."""
+    row = next(row for row in rows if row["checked"])
+    row["label"] = "fr"
+    for each in row["judgments"]:
+        if each["kind"] == "settle":
+            each["label"] = "fr"
+
+
+def _relabelled(rows):
+    """An audited row has another label, and what was said of it stays."""
+    next(row for row in rows if row["stratum"] == "audited" and row["decided_by"] == "adjudicator")["label"] = "fr"
+
+
+@pytest.mark.parametrize(
+    ("change", "first"),
+    [
+        (_without(3, lambda row: row["stratum"] == "audited"), "which is missing"),
+        (_without(1, lambda row: row["stratum"] == "agreed"), "which is missing"),
+        (_without(1, lambda row: row["checked"]), "which is missing"),
+        (lambda rows: rows.append(rows[0]), "a second row of "),
+        (_set_back, ""),
+        (_relabelled, ""),
+        (lambda rows: next(row for row in rows if row["checked"])["judgments"].pop(), ""),
+    ],
+)
+def test_no_where_a_row_of_a_drawn_unit_was_removed_or_changed(posts, change, first):
+    rewrite(posts, "gold.jsonl", change)
+    recount(posts)
+    status, told = verified(posts)
+    assert (status, told["secret_fits"]) == (1, True)
+    assert any(first in (row["first"] or "") for row in told["lots"] if row["differ"])
+
+
+@pytest.mark.parametrize("lot", ["audit", "recheck", "check", "second", "overlap", "outcome"])
+def test_no_where_a_line_of_posts_was_removed(posts, lot):
+    rewrite(posts, "lots.jsonl", lambda lines: lines.remove(next(line for line in lines if line["lot"] == lot)))
+    assert verified(posts)[0] == 1
+
+
+def test_no_where_the_test_of_a_person_was_removed(records):
+    rewrite(records, "lots.jsonl", lambda lines: lines.remove(next(line for line in lines if line["lot"] == "test")))
+    status, told = verified(records)
+    assert (status, of_lots(told)["outcome"]) == (1, (1, 1))
+
+
+def test_a_parquet_file_of_other_rows_is_refused(posts, sets):
+    (posts / "gold.parquet").write_bytes((sets / "open-task" / "gold.parquet").read_bytes())
+    table = pq.read_table(posts / "gold.parquet")
+    pq.write_table(table.slice(1), posts / "gold.parquet")
+    retell(posts)
+    with pytest.raises(CommandError, match=r"The Parquet files in .* do not hold the rows of gold\.jsonl"):
+        call_command("verify_lots", posts)
+
+
+def test_whoever_knows_the_secret_can_fix_other_outcomes_and_the_digest_published_at_the_close_tells(posts):
+    published = manifest_of(posts)["lots"]["outcomes"][0]["digest"]
+    task = Task.objects.get(name="task")
+    rewrite(posts, "gold.jsonl", _set_back)
+    recount(posts)
+
+    def fix_anew(lines):
+        line = next(line for line in lines if line["lot"] == "outcome")
+        rows = {row["id"]: row for row in json_lines(posts / "gold.jsonl") if not row["judged_as"]}
+        line["drawn"] = [outcome_digest(task.lots, _outcome_of(rows[key], asked)) for key, asked in line["frame"]]
+        line["how"]["digest"] = fixed_digest(task.lots, line, [each for each in lines if each is not line])
+        fixed.append({"at": line["how"]["at"], "digest": line["how"]["digest"]})
+
+    fixed = []
+    rewrite(posts, "lots.jsonl", fix_anew)
+    retell(posts, outcomes=fixed)
+    assert verified(posts)[0] == 0
+    with pytest.raises(CommandError):
+        call_command("verify_lots", posts, published=[published], stdout=(said := io.StringIO()))
+    assert f"No: the set does not have the published digest {published}" in said.getvalue()
+
+
+def _outcome_of(row, asked):
+    names = ("annotator", "kind", "label", "queue", "round")
+    said = [(*(each[name] for name in names), bool(each["voided_at"])) for each in row["judgments"]]
+    return outcome(row["id"], asked, row["stage"], row["label"], said)
+
+
+def test_what_is_published_at_the_close_is_known_to_the_set(posts):
+    digests = manifest_of(posts)["lots"]
+    published = [digests["secret_sha256"], digests["outcomes"][0]["digest"]]
+    call_command("verify_lots", posts, published=published, stdout=(said := io.StringIO()))
+    assert "Yes: " in said.getvalue()
 
 
 def _swap(entries):
@@ -297,7 +412,7 @@ def test_a_line_that_is_no_lot_is_refused_in_a_sentence(records, line):
 
 def test_the_digest_of_the_secret_stands_in_manifest_and_card_from_the_start_and_the_secret_does_not(sets):
     task, out = Task.objects.get(name="crowd"), sets / "open-crowd"
-    assert manifest_of(out)["lots"] == {"secret_sha256": sha(task.secret), "secret": None, "file": None}
+    assert manifest_of(out)["lots"] == {"secret_sha256": sha(task.secret), "secret": None, "file": None, "outcomes": []}
     assert sha(task.secret) in (out / "README.md").read_text(encoding="utf-8")
     everything = everything_in(out)
     assert task.secret not in everything
@@ -309,7 +424,9 @@ def test_the_digest_of_the_secret_stands_in_manifest_and_card_from_the_start_and
 
 def test_the_secret_is_told_in_manifest_and_card_where_that_is_wanted(records):
     task = Task.objects.get(name="crowd")
-    assert manifest_of(records)["lots"] == {
+    told = manifest_of(records)["lots"]
+    assert [len(each["digest"]) for each in told.pop("outcomes")] == [64]
+    assert told == {
         "secret_sha256": sha(task.secret),
         "secret": task.secret,
         "file": "lots.jsonl",
@@ -330,7 +447,7 @@ def test_a_task_whose_secret_was_told_is_never_opened_again(sets):
 
 
 def test_what_lots_tell_of_people_is_a_pseudonym_and_of_gold_answers_no_right_one(records):
-    lines = json_lines(records / "lots.jsonl")
+    lines = [line for line in json_lines(records / "lots.jsonl") if line["lot"] != "outcome"]
     people = set(Annotator.objects.filter(user__username__in=("fay", "gus")).values_list("pseudonym", flat=True))
     assert {line["of"][0] for line in lines} == people
     # Ids, numbers and languages; neither labels nor times.

@@ -32,7 +32,24 @@ def test_decisions_that_nobody_could_make_a_second_time_are_told_apart(make_task
     settle_all((ada,), task)
     tell(task, out)
     status, told = verified(out)
-    assert (status, of_lots(told)) == (0, {"second": (30, 0)})
+    assert (status, of_lots(told)) == (0, {"second": (30, 0), "outcome": (1, 0)})
+
+
+def test_a_decision_after_the_close_is_fixed_anew_and_the_first_digest_stays(make_task, person, out):
+    task = make_task([DISPUTED] * 12, check_share=1.0, check_least=12)
+    with_manifest_of("corpus")
+    reader, ada = person("reader", "de"), person("ada", adjudicates=True)
+    while lease := take(reader, task):
+        judge(reader, lease.pk, Answer("de"))
+    call_command("close", "task", stdout=(said := io.StringIO()))
+    call_command("export_gold", "task", out=out, stdout=io.StringIO())
+    [first] = manifest_of(out)["lots"]["outcomes"]
+    assert f"Publish this digest of what became of its drawn units: {first['digest']}." in said.getvalue()
+    settle_all([ada], task)
+    tell(task, out)
+    digests = [each["digest"] for each in manifest_of(out)["lots"]["outcomes"]]
+    assert (digests[0], len(digests)) == (first["digest"], 2)
+    assert verified(out)[0] == 0
 
 
 def test_an_open_task_does_not_tell_its_secret(make_records_task, out):
@@ -68,7 +85,7 @@ def test_a_task_opened_before_lots_had_a_secret_goes_on_by_its_seed_where_it_was
     ):
         call_command("export_gold", "crowd", out=out, tell_secret=True, verbosity=0)
     call_command("export_gold", "crowd", out=out, verbosity=0, stdout=io.StringIO())
-    assert manifest_of(out)["lots"] == {"secret_sha256": None, "secret": None, "file": None}
+    assert manifest_of(out)["lots"] == {"secret_sha256": None, "secret": None, "file": None, "outcomes": []}
     with pytest.raises(CommandError, match="opened when lots were drawn by the seed"):
         call_command("verify_lots", out)
 

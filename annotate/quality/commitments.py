@@ -1,36 +1,94 @@
-"""What a gold set says of the lots that decide about people or trust: a digest of their secret from the start, and once
-that is told, in a file, what each was drawn from and what was drawn.
+"""The digests by which a task is bound: of its secret from the start, and of what became of all drawn units from the
+moment when it is closed. Once the secret is disclosed, a file shows what each lot was drawn from and what was drawn.
 
 Annotators are pseudonyms there, and nothing says what the right answer to a gold answer is.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from annotate.core.lots import GOLD_PLACE, NOBODY, SECOND, Line
+from django.utils import timezone
+
+from annotate.core.lots import (
+    GOLD_PLACE,
+    NOBODY,
+    OF_UNITS,
+    OUTCOME,
+    SECOND,
+    Line,
+    fixed_digest,
+    outcome,
+    outcome_digest,
+)
 from annotate.models import Judgment, Lease, Lot, Task, Transition
+from corpora.fetching import listed
 
 FILE = "lots.jsonl"
+_READ = 2_000
 
 
 def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
     """secret_sha256: None of a task without a secret. secret: None until it is told. file: with what is needed to draw
-    the lots again; None until then, and of a task that was opened when only sides were drawn by the secret.
+    the lots again; None until then, and of a task that was opened when only sides were drawn by the secret. outcomes:
+    when what became of the drawn units was fixed, and its digest; the last one holds.
     """
+    fixed = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("pk").values_list("how", flat=True)
     return {
         "secret_sha256": sha256(task.secret.encode()).hexdigest() if task.secret else None,
         "secret": task.secret if tell_secret else None,
         "file": FILE if tell_secret and not task.lots_by_seed else None,
+        "outcomes": [{"at": how["at"], "digest": how["digest"]} for how in fixed],
     }
 
 
 def write_lots(path: Path, task: Task) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines(task))
+
+
+def fix(task: Task) -> str:
+    """Write down what became of the drawn units of a closed task, unless that is written down already. Returns its
+    digest; empty where nothing was drawn by a secret.
+
+    Later changes are fixed anew, and the earlier digest stays beside the new one. The caller has locked the task.
+    """
+    if not task.secret or task.lots_by_seed:
+        return ""
+    others = [line for line in lines(task) if line["lot"] != OUTCOME]
+    if not others:
+        return ""
+    frame, drawn = [], []
+    for key, asked, text in _outcomes(
+        task, {key for line in others if line["lot"] in OF_UNITS for key in line["drawn"]}
+    ):
+        frame.append([key, asked])
+        drawn.append(outcome_digest(task.lots, text))
+    last = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("-pk").first()
+    if last and (last.frame, last.drawn) == (frame, drawn):
+        before = _line(OUTCOME, last.of, last.how, last.frame, last.drawn)
+        if fixed_digest(task.lots, before, others) == last.how["digest"]:
+            return str(last.how["digest"])
+    line = _line(OUTCOME, [], {"at": timezone.now().isoformat(timespec="seconds")}, frame, drawn)
+    how = {**line["how"], "digest": fixed_digest(task.lots, line, others)}
+    Lot.objects.create(task=task, purpose=OUTCOME, how=how, frame=frame, drawn=drawn)
+    return str(how["digest"])
+
+
+def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Id, language asked about, and outcome of each exported unit of these items, in the order of the draw."""
+    units = task.units.exported().filter(copy_of=None, item__key__in=listed(sorted(keys))).order_by("position")
+    by_unit: dict[int, list[tuple[Any, ...]]] = {}
+    judgments = Judgment.objects.filter(unit__in=units.order_by().values("pk")).order_by("unit", "pk")
+    fields = ("annotator__pseudonym", "kind", "label", "lease__queue", "lease__round", "voided_at")
+    for unit, pseudonym, kind, label, queue, round, voided in judgments.values_list("unit", *fields).iterator(_READ):
+        said = (pseudonym, kind, label or None, queue, round, voided is not None)
+        by_unit.setdefault(unit, []).append(said)
+    for pk, key, asked, stage, label in units.values_list("pk", "item__key", "asked", "stage", "label").iterator(_READ):
+        yield key, asked, outcome(key, asked, stage, label or None, by_unit.get(pk, ()))
 
 
 def lines(task: Task) -> Iterator[Line]:
@@ -75,7 +133,7 @@ def _gold_places(task: Task) -> Iterator[Line]:
     by_person = ("annotator__pseudonym", "queue")
     leases = Lease.objects.filter(unit__task=task).order_by(*by_person, "pk")
     rows = leases.values_list(*by_person, "turn", "unit__honeypot", "unit__item__key")
-    for (person, language), given in groupby(rows.iterator(chunk_size=2000), key=lambda row: row[:2]):
+    for (person, language), given in groupby(rows.iterator(_READ), key=lambda row: row[:2]):
         entries = _entries((turn, key if honeypot else "") for *_, turn, honeypot, key in given)
         if entries and language in pools:
             own = [key for key in passed_over if key in pools[language]]
