@@ -23,10 +23,14 @@ SPEED = $(PYTHON) -m tests.benchmarks $(DATA) detectors prelabel_speed answer id
 bench: .venv/.requirements-test
 	$(SPEED) --speed-posts 10000 --repetitions 1 --answer-units 10000 100000 --load-units 1000 --load-seconds 15 \
 	    --bulk-posts 100000 --draw-posts 2000000 --draw-fewer 200000 --draw-on-spark 200000
+	$(PYTHON) -m tests.postgres $(PYTHON) -m tests.benchmarks $(DATA) load --load-of posts gold \
+	    --load-moments analyzed pilot --load-units 2600 --load-people 16 --load-seconds 15
 
 bench-full: .venv/.requirements-test
 	$(SPEED) --speed-posts 400000 --answer-units 10000 1000000 --load-units 10000 1000000 --load-seconds 60 \
 	    --page-judgments 10000 1000000 --bulk-posts 1000000
+	$(PYTHON) -m tests.postgres $(PYTHON) -m tests.benchmarks $(DATA) load --load-of posts records gold \
+	    --load-moments new analyzed pilot earlier --load-units 10000 --load-seconds 60
 
 # The simulations behind the figures of the documentation: make bench-figures DATA=folder
 bench-figures: .venv/.requirements-test

@@ -15,7 +15,10 @@ from typing import Any, TypeVar
 from django.db import connection, transaction
 from django.db.models import Field, Model
 
+from corpora import table_statistics
+
 Row = TypeVar("Row")  # a model, or plain
+MANY = 1_000  # rows after which PostgreSQL's statistics may mislead it
 # Rows of a statement on SQLite: one by one, a row takes half as long again.
 _TOGETHER = 500
 # SQLite's own 2 MB are too few for the indexes of many new rows: it writes the same pages of them again and again.
@@ -76,6 +79,8 @@ def insert(rows: Iterable[Row]) -> list[Row]:
                 for row in rows:
                     field.pre_save(row, add=True)
         _write(options.db_table, [field.column for field in fields], _values(rows, fields))
+        if len(rows) >= MANY:
+            table_statistics.gather()
     if isinstance(rows[0], Model):
         for row in rows:
             row._state.adding, row._state.db = False, connection.alias

@@ -41,6 +41,7 @@ from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, open_again
 from annotate.work.routing import after_judgment, ask_again, is_settled
+from corpora import table_statistics
 from corpora.prepared import insert_one, prepared, update_one
 
 COMMENT = 2000  # characters
@@ -211,6 +212,7 @@ def close(
         active_seconds=active_seconds,
     )
     insert_one(judgment)
+    table_statistics.note_answer()
     if answer:
         keep_concepts(judgment, answer)
     if is_disturbing:

@@ -1,6 +1,7 @@
 """A task in which units wait, people who read it, and what they answered before: `python -m tests.benchmarks.load_work
-open UNITS PEOPLE` prints a name, a token and a password for each. `... said` prints how many answers stand in the task,
-and on how many units.
+open UNITS PEOPLE` prints a name, a token and a password for each; without a task of its own where UNITS is 0. `... new`
+does so where nobody has answered anything. `... said` prints how many answers stand in the task, and how many too many.
+`... analyze` has PostgreSQL gather its statistics.
 """
 
 import sys
@@ -121,7 +122,7 @@ def unit_of(task: Task, item: Item, redundancy: int, **state: str) -> Unit:
 
 
 def analyze() -> None:
-    """What PostgreSQL does by itself after a minute, except where it was made for tests."""
+    """What PostgreSQL does by itself within minutes."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
@@ -142,14 +143,19 @@ def invite(people: int) -> None:
 
 def said() -> None:
     answers = Judgment.objects.live().answers().filter(unit__task__name=TASK)
-    print(answers.count(), answers.values("unit").distinct().count())
+    work = answers.filter(unit__honeypot=False)
+    print(answers.count(), work.count() - work.values("unit").distinct().count())
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "open":
-        open_task(int(sys.argv[2]))
+    if sys.argv[1] in ("open", "new"):
+        if units := int(sys.argv[2]):
+            open_task(units)
         invite(int(sys.argv[3]))
-        answered_before(ANSWERED)
+        if sys.argv[1] == "open":
+            answered_before(ANSWERED)
+            analyze()
+    elif sys.argv[1] == "analyze":
         analyze()
     else:
         said()

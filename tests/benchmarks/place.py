@@ -26,6 +26,8 @@ import psycopg
 from tests.postgres import server_account
 from tests.running import DATA, ROOT, environment, install
 
+# What `assay serve` prints at its start.
+EXPECTED = ("There is no manager yet", "The links that add_annotators", "Serving ")
 START_SECONDS = 600  # a machine may be busy; whoever waits for a server waits no longer than it takes
 
 
@@ -38,13 +40,20 @@ class Place:
     folder: Path
     env: dict[str, str]
     database: str
+    root: Path = ROOT  # the checkout whose program is run
+    server: int = 0  # the process of the server while it runs
     # Step -> seconds, in order.
     took: dict[str, float] = field(default_factory=dict)
 
     def run(self, *command: str | Path) -> str:
         """Run a Python program of the project here; returns what it printed."""
         done = subprocess.run(
-            [sys.executable, *command], cwd=ROOT, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            [sys.executable, *command],
+            cwd=self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
         )
         if done.returncode:
             raise BenchmarkFailed(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
@@ -52,6 +61,15 @@ class Place:
 
     def manage(self, *arguments: str | Path) -> str:
         return self.run("manage.py", *arguments)
+
+    def cpu_seconds(self) -> tuple[float, float]:
+        """Of the server that runs, and of PostgreSQL; with the processes that they have begun."""
+        database = 0.0
+        if url := self.env.get("DATABASE_URL"):
+            with psycopg.connect(url) as connection:
+                [(folder,)] = connection.execute("SHOW data_directory").fetchall()
+            database = _cpu_seconds(int(Path(folder, "postmaster.pid").read_text().split()[0]))
+        return _cpu_seconds(self.server), database
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -132,10 +150,25 @@ def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
     """Gunicorn on a free port of this machine; yields its address."""
     port = free_port()
     options = [f"--bind=127.0.0.1:{port}", f"--workers={workers}", f"--threads={threads}"]
+    with _running(place, port, "-m", "gunicorn", "--config=python:deploy.server", *options) as address:
+        yield address
+
+
+@contextmanager
+def serving_by_default(place: Place, workers: int | None = None) -> Iterator[str]:
+    """`assay serve`; workers: None is its own default."""
+    port = free_port()
+    number = [] if workers is None else [f"--workers={workers}"]
+    with _running(place, port, "manage.py", "serve", f"--port={port}", *number) as address:
+        yield address
+
+
+@contextmanager
+def _running(place: Place, port: int, *command: str) -> Iterator[str]:
     with open(place.folder / "server.log", "w+") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--config=python:deploy.server", *options],
-            cwd=ROOT,
+            [sys.executable, *command],
+            cwd=place.root,
             env=place.env,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -143,13 +176,22 @@ def serving(place: Place, *, workers: int, threads: int) -> Iterator[str]:
         )
         try:
             wait_for_server(server, port)
+            place.server = server.pid
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
             server.wait()
             log.seek(0)
-            if text := log.read().strip():
-                print(f"The server wrote:\n{text[-4000:]}\n", file=sys.stderr)
+            lines = [line for line in log.read().splitlines() if not line.startswith(EXPECTED)]
+            if lines:
+                print("The server wrote:\n" + "\n".join(lines)[-4000:] + "\n", file=sys.stderr)
+
+
+def _cpu_seconds(process: int) -> float:
+    """Used so far by a process and all that it has begun; Linux tells them."""
+    used = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return sum(map(int, used)) / os.sysconf("SC_CLK_TCK") + sum(map(_cpu_seconds, map(int, children)))
 
 
 def free_port() -> int:

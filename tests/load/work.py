@@ -15,13 +15,15 @@ from tests.load.people import Person
 @dataclass
 class Done:
     """seconds: from the first answer to the last. took: of each answer with the next unit, in seconds. answered: which
-    unit was acknowledged how often, over all people. refused: status -> how often; errors: what else went wrong."""
+    unit was acknowledged how often, over all people. refused: status -> how often; errors: what else went wrong. cpu:
+    seconds of CPU of the server and of the database, where they are measured."""
 
     seconds: float = 0.0
     took: list[float] = field(default_factory=list)
     answered: Counter[str] = field(default_factory=Counter)
     refused: Counter[int] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
+    cpu: list[float] = field(default_factory=list)
 
     @property
     def answers(self) -> int:
