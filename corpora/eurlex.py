@@ -16,7 +16,7 @@ from corpora.core.errors import CorpusError
 from corpora.core.records import RecordError, checked, kind_of, read_language, read_time
 from corpora.files import Progress
 from corpora.folders import files_in, name_of
-from corpora.lines import Fault, lines_of, object_of
+from corpora.lines import Fault, object_of, values_of
 from corpora.readers import Row
 from corpora.zipped import entries_of
 
@@ -64,7 +64,7 @@ def _acts(path: Path, longest: int, progress: Progress) -> Iterator[_Act]:
     elif _is_act(path):
         yield 1, path.name, _split(name_of(path.parent)), _content(path, longest, progress)
     else:
-        for number, line in lines_of(path, longest, progress):
+        for number, line in values_of(path, longest, progress):
             if isinstance(line, Fault) or not line.isspace():
                 yield number, "", _split(path.name), line
 
@@ -150,7 +150,7 @@ def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iter
     """COLUMNS_OF_MULTI of each act in each language that has a text, numbered one after another. CorpusError where the
     file is damaged."""
     number = 0
-    for place, line in lines_of(path, longest, progress):
+    for place, line in values_of(path, longest, progress):
         if not isinstance(line, Fault) and line.isspace():
             continue
         raw = line if isinstance(line, Fault) else object_of(line, _MULTI)

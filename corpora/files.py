@@ -9,7 +9,9 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from corpora import packings
 from corpora.core.errors import CorpusError
+from corpora.packings import members_of, packing_of, uncompressed
 
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -18,23 +20,25 @@ SUFFIXES = {
 }  # fmt: skip
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
-PACKINGS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 # What a packed file unpacks to, and a Parquet file has in all its cells, is bounded: a few kilobytes may else fill
 # memory and disk. Text is packed to a third or a twentieth, and the most that gzip can do is a thousandth.
 MOST_TIMES = 200  # its own size
 AT_LEAST = 64 << 20  # bytes that any file may have
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 Progress = Callable[[int], object]  # is told of bytes read
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's name tells, apart from its packing; None if it tells none."""
-    return SUFFIXES.get(unpacked(path).suffix.lower())
+    """The format that a file's name tells, apart from its packing; None if it tells none. Of a ZIP file of one file,
+    that one's name tells it too."""
+    known = SUFFIXES.get(unpacked(path).suffix.lower())
+    if not known and path.suffix.lower() == ".zip" and len(inside := members_of(path)) == 1:
+        known = SUFFIXES.get(Path(inside[0]).suffix.lower())
+    return known
 
 
 def unpacked(path: Path) -> Path:
     """The path without the ending of its packing, if its name has one."""
-    return path.with_suffix("") if path.suffix.lower() in PACKINGS else path
+    return path.with_suffix("") if path.suffix.lower() in packings.SUFFIXES else path
 
 
 def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
@@ -57,22 +61,13 @@ def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
         raise CorpusError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")
 
 
-def _packing(path: Path, start: bytes) -> str | None:
-    for magic, packing in _MAGIC.items():
-        if start.startswith(magic):
-            return packing
-    if (named := PACKINGS.get(path.suffix.lower())) and start:
-        raise CorpusError(f"{path} is named as {named} but does not begin as {named} does; check the file.")
-    return None
-
-
 @contextmanager
 def opened(path: Path, progress: Progress) -> Iterator[BinaryIO]:
     """The file's bytes, unpacked. `progress` is told how many bytes of the file itself each read took."""
     with path.open("rb") as raw:
-        packing = _packing(path, raw.peek(4)[:4])
+        packing = packing_of(path, raw.peek(packings.START)[: packings.START])
         counted = _Counted(raw, progress)
-        source = _Bounded(path, pa.CompressedInputStream(counted, packing)) if packing else counted
+        source = _Bounded(path, uncompressed(path, packing, counted)) if packing else counted
         with io.BufferedReader(source, 1 << 18) as file:
             yield file
 
@@ -90,6 +85,15 @@ class _Counted(io.RawIOBase):
         count = self.file.readinto(buffer)  # type: ignore[attr-defined]
         self.progress(count)
         return int(count)
+
+    def seekable(self) -> bool:
+        return self.file.seekable()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self.file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.file.tell()
 
 
 class Bound:

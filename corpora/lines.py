@@ -1,8 +1,11 @@
-"""The lines of a file of text, plain or packed, and the object of JSON that a line holds."""
+"""The lines of a file of text, plain or packed, and the objects of JSON in one: one a line, or in an array."""
 
 import codecs
+import io
 import json
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,6 +14,8 @@ from corpora.core.errors import CorpusError
 from corpora.files import Progress, first_line, looks_like_utf16, opened
 
 MAX_LINE = 1 << 20  # bytes
+_LOOKED_AT = 1 << 16  # bytes, to tell how a file is written
+_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,155 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
 def lines_of(path: Path, limit: int, progress: Progress) -> Iterator[Line]:
     """The lines of a file of text, unpacked; a Fault in place of one that is longer than `limit` bytes. CorpusError
     where it is UTF-16."""
-    with opened(path, progress) as file:
-        _check_encoding(path, file.peek(4096)[:4096])  # type: ignore[attr-defined]
+    with text_of(path, progress) as (file, start):
+        _check_encoding(path, start[:4096])
         yield from _lines(file, limit)
+
+
+def values_of(path: Path, limit: int, progress: Progress) -> Iterator[Line]:
+    """The values of JSON in a file, each with its first line: one a line, or the elements of an array, or one after
+    another over several lines. A Fault in place of one that is longer than `limit` bytes."""
+    with text_of(path, progress) as (file, start):
+        _check_encoding(path, start[:4096])
+        yield from (_lines if _is_one_a_line(start) else _values)(file, limit)
+
+
+@contextmanager
+def text_of(path: Path, progress: Progress) -> Iterator[tuple[BinaryIO, bytes]]:
+    """A file of text, unpacked, and its beginning. Where its lines end in CR alone, they end in LF here."""
+    with opened(path, progress) as file:
+        start = file.peek(_LOOKED_AT)[:_LOOKED_AT]  # type: ignore[attr-defined]
+        if b"\r" in start and b"\n" not in start:
+            yield io.BufferedReader(_OfCr(file), 1 << 18), start.replace(b"\r", b"\n")
+        else:
+            yield file, start
+
+
+class _OfCr(io.RawIOBase):
+    """A file whose lines end in CR alone, as old Macs wrote them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        read = self.file.read(len(buffer)).replace(b"\r", b"\n")
+        buffer[: len(read)] = read
+        return len(read)
+
+
+def _is_one_a_line(start: bytes) -> bool:
+    """Whether the values of a file stand one a line, by its beginning."""
+    text = start.removeprefix(codecs.BOM_UTF8).lstrip()
+    if text.startswith(b"["):
+        return False
+    first, newline, _ = text.partition(b"\n")
+    if not newline or not text.startswith(b"{"):
+        return True
+    if first.strip() == b"{":
+        return False
+    try:
+        json.loads(first)
+    except ValueError:
+        try:
+            _, end = json.JSONDecoder().raw_decode(text.decode(errors="replace"))
+        except (ValueError, RecursionError):
+            return True
+        return end <= len(first)
+    except RecursionError:
+        pass
+    return True
+
+
+# What matters outside of a string, and inside of one.
+_MARK = re.compile(rb'["{}\[\]\n]')
+_IN_STRING = re.compile(rb'["\\\n]')
+
+
+class _Scan:
+    """Cuts JSON into its values by their brackets, in one pass and without keeping more than one of them."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.line = 1
+        self.depth = self.base = 0  # of brackets; base: 1 within an array of values
+        self.in_string = self.is_escaped = False
+        self.first = 0  # line of the value that is being read, 0 between two
+        self.held = bytearray()
+        self.is_stray = False
+
+    def take(self, chunk: bytes) -> Iterator[Line]:
+        """The values that end in the next bytes of a file."""
+        at = begin = 0
+        if self.is_escaped:
+            at, self.is_escaped = 1, False
+        while found := (_IN_STRING if self.in_string else _MARK).search(chunk, at):
+            mark, place = found[0], found.start()
+            if not self.first and not self.in_string and self._is_strange(chunk[at:place]):
+                yield self._stray()
+            at = place + 1
+            if mark == b"\n":
+                self.line += 1
+            elif mark == b"\\":
+                at += 1
+                self.is_escaped = at > len(chunk)
+            elif mark == b'"':
+                if not self.first and not self.is_stray:
+                    yield self._stray()
+                self.in_string = not self.in_string
+            elif mark in b"{[":
+                if self.depth == self.base == 0 and mark == b"[":
+                    self.base = self.depth = 1
+                    continue
+                if self.depth == self.base:
+                    self.first, begin, self.is_stray = self.line, place, False
+                self.depth += 1
+            elif self.depth <= self.base:
+                self.base = self.depth = 0
+                self.is_stray = False
+            else:
+                self.depth -= 1
+                if self.depth == self.base:
+                    self._hold(chunk[begin:at])
+                    yield self.first, self._value()
+        if self.first:
+            self._hold(chunk[begin:])
+        elif not self.in_string and self._is_strange(chunk[at:]):
+            yield self._stray()
+
+    def end(self) -> Iterator[Line]:
+        if self.first or self.base:
+            yield (
+                self.first or self.line,
+                Fault("This is not JSON: it is not closed where the file ends, which seems to be cut off."),
+            )
+
+    def _is_strange(self, between: bytes) -> bool:
+        return not self.is_stray and bool(between.strip(b" \t\r\n,"))
+
+    def _stray(self) -> Line:
+        self.is_stray = True
+        return self.line, Fault("Something that is not a JSON object stands here.")
+
+    def _hold(self, piece: bytes) -> None:
+        if len(self.held) <= self.limit:
+            self.held += piece
+
+    def _value(self) -> bytes | Fault:
+        value, self.first = bytes(self.held), 0
+        self.held.clear()
+        return Fault(f"The object is longer than {self.limit:,} bytes.") if len(value) > self.limit else value
+
+
+def _values(file: BinaryIO, limit: int) -> Iterator[Line]:
+    scan = _Scan(limit)
+    chunk = file.read(_CHUNK).removeprefix(codecs.BOM_UTF8)
+    while chunk:
+        yield from scan.take(chunk)
+        chunk = file.read(_CHUNK)
+    yield from scan.end()
 
 
 def _check_encoding(path: Path, start: bytes) -> None:
@@ -72,11 +223,39 @@ def object_of(content: bytes, keys: Iterable[str], what: str = "line") -> dict[s
     except UnicodeDecodeError as error:
         return Fault(f"The {what} is not UTF-8 (byte {error.start + 1}).")
     except (ValueError, RecursionError) as error:
+        if "set_int_max_str_digits" in str(error):
+            return Fault(
+                f"The {what} is not JSON that can be read: it has a number of thousands of digits. Save it as text."
+            )
         return Fault(f"The {what} is not JSON: {first_line(error)}.")
     if not isinstance(value, dict):
         example = json.dumps(dict.fromkeys(keys, "..."))
         return Fault(f"The {what} is not a JSON object, such as {example}.")
     return value
+
+
+def at(value: dict[str, Any], column: str) -> Any:
+    """What stands under a key, or under keys within one another, such as data.text; ABSENT where there is none."""
+    if column in value:
+        return value[column]
+    found: Any = value
+    for key in column.split("."):
+        if not isinstance(found, dict) or key not in found:
+            return ABSENT
+        found = found[key]
+    return found
+
+
+def names_in(value: dict[str, Any]) -> Iterator[str]:
+    """The names under which `at` finds what an object holds; those of an object within it begin with its own."""
+    for key, held in value.items():
+        if isinstance(held, dict) and held and "." not in key:
+            yield from (f"{key}.{name}" for name in names_in(held))
+        else:
+            yield key
+
+
+ABSENT = object()
 
 
 def decoded(line: bytes) -> str:

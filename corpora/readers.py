@@ -16,7 +16,7 @@ from corpora.columns import Columns, lacks, places_in
 from corpora.core.errors import CorpusError
 from corpora.csv_records import Cells, fields_said, records
 from corpora.files import Bound, Progress, damage_explained
-from corpora.lines import Fault, Line, decoded, lines_of, object_of
+from corpora.lines import ABSENT, Fault, Line, at, decoded, lines_of, names_in, object_of, values_of
 
 Row = tuple[int, dict[str, Any] | Fault]
 _BATCH = 32 << 20  # bytes of the rows that are in memory at once, as far as the file says
@@ -29,13 +29,15 @@ def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress
         if format == "parquet":
             yield from _parquet(path, columns, max_line, progress)
         else:
-            yield from _TEXT_FORMATS[format](path, lines_of(path, max_line, progress), max_line, columns)
+            lines = (values_of if format == "jsonl" else lines_of)(path, max_line, progress)
+            yield from _TEXT_FORMATS[format](path, lines, max_line, columns)
 
 
 def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
     wanted = tuple(columns.named.items())
     lacking = [columns.named[field] for field in columns.needed]
     first: dict[str, Any] | None = None
+    several = False
     for number, line in lines:
         if isinstance(line, Fault):
             yield number, line
@@ -46,11 +48,24 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
         if isinstance(value, Fault):
             yield number, value
         else:
-            first = value if first is None else first
-            lacking = [column for column in lacking if column not in value]
-            yield number, {field: value.get(column) for field, column in wanted}
+            found = {field: at(value, column) for field, column in wanted}
+            first, several = value if first is None else first, first is not None
+            lacking = [column for column in lacking if at(value, column) is ABSENT]
+            yield number, {field: None if read is ABSENT else read for field, read in found.items()}
     if first is not None and lacking:
-        raise lacks(path, lacking, list(first), columns)
+        if not several and len(lacking) == len(columns.needed):
+            _check_wrapped(path, first)
+        raise lacks(path, lacking, list(names_in(first)), columns)
+
+
+def _check_wrapped(path: Path, only: dict[str, Any]) -> None:
+    """CorpusError where the only object of a file holds its rows in a list."""
+    for key, held in only.items():
+        if isinstance(held, list) and held and all(isinstance(each, dict) for each in held):
+            raise CorpusError(
+                f"{path} is one JSON object, whose rows seem to be in {key!r}. Write them one a line, for example with "
+                f"jq -c '.{key}[]' {path.name} > rows.jsonl, and name that file."
+            )
 
 
 def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from corpora.columns import Columns
 from corpora.core.errors import CorpusError
 from corpora.csv_records import records
 from corpora.files import check_file, damage_explained, format_of
-from corpora.lines import MAX_LINE, Fault, lines_of, object_of
+from corpora.lines import MAX_LINE, Fault, lines_of, names_in, object_of, values_of
 from corpora.readers import read_rows
 
 ROWS = 10
@@ -46,12 +46,12 @@ def _columns(path: Path, format: str) -> Iterator[str]:
         with pq.ParquetFile(path) as file:
             yield from file.schema_arrow.names
         return
-    lines = lines_of(path, MAX_LINE, lambda read: None)
     if format == "jsonl":
-        for _, line in islice(lines, ROWS):
+        for _, line in islice(values_of(path, MAX_LINE, lambda read: None), ROWS):
             if not isinstance(line, Fault) and isinstance(found := object_of(line, ()), dict):
-                yield from found
+                yield from names_in(found)
         return
+    lines = lines_of(path, MAX_LINE, lambda read: None)
     if format == "csv":
         _, header = next(records(lines, MAX_LINE), (1, []))
     else:

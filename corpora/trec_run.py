@@ -3,7 +3,7 @@
     31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
 
 The score decides; the rank is not read. Labels of equal scores stand in the order of their ids as text
-(core/rankings.py). A file holds the run of one system, plain or packed by gzip or zstd.
+(core/rankings.py). A file holds the run of one system, plain or compressed.
 """
 
 from collections.abc import Collection, Iterator

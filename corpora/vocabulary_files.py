@@ -17,9 +17,10 @@ from xml.sax import SAXParseException
 import rdflib
 from rdflib.namespace import RDF, SKOS
 
+from corpora import packings
 from corpora.core.languages import cased
 from corpora.core.thesaurus import MAX_TAG, Group, Term, Thesaurus, VocabularyError, finish, read_key, read_label
-from corpora.files import PACKINGS, Progress, check_file, looks_like_utf16, opened
+from corpora.files import Progress, check_file, looks_like_utf16, opened
 
 FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
 SUFFIXES = {
@@ -73,7 +74,7 @@ def read_thesaurus(
 
 
 def _format_of(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in PACKINGS]
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in packings.SUFFIXES]
     if suffixes and (known := SUFFIXES.get(suffixes[-1])):
         return known
     raise VocabularyError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")

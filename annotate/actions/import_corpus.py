@@ -173,8 +173,8 @@ def _file(outcome: Imported) -> dict[str, Any]:
 
 ACTION = Action(
     "import_corpus",
-    "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or packed by gzip or "
-    "zstd, of any size. Each needs an id and a text; author, posted_at and url are taken where there are any. Mentions "
+    "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or compressed, "
+    "of any size. Each needs an id and a text; author, posted_at and url are taken where there are any. Mentions "
     "are masked, authors hashed. With --fields they are records of several fields, each in the language that it says; "
     "these are kept as they are. A file is taken as a whole or not at all; run again after a crash, or to add files.",
     OPTIONS,

@@ -63,7 +63,7 @@ def _kept(counts: dict[str, Any]) -> list[str]:
 
 ACTION = Action(
     "import_gold",
-    "Import a published gold file (label<TAB>id, no header; plain or packed by gzip or zstd) as a gold set to evaluate "
+    "Import a published gold file (label<TAB>id, no header; plain or compressed) as a gold set to evaluate "
     "against. Every faulty row is refused and listed with its line.",
     OPTIONS,
     run,

@@ -121,7 +121,7 @@ ACTION = Action(
     "import_predictions",
     "Register a file of predictions as a predictor, by which posts can then be drawn and which can be evaluated, or by "
     "whose classes people are given records. The "
-    "file is JSONL, CSV, TSV or Parquet, plain or packed by gzip or zstd, with the columns id, label and, if you like, "
+    "file is JSONL, CSV, TSV or Parquet, plain or compressed, with the columns id, label and, if you like, "
     "score. A TSV file may lack a header; its columns are then in this order, so the id comes first, unlike in "
     "published gold files. It must hold each post of the corpus once; ids that the corpus has not are left out and "
     "counted. A file is taken as a whole or not at all. The same file again changes nothing; once the corpus has "

@@ -77,7 +77,7 @@ def run(values, progress) -> Outcome:
 ACTION = Action(
     "import_scores",
     "Take in the scores, from 0 to 1, that a scorer such as a detector of toxicity gives the messages or pairs of a "
-    "corpus of pairs: JSONL, CSV, TSV or Parquet, plain or packed by gzip or zstd, with the columns id and score; a "
+    "corpus of pairs: JSONL, CSV, TSV or Parquet, plain or compressed, with the columns id and score; a "
     "TSV file may lack a header. A pair is dropped where any scorer's score of it is above that scorer's threshold; a "
     "score that is lacking drops nothing. A file is taken as a whole or not at all; the same again changes nothing, "
     "and another threshold or file takes the place of the scorer's earlier ones until something is drawn from the "

@@ -85,7 +85,7 @@ def run(values, progress) -> Outcome:
 ACTION = Action(
     "import_threads",
     "Make a corpus of pairs of message and reply, from messages that name the one they answer (JSONL, CSV, TSV or "
-    "Parquet, plain or packed by gzip or zstd, with the columns id, parent_id and text, and thread, score, deleted, "
+    "Parquet, plain or compressed, with the columns id, parent_id and text, and thread, score, deleted, "
     "language and author where there are any), or from lists of turns (JSONL or Parquet, with the columns thread and "
     "turns). Left out, each counted and listed with the reason: what was deleted, what has a score under 1, what is "
     "empty, and what is in no language that fastText is certain of. The corpus is made as a whole or not at all, of "

@@ -131,7 +131,7 @@ def _data(name: str, imported: Imported, dry_run: bool) -> dict[str, object]:
 ACTION = Action(
     "import_vocabulary",
     "Take in a thesaurus, whose concepts can be labels: descriptors as EURLEX57K has them (JSON), SKOS (Turtle, "
-    "RDF/XML or N-Triples), or a table (TSV), each plain or packed by gzip or zstd. Taken as a whole or not at all. "
+    "RDF/XML or N-Triples), or a table (TSV), each plain or compressed. Taken as a whole or not at all. "
     "What says something else than the versions there are becomes a new version beside them, and what is gone, new and "
     "renamed is told; what one of them says already changes nothing.",
     OPTIONS,

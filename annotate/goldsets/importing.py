@@ -29,8 +29,9 @@ from corpora.core.languages import LANGUAGES, UND
 from corpora.core.licences import licence_key
 from corpora.core.records import MAX_ID, odd_id
 from corpora.core.values import is_missing, tidy
-from corpora.files import check_file, opened
+from corpora.files import check_file
 from corpora.folders import digest_of
+from corpora.lines import text_of
 from corpora.rejecting import TooManyRejected, encoding_hint, too_many
 from corpora.version import VERSION
 
@@ -234,7 +235,7 @@ def asked(label: str, design: Design) -> str | None:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers; if a line is too long to be a row, only its beginning."""
-    with opened(path, lambda taken: None) as file:
+    with text_of(path, lambda taken: None) as (file, _):
         for number in count(1):
             line = file.readline(LONGEST)
             if not line:

@@ -395,3 +395,11 @@ def test_labels_that_look_the_same_are_one_and_a_note_says_which(csv_of, capsys)
 def test_items_and_workers_in_nfc_and_nfd_are_one(csv_of):
     imported = import_judgments("crowd", csv_of("é,zoé,x", "e\u0301,zoe\u0301,x", "e\u0301,bob,x"))
     assert (imported.units, imported.annotators, len(imported.further)) == (1, 2, 1)
+
+
+@pytest.mark.parametrize("name", ["j.json", "j.jsonl"])
+def test_judgments_may_be_one_array(tmp_path, name):
+    rows = [dict(zip(COLUMNS, ("1", worker, "yes"), strict=False)) for worker in "ab"]
+    (tmp_path / name).write_text(json.dumps(rows, indent=1))
+    imported = import_judgments("crowd", tmp_path / name)
+    assert (imported.judgments, imported.rejects) == (2, {})

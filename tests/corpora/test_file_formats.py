@@ -1,6 +1,11 @@
 """Files of posts in every format, packing and encoding, whole and damaged."""
 
+import bz2
 import gzip
+import io
+import json
+import lzma
+import zipfile
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -21,6 +26,23 @@ def table(delimiter):
     return "".join(delimiter.join(row if delimiter == "\t" else [f'"{row[0]}"', *row[1:]]) + "\n" for row in rows)
 
 
+SKIPPED = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"  # a frame that zstd skips
+
+
+def with_a_window_of_2_gb(content):
+    how = zstandard.ZstdCompressionParameters.from_level(3, window_log=31)
+    packer = zstandard.ZstdCompressor(compression_params=how).compressobj()  # without the size, so the window is told
+    return packer.compress(content) + packer.flush()
+
+
+def zipped(files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
 def as_parquet(path):
     table = pa.table({"id": [int(post["id"]) for post in POSTS], "text": [post["text"] for post in POSTS]})
     pq.write_table(table, path)
@@ -35,6 +57,21 @@ def test_every_format_and_packing_gives_the_same_posts(write, import_corpus, tmp
         "two_members.jsonl.gz": gzip.compress(jsonl[:100]) + gzip.compress(jsonl[100:]),
         "c.jsonl.zst": zstandard.compress(jsonl),
         "packed_by_its_first_bytes.jsonl": zstandard.compress(jsonl),
+        "of_a_wrong_name.jsonl.gz": zstandard.compress(jsonl),
+        "long_window.jsonl.zst": with_a_window_of_2_gb(jsonl),
+        "two_frames.jsonl.zst": SKIPPED + zstandard.compress(jsonl[:100]) + zstandard.compress(jsonl[100:]),
+        "h.jsonl.xz": lzma.compress(jsonl),
+        "i.jsonl.bz2": bz2.compress(jsonl[:100]) + bz2.compress(jsonl[100:]),
+        "j.jsonl": bz2.compress(jsonl),
+        "k.zip": zipped({"posts.jsonl": jsonl, "__MACOSX/._posts.jsonl": b"x"}),
+        "l.csv.zip": zipped({"posts.csv": table(",").encode()}),
+        "m.json": json.dumps(POSTS).encode(),
+        "n.jsonl": b"\xef\xbb\xbf" + json.dumps(POSTS, indent=1, ensure_ascii=False).encode(),
+        "o.jsonl": "\n".join(json.dumps(post, indent=2) for post in POSTS).encode(),
+        "p.json.xz": lzma.compress(json.dumps(POSTS, indent=1).encode()),
+        "cr.csv": table(",").replace("\n", "\r").encode(),
+        "cr.tsv": table("\t").replace("\n", "\r").encode(),
+        "cr.jsonl": jsonl.replace(b"\n", b"\r"),
         "d.csv": table(",").encode(),
         "e.tsv": table("\t").encode(),
         "f.tsv.gz": gzip.compress(table("\t").encode()),
@@ -168,3 +205,103 @@ def test_a_long_line_in_another_encoding_is_told_as_such(write, import_corpus):
     file = write("a.jsonl", as_jsonl([{"id": "1", "text": "Ein Wört. " * 9_000}]).encode("latin-1"))
     with pytest.raises(CommandError, match="seems to be ISO-8859-1: save it as UTF-8"):
         import_corpus("c", file, max_rejects="5%")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.jsonl.xz", lzma.compress(as_jsonl(POSTS).encode() * 50)[:-9], "is cut off or damaged"),
+        ("a.jsonl.bz2", bz2.compress(as_jsonl(POSTS).encode() * 50)[:-9], "is cut off or damaged"),
+        ("a.jsonl.zst", with_a_window_of_2_gb(as_jsonl(POSTS).encode() * 50)[:-9], "is cut off or damaged"),
+        ("a.zip", zipped({"posts.jsonl": as_jsonl(POSTS).encode()})[:-9], "does not tell its format"),
+        ("a.jsonl.zip", zipped({"posts.jsonl": as_jsonl(POSTS).encode()})[:-9], "is cut off or damaged"),
+        ("a.jsonl.zip", zipped({"a.jsonl": b"{}", "b.jsonl": b"{}"}), "is a ZIP file of 2 files, and one is read"),
+        ("a.csv", zipped({"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"}), "is a spreadsheet; save it as"),
+        ("a.csv", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "is a spreadsheet; save it as CSV"),
+        (
+            "a.jsonl",
+            b"7z\xbc\xaf\x27\x1c" + bytes(60),
+            "is compressed by 7-Zip, which is not read here; unpack",
+        ),
+        (
+            "a.jsonl",
+            b"\x04\x22\x4d\x18" + bytes(60),
+            "is compressed by LZ4, which is not read here; unpack it",
+        ),
+        ("a.jsonl.xz", b"plain", "is named as xz but does not begin as xz does"),
+    ],
+)
+def test_a_packed_file_that_cannot_be_read_is_refused_by_its_format(write, import_corpus, name, content, sentence):
+    with pytest.raises(CommandError, match=sentence) as refused:
+        import_corpus("c", write(name, content))
+    assert "iconv" not in str(refused.value)
+
+
+def test_what_is_packed_by_xz_and_unpacks_to_too_much_is_refused(write, import_corpus):
+    zeros = bytes(70 << 20)
+    for name, content in (("a.jsonl.xz", lzma.compress(zeros)), ("b.jsonl.zst", with_a_window_of_2_gb(zeros))):
+        with pytest.raises(CommandError, match="holds more than 67,108,864"):
+            import_corpus("c", write(name, content))
+
+
+def test_each_element_of_an_array_is_a_row_and_a_bad_one_stays_one(write, import_corpus):
+    content = """[
+ {"id": "1", "text": "a ] } \\" [ { b"},
+ {"id": "2",
+  "text": "c"}, 5, "six, [7]",
+ {"id": "3", "text": },
+ {"id": "4", "text": "LONG"} {"id": "5", "text": "e\\\\"}
+]
+""".replace("LONG", "d" * 200)
+    import_corpus("c", write("a.json", content), longest_line=100)
+    assert [(post["id"], post["text"]) for post in posts()] == [
+        ("1", 'a ] } " [ { b'),
+        ("2", "c"),
+        ("5", "e\\"),
+    ]
+    assert {row["line"]: row["reason"] for row in rejects()} == {
+        4: "Something that is not a JSON object stands here.",
+        5: "The line is not JSON: Expecting value: line 1 column 21 (char 20).",
+        6: "The object is longer than 100 bytes.",
+    }
+
+
+def test_an_array_that_is_cut_off_is_reported_and_not_taken_for_whole(write, import_corpus):
+    import_corpus("c", write("a.json", json.dumps(POSTS, indent=1)[:-30]))
+    assert len(posts()) == len(POSTS) - 1
+    assert (
+        rejects()[0]["reason"] == "This is not JSON: it is not closed where the file ends, which seems to be cut off."
+    )
+    import_corpus("d", write("b.json", json.dumps(POSTS)[:-1]))
+    assert len(posts("d")) == len(POSTS)
+    assert (
+        rejects("d")[0]["reason"]
+        == "This is not JSON: it is not closed where the file ends, which seems to be cut off."
+    )
+
+
+def test_an_array_over_many_pieces_of_a_file_is_read_like_its_lines(write, import_corpus):
+    rows = [{"id": str(n), "text": f'said "{n}" \\ [{{' * 20} for n in range(5000)]
+    for name, indent in (("lines", None), ("array", None), ("pretty", 1)):
+        content = as_jsonl(rows) if name == "lines" else json.dumps(rows, indent=indent)
+        import_corpus(name, write(f"{name}.json", content))
+    assert posts("array") == posts("pretty") == posts("lines")
+
+
+def test_what_lies_within_an_object_is_a_column_by_its_path(write, import_corpus):
+    rows = [{"id": 11, "data": {"text": "The ferry leaves at seven"}, "annotations": [{"id": 5}]}]
+    with pytest.raises(CommandError, match=r"its columns are: id, data.text, annotations.*--column text=data.text"):
+        import_corpus("c", write("a.json", json.dumps(rows)))
+    import_corpus("c", write("a.json", json.dumps(rows)), column=["text=data.text"])
+    assert [(post["id"], post["text"]) for post in posts()] == [("11", "The ferry leaves at seven")]
+    with pytest.raises(CommandError, match=r"is one JSON object, whose rows .* in 'data'.*jq -c '.data\[\]' a.json"):
+        import_corpus("d", write("a.json", json.dumps({"version": 1, "data": POSTS})))
+
+
+def test_a_number_of_thousands_of_digits_is_a_reject_in_plain_words(write, import_corpus):
+    content = as_jsonl(POSTS) + '{"id": ' + "9" * 5000 + ', "text": "a"}\n'
+    import_corpus("c", write("a.jsonl", content))
+    assert (
+        rejects()[0]["reason"]
+        == "The line is not JSON that can be read: it has a number of thousands of digits. Save it as text."
+    )

@@ -203,7 +203,7 @@ IMPORT_CORPUS = [
     (acts("jsonl"), ACT.replace(b'"concepts"', b'"labels"'), 3, r"1: The act has no key concepts \(today eurovoc_"),
     (acts("jsonl"), GOOD, 3, "The act has no key celex_id"),
     (acts("jsonl"), ACT.decode().encode("utf-16"), 1, "looks like UTF-16"),
-    (acts("zip"), b"PK\x03\x04", 3, "The line is not JSON"),
+    (acts("zip"), b"PK\x03\x04", 1, "is cut off or damaged"),
     (acts("jsonl", "--labels subject"), ACT, 1, "has no column subject; its columns are: id, title"),
     (acts("jsonl", "--language fr"), ACT, 0, "1 accepted"),
     (
