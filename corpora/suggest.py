@@ -1,8 +1,9 @@
 """From the records of a corpus and a vocabulary to two ranked predictors, which core/suggesting.py describes.
 
-`label-match` ranks concepts by their labels in the text; `nearest` ranks the labels of the records most alike. Labels
-of a vocabulary are those in the language of the record and in English. A version is a digest of all that the rankings
-depend on, so that the same again changes nothing, and whatever else is asked for stands beside it.
+`label-match` ranks concepts by their labels in the text; `nearest` ranks the labels of the records most alike. Of a
+vocabulary, it reads the labels that serve readers of the record's language or of English. A version is a digest of
+all that the rankings depend on, so that the same again changes nothing, and whatever else is asked for stands beside
+it.
 """
 
 import json
@@ -25,7 +26,7 @@ from corpora.ranked import Scores, with_rankings
 from corpora.vocabularies import languages_for, vocabulary_named
 
 LABEL_MATCH, NEAREST = "label-match", "nearest"
-_METHOD = 1  # part of every version; to be raised when core/suggesting.py ranks otherwise
+_METHOD = 2  # part of every version; raise it when rankings change for the same input
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import Count, F, QuerySet
 
+from corpora.core.language_tags import in_languages
 from corpora.core.thesaurus import VocabularyError, label_in
 from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary
 
@@ -59,9 +60,8 @@ def vocabulary_of(key: int) -> Vocabulary:
 
 @lru_cache(maxsize=8)
 def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
-    """By id of all its concepts: the preferred label in the language, else in English, else in the first that it has by
-    its code; another label in the same order where it has no preferred one, and its id where it has none. Read once in
-    a process, for the same reason.
+    """By id of all its concepts: the preferred label that `label_in` chooses for readers of the language; another
+    label where there is no preferred one, and the id where there is none. Read once in a process, for the same reason.
     """
     rows = Label.objects.filter(concept__vocabulary=vocabulary).order_by("pk")
     found = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
@@ -70,10 +70,9 @@ def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
 
 
 def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
-    """Those whose labels are held against text in these languages: the same, English, and none where the source does
-    not say it; all of the vocabulary's where it has none of these."""
-    wanted = [*languages, "en", ""]
-    return wanted if set(wanted) & set(vocabulary.languages) else vocabulary.languages
+    """The tags of the vocabulary whose labels are compared with text in these languages: those that serve readers of
+    them or of English, and no tag at all; every tag where the vocabulary has none of these."""
+    return in_languages(vocabulary.languages, [*languages, "en", ""]) or vocabulary.languages
 
 
 _Labels = dict[bool, dict[str, str]]  # whether preferred -> language -> text

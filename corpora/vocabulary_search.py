@@ -1,8 +1,9 @@
 """Concepts of a vocabulary by beginnings of words: "env pol" finds environmental policy, and so does "pol env".
 
 Each word that is typed must begin a word of one label, two typed words two of them, single letters apart. The label may
-be preferred or other, in the given language, in English, or in no language that its source says; where a vocabulary has
-none of these, in any. Accents, case and punctuation do not count (core/words.py).
+be preferred or other, in any tag that serves readers of the given language or of English (core/language_tags.py), or in
+no language that its source says; where a vocabulary has none of these, in any. Accents, case and punctuation do not
+count (core/words.py).
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 
+from corpora.core.language_tags import serving
 from corpora.core.thesaurus import VocabularyError
 from corpora.core.words import words_of
 from corpora.models import Concept, Label, LabelWord, Vocabulary
@@ -45,9 +47,8 @@ def find(
     words = list(dict.fromkeys(words_of(typed)))
     if not words:
         raise VocabularyError("Nothing that was typed is a letter or a digit; type the beginning of a word.")
-    labels = _ranked(
-        _matching(vocabulary, words, languages_for(vocabulary, [language, *also])), words_of(typed), language
-    )
+    matching = _matching(vocabulary, words, languages_for(vocabulary, [language, *also]))
+    labels = _ranked(matching, words_of(typed), serving(tuple(vocabulary.languages), language))
     hits: dict[int, Hit] = {}
     for label in _each(labels, limit):
         hits.setdefault(label.concept_id, Hit(label.concept, label))
@@ -77,7 +78,9 @@ def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[
     return labels
 
 
-def _ranked(labels: QuerySet[Label], words: Sequence[str], language: str) -> QuerySet[Label]:
+def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str]) -> QuerySet[Label]:
+    """closest: tags, that of the given language first."""
+
     def last_unless(condition: Q) -> Case:
         return Case(When(condition, then=Value(0)), default=Value(1))
 
@@ -85,7 +88,9 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], language: str) -> Que
         last_unless(Q(plain=" ".join(words).encode())),
         F("is_preferred").desc(),
         last_unless(_begins("plain", words[0])),
-        last_unless(Q(language=language)),
+        Case(
+            *(When(language=tag, then=Value(place)) for place, tag in enumerate(closest)), default=Value(len(closest))
+        ),
         Length("plain"),
         "plain",
         "concept__key",

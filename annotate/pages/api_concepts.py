@@ -18,7 +18,10 @@ class TypedSerializer(serializers.Serializer):
         required=False, allow_blank=True, default="", help_text="beginnings of words, in any order"
     )
     language = serializers.CharField(
-        required=False, default=ENGLISH, max_length=16, help_text="of the labels; English ones are found too"
+        required=False,
+        default=ENGLISH,
+        max_length=16,
+        help_text="of the document; labels in English and in the languages that you read are found too",
     )
 
 
@@ -45,7 +48,7 @@ def concepts(request, permit):
     if not kind.thesaurus:
         raise NotFound("The answers of this task are no concepts; its address lists them.")
     try:
-        rows = Listing(kind.thesaurus.version, language).found(wanted.validated_data["typed"])
+        rows = Listing(kind.thesaurus.version, language).found(wanted.validated_data["typed"], list(permit.levels))
     except VocabularyError as error:
         raise InvalidAnswer(str(error)) from error
     return Response(ConceptSerializer(rows, many=True).data)

@@ -9,6 +9,7 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from annotate.kinds.kind import BROWSED, SEARCHED
+from corpora.core.language_tags import same_language
 from corpora.models import Concept, Scheme, Vocabulary
 from corpora.vocabularies import concepts_of, label_of_scheme, names_in, tops_of, tree_of
 from corpora.vocabulary_search import find
@@ -75,7 +76,7 @@ class Listing:
             Row(
                 key=each.key,
                 name=names[each.key].text,
-                language=names[each.key].language,
+                language="" if self._is_own(names[each.key].language) else names[each.key].language,
                 path=[*self._scheme(tree.scheme.get(each.key)), *(names[one].text for one in tree.way_to(each.key))],
                 is_chosen=each.key in self.chosen,
                 way=way or self.chosen.get(each.key, ""),
@@ -86,6 +87,10 @@ class Listing:
             for each in concepts
         ]
 
+    def _is_own(self, tag: str) -> bool:
+        """Whether readers of the document need not be shown the language of a label."""
+        return not tag or same_language(tag, self.language)
+
     def _scheme(self, scheme: Scheme | None) -> list[str]:
         return [label_of_scheme(scheme, self.language)] if scheme else []
 
@@ -93,7 +98,7 @@ class Listing:
         """also: further languages in which concepts are found. VocabularyError as vocabulary_search.find has it."""
         hits = find(self.vocabulary, typed, self.language, FOUND, also=also)
         others = {hit.concept.key: hit.label.text for hit in hits if not hit.label.is_preferred}
-        others |= {hit.concept.key: hit.label.text for hit in hits if hit.label.language not in ("", self.language)}
+        others |= {hit.concept.key: hit.label.text for hit in hits if not self._is_own(hit.label.language)}
         return self.rows([hit.concept for hit in hits], SEARCHED, found=others)
 
     def browsed(self, at: str) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
 
 from corpora.core.errors import NAMED, CorpusError, listed
+from corpora.core.language_tags import in_languages, serving
 
 MAX_KEY = 200
 MAX_LABEL = 500
@@ -73,8 +74,8 @@ class Thesaurus:
 
 @dataclass(frozen=True)
 class Oddities:
-    """Ids, in order: unlabelled, without a preferred label in the wanted language; shared, label -> the concepts that
-    have it in one language; alike, ids that differ in capital letters only."""
+    """Ids, in order: unlabelled, without a preferred label that serves readers of the wanted language; shared, label ->
+    the concepts that have it in one language; alike, ids that differ in capital letters only."""
 
     unlabelled: list[str]
     shared: dict[str, list[str]]
@@ -201,16 +202,17 @@ def oddities(terms: Mapping[str, Term], language: str) -> Oddities:
             shared.setdefault(same[0][3], [key for _, _, key, _ in same])
     folded = groupby(sorted(keys, key=lambda key: (key.casefold(), key)), key=str.casefold)
     return Oddities(
-        unlabelled=[key for key in keys if language not in terms[key].preferred],
+        unlabelled=[key for key in keys if not in_languages(terms[key].preferred, [language])],
         shared=shared,
         alike=[alike for _, found in folded if len(alike := list(found)) > 1],
     )
 
 
 def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:
-    """The label to show, and its language: the one asked for, else English, else the first by its tag; empty where
-    there is none."""
-    tag = next((each for each in (language, "en", *sorted(labels)) if each in labels), "")
+    """The label to show, and its tag: the closest to the language asked for, else to English, else the first by its
+    tag; empty where there is none."""
+    tags = tuple(labels)
+    tag = next(chain(serving(tags, language), serving(tags, "en"), sorted(tags)), "")
     return labels.get(tag, ""), tag
 
 
@@ -223,7 +225,8 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
     renamed = {}
     for key in sorted(before.keys() & now.keys()):
         # The language asked for first, so that its label is the one that is told.
-        tags = sorted(before[key].keys() & now[key].keys(), key=lambda tag: (tag != language, tag))
+        both = before[key].keys() & now[key].keys()
+        tags = list(dict.fromkeys([*serving(tuple(sorted(both)), language), *sorted(both)]))
         if differing := [tag for tag in tags if before[key][tag] != now[key][tag]]:
             renamed[key] = (before[key][differing[0]], now[key][differing[0]])
     return Changes(shown(before, before.keys() - now.keys()), shown(now, now.keys() - before.keys()), renamed)

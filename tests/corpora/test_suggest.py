@@ -66,6 +66,20 @@ def suggested(capsys):
     return run
 
 
+def test_labels_in_regional_and_general_tags_are_found_in_records_of_their_language(write, import_corpus, suggested):
+    tags = {
+        "1": {"label_zh": "电子商务"},
+        "2": {"label_nb": "farge"},
+        "3": {"label_pt-BR": "ônibus"},
+        "4": {"label": "x"},
+    }
+    call_command("import_vocabulary", "law", write("law.json", json.dumps(tags)), verbosity=0)
+    records = [("a", "电子商务", "zh-CN"), ("b", "farge", "no"), ("c", "onibus", "pt"), ("d", "farge", "en")]
+    rows = [{"id": key, "language": language, "title": title} for key, title, language in records]
+    import_corpus("acts", write("acts.jsonl", rows), fields="title")
+    assert "3 of 4 records" in suggested()
+
+
 def of(name, *keys):
     return ranked_for("acts", name, keys)
 

@@ -61,6 +61,15 @@ def test_a_program_finds_concepts_and_sends_their_ids_in_any_order(task, program
     assert program.get("tasks/acts/concepts/").json() == []
 
 
+def test_a_program_finds_concepts_in_the_languages_that_its_person_reads(program, readers):
+    def found():
+        return [row["id"] for row in program.get("tasks/acts/concepts/?typed=viande%20fra").json()]
+
+    assert "4689" not in found()
+    readers[0].languages.create(language="fr")
+    assert "4689" in found()
+
+
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
