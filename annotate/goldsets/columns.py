@@ -353,7 +353,9 @@ COLUMNS: Mapping[str, Column] = {
         "The address of the post. It is left out where the licence keeps the text.",
         with_text=True,
     ),
-    "letters": Column(_COUNT, _own("item__letters"), "The number of letters in the text."),
+    "letters": Column(
+        _COUNT, _own("item__letters"), "The number of letters in the text, without hashtags; a repetition counts once."
+    ),
     "votes": Column(
         pa.list_(VOTE),
         lambda rows: votes_in(rows.own["item__votes"]).cast(pa.list_(VOTE)),

@@ -1,7 +1,12 @@
 """The three detectors, one function each: cleaned texts in, the k best languages of each text out.
 
 The codes returned are normalised (languages.py); voting.py says what the votes mean together. Models load when first
-needed, once in a process. Callers clean texts beforehand (masking.clean_for_detectors).
+needed, once in a process. Callers clean texts beforehand (masking.py).
+
+A detector that knows no feature of a text's letters has no vote. langid.py would name English then, with a score of
+0.169, fastText English with 0.125, and CLD2 the default language of the script. Features of signs, digits and emoji
+alone are no evidence: fastText knows the quotation marks of '"BARACK OBAMA" (ANGELA MERKEL)', and would name English
+with 0.57.
 """
 
 import hashlib
@@ -19,12 +24,17 @@ from numpy.typing import NDArray
 
 from corpora.core.langid_model import langid_model
 from corpora.core.languages import COVERAGE, normalise
+from corpora.core.masking import letters_alone
 
 Ranking = list[tuple[str, float]]  # (our code, score from 0 to 1), best first
 # What arrays have in the place of a code: where it stands here.
 CODES: tuple[str, ...] = tuple(sorted(frozenset[str]().union(*COVERAGE.values())))
 _NO_VOTE = -1
 _FASTTEXT_LABEL = "__label__"
+# CLD2 counts one point for the default language of a script, and further ones for each n-gram that it knows. Its scores
+# are points per 1,024 bytes, rounded down.
+_CLD2_DEFAULT = 1.5
+_FIRST_WORDS = 10  # letters of them at least
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,8 @@ def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     stand in the order of the alphabet.
     """
     codes = _langid_codes()
-    logs = langid_model().log_probabilities(texts)
+    model = langid_model()
+    logs = model.log_probabilities(texts)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     totals = shares.sum(axis=1)
     rows = np.arange(len(texts))
@@ -99,7 +110,8 @@ def detect_langid(texts: Sequence[str], k: int) -> Rankings:
         place[:] = logs.argmax(axis=1)
         logs[rows, place] = -np.inf
     chosen = codes[places]
-    chosen[[not text for text in texts]] = _NO_VOTE
+    # Both: "throwback" has a feature that "#throwback" has not, as it does not begin a word there.
+    chosen[~(model.has_features(texts) & model.has_features(letters_alone(texts)))] = _NO_VOTE
     return _best(chosen, shares[rows[:, None], places] / totals[:, None], k)
 
 
@@ -114,9 +126,12 @@ def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
     # Flat lists of numbers, since the garbage collector looks through tuples that are kept.
     codes, scores, lengths = list[int](), list[float](), list[int]()
     for text in texts:
-        details = pycld2.detect(text, isPlainText=True, bestEffort=True)[2] if text else ()
-        lengths.append(len(details))
-        for _, own, percent, _ in details:
+        _, size, details = pycld2.detect(text, isPlainText=True, bestEffort=True) if text else (False, 0, ())
+        said = [
+            (own, percent) for _, own, percent, score in details if score * size * percent > _CLD2_DEFAULT * 1024 * 100
+        ]
+        lengths.append(len(said))
+        for own, percent in said:
             codes.append(_place("cld2", own))
             scores.append(percent / 100)
     return _of_lists(codes, scores, lengths, k)
@@ -147,9 +162,17 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
     predict = _fasttext().f.predict  # what the public one calls; it takes the line with its end
     places, spare = _fasttext_labels()
     labels, scores, lengths = list[str](), list[float](), list[int]()
-    for text in texts:
-        # For an empty text it says `en`.
-        said = predict(f"{text}\n", k, -1.0, "strict") if text else ()
+    (nothing,) = predict("\n", 1, -1.0, "strict")
+
+    def unknown(words: str) -> bool:
+        return bool(predict(f"{words}\n", 1, -1.0, "strict")[0] == nothing)
+
+    for text, alone in zip(texts, letters_alone(texts), strict=True):
+        said = predict(f"{text}\n", k, -1.0, "strict")
+        # Mostly the first words have a feature, and the others need not be read again.
+        end = alone.find(" ", _FIRST_WORDS)
+        if said[0] == nothing or ((end < 0 or unknown(alone[:end])) and unknown(alone)):
+            said = ()
         for _, label in said:
             if label in spare:
                 said = predict(f"{text}\n", k + len(spare), -1.0, "strict")

@@ -11,7 +11,7 @@ The model's numbers are float32 and the sums float64, which holds them without r
 langid.py's own loop gives, to the last digit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -39,22 +39,32 @@ class LangidModel:
 
     def log_probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """(texts, languages): of each text and language, the logarithm of the probability, up to a constant."""
+        logs = np.empty((len(texts), len(self.languages)))
+        for first, last, entered in self._entered(texts):
+            logs[first:last] = entered @ self.state_scores + self.prior
+        return logs
+
+    def has_features(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """(texts,): whether a feature that the model knows is in the text. Without one, only the prior is left."""
+        found = np.zeros(len(texts), np.bool_)
+        telling = self.state_scores.any(axis=1).astype(np.float64)
+        for first, last, entered in self._entered(texts):
+            found[first:last] = entered @ telling > 0
+        return found
+
+    def _entered(self, texts: Sequence[str]) -> Iterator[tuple[int, int, csr_array]]:
+        """The texts in blocks: the first text, the end, and the states that each text of the block goes through."""
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         blocks = (np.cumsum(lengths) - 1) // _BLOCK_BYTES
         bounds = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(encoded)]
-        logs = np.empty((len(texts), len(self.languages)))
         for first, last in pairwise(bounds):
-            logs[first:last] = self._of_block(encoded[first:last], lengths[first:last])
-        return logs
-
-    def _of_block(self, encoded: list[bytes], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-        states = self._states(np.frombuffer(b"".join(encoded), np.uint8).astype(np.int32), lengths)
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        # Row i has a 1 at each state of text i; where a state comes twice, the ones are added.
-        entered = csr_array((np.ones(len(states)), states, offsets), shape=(len(encoded), len(self.state_scores)))
-        logs: NDArray[np.float64] = entered @ self.state_scores + self.prior
-        return logs
+            read = np.frombuffer(b"".join(encoded[first:last]), np.uint8).astype(np.int32)
+            states = self._states(read, lengths[first:last])
+            offsets = np.concatenate([[0], np.cumsum(lengths[first:last])]).astype(np.int32)
+            # Row i has a 1 at each state of text i; where a state comes twice, the ones are added.
+            shape = last - first, len(self.state_scores)
+            yield first, last, csr_array((np.ones(len(states)), states, offsets), shape=shape)
 
     def _states(self, read: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
         """The state after each byte. read: the bytes of all texts, one after another."""

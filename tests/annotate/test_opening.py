@@ -1,5 +1,6 @@
 """Opening and extending tasks by the command, on a real corpus and the real detectors' votes."""
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -130,6 +131,41 @@ def test_agreed_posts_have_votes_of_one_voice_and_disputed_ones_candidates(open_
         elif unit.stage == stages.QUEUED:
             assert unit.candidates
             assert (unit.round, unit.visited) == (1, [unit.language])
+
+
+SAYING_NOTHING = [
+    "LIVERPOOL ARSENAL CHELSEA EVERTON",
+    '"BARACK OBAMA" (ANGELA MERKEL)',
+    "NO PROBLEM SUPER HOTEL TAXI BERLIN",
+    "HAHAHAHAHAHAHAHAHAHAHAHA",
+    "hahahahahahahahahahahahaha 😂😂",
+    "ハハハハハハハハハハハハハハハハハハハハハハハハ",
+    "하하하하하하하하하하하하하하하하하하하하하하하하",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "#throwback #thursday #nofilter",
+    "#любовь #счастье #друзья #лето #море",
+    "#日本 #東京 #写真好きな人と繋がりたい #ファインダー越しの私の世界",
+    "L\u200bI\u200bV\u200bE\u200bR\u200bP\u200bO\u200bO\u200bL ARSENAL CHELSEA EVERTON",
+]
+SAYING_SOMETHING = {
+    "\u200f‏שלום לכולם מה שלומכם היום": "he",
+    "ﺍﻟﺴﻼﻡ ﻋﻠﻴﻜﻢ ﻭﺭﺣﻤﺔ ﺍﻟﻠﻪ ﻭﺑﺮﻛﺎﺗﻪ": "ar",
+    "𝓖𝓾𝓽𝓮𝓷 𝓜𝓸𝓻𝓰𝓮𝓷 𝓪𝓵𝓵𝓮𝓻𝓼𝓮𝓲𝓽𝓼 𝓶𝓮𝓲𝓷𝓮 𝓛𝓲𝓮𝓫𝓮𝓷": "de",
+    "𝐈 𝐰𝐢𝐥𝐥 𝐛𝐞 𝐡𝐨𝐦𝐞 𝐥𝐚𝐭𝐞𝐫 𝐭𝐡𝐢𝐬 𝐞𝐯𝐞𝐧𝐢𝐧𝐠 𝐛𝐞𝐜𝐚𝐮𝐬𝐞 𝐨𝐟 𝐭𝐡𝐞 𝐫𝐚𝐢𝐧": "en",
+}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_names_laughter_and_hashtags_go_to_people_and_styled_letters_are_agreed_on(open_task, tmp_path, processes):
+    texts = [*SAYING_NOTHING, *SAYING_SOMETHING]
+    file = tmp_path / "odd.jsonl"
+    file.write_text("".join(json.dumps({"id": str(id), "text": text}) + "\n" for id, text in enumerate(texts)))
+    call_command("import_corpus", "odd", str(file), licence="CC0-1.0")
+    call_command("prelabel", "odd", processes=processes)
+    open_task("t", len(texts), corpus="odd")
+    units = Task.objects.get(name="t").units.select_related("item")
+    assert {unit.item.text: unit.label for unit in units if unit.stage == stages.AGREED} == SAYING_SOMETHING
+    assert units.exclude(stage=stages.AGREED).count() == len(SAYING_NOTHING)
 
 
 def test_of_each_language_that_is_agreed_on_a_share_and_a_least_number_is_queued_like_any_other(open_task):

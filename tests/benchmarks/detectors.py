@@ -97,7 +97,7 @@ def differences(package: LanguageIdentifier, texts: list[str]) -> tuple[int, int
         logs = package.nb_classprobs(package.instance2fv(text))
         best = sorted(range(len(logs)), key=lambda place: -logs[place])
         codes = [*dict.fromkeys(normalise("langid", package.nb_classes[place]) for place in best)][:K]
-        if text and codes != [code for code, _ in ranking]:
+        if ranking and codes != [code for code, _ in ranking]:
             other += 1
             near = logs[best[: K + 3]].astype("float32")
             equal += len(set(near.tolist())) < len(near)

@@ -1,5 +1,7 @@
 """The three real detectors."""
 
+import json
+
 import fasttext
 import numpy as np
 import pytest
@@ -8,10 +10,20 @@ from hypothesis import strategies as st
 from langid.langid import LanguageIdentifier, model
 
 from corpora.core import langid_model as model_of_langid
-from corpora.core.detectors import CODES, DETECTORS, _fasttext_model, detect_fasttext, detect_langid, detector_versions
+from corpora.core.detectors import (
+    CODES,
+    DETECTORS,
+    _fasttext_model,
+    detect_cld2,
+    detect_fasttext,
+    detect_langid,
+    detector_versions,
+)
 from corpora.core.langid_model import langid_model
 from corpora.core.languages import LANGUAGES, normalise
+from corpora.core.masking import clean_for_detectors, letters_alone
 from corpora.core.voting import DETECTOR_NAMES
+from tests.annotate.corpus import POSTS
 
 GERMAN = "Guten Morgen zusammen, heute scheint in Hamburg die Sonne und alle gehen gern spazieren."
 TEXTS = [GERMAN, "", "Сегодня мы долго гуляли в парке, а потом вернулись домой и пили чай.", "haha", "😀", "1"]
@@ -39,6 +51,86 @@ def test_each_answers_every_text_best_first_in_our_codes(detector):
 def test_an_empty_text_has_no_language(detector):
     assert [*DETECTORS[detector]([""], 3)] == [[]]
     assert [*DETECTORS[detector]([], 3)] == []
+
+
+NOTHING_KNOWN = [
+    "LIVERPOOL ARSENAL CHELSEA EVERTON",
+    "LIVERPOOL, ARSENAL, CHELSEA, EVERTON!!!",
+    '"BARACK OBAMA" (ANGELA MERKEL)',
+    "HAHAHAHAHAHAHAHAHAHAHAHAHA 😂😂😂",
+    "hahahahahahahahahahahahaha",
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "1 2 3 4 5 6 7 8 9",
+    "😀😀😀😀",
+    "。。。！！！",
+    "<3 <3 :) :(",
+]
+
+
+@pytest.mark.parametrize("text", NOTHING_KNOWN)
+@pytest.mark.parametrize("detector", ["langid", "fasttext"])
+def test_a_detector_that_knows_nothing_of_the_letters_has_no_vote(detector, text):
+    assert [*DETECTORS[detector]([GERMAN, text, GERMAN], 3)][1] == []
+
+
+def test_no_vote_has_the_score_of_a_text_without_features():
+    """What the models themselves say of a text without features."""
+    identifier = LanguageIdentifier.from_modelstring(model, norm_probs=True)
+    ((certainty, label),) = fasttext.load_model(str(_fasttext_model())).f.predict("\n", 1, -1.0, "strict")
+    defaults = {"langid": dict([identifier.classify("")]), "fasttext": {label.removeprefix("__label__"): certainty}}
+    assert {detector: {*said} for detector, said in defaults.items()} == {"langid": {"en"}, "fasttext": {"en"}}
+    lines = [json.loads(line)["text"] for line in POSTS.read_text("utf-8").splitlines()]
+    words = [word for text in lines for word in clean_for_detectors(text).upper().split()]
+    for detector, scores in defaults.items():
+        ((_, default),) = scores.items()
+        for ranking in DETECTORS[detector](words, 1):
+            assert not ranking or ranking[0] != ("en", pytest.approx(default, abs=1e-6))
+
+
+# A default is one language of those that are written in the script.
+@pytest.mark.parametrize("text", ["HAHAHAHA", "הההההההההה", "ሀሀሀሀሀሀሀሀሀ"])
+def test_the_default_of_cld2_for_a_script_is_no_vote(text):
+    assert [*detect_cld2([text, f"{text} {text}"], 3)] == [[], []]
+
+
+PLAIN = {
+    "en": "hello everybody how are you doing today my dear friends",
+    "fr": "bonjour tout le monde comment allez-vous ce matin mes amis",
+    "ru": "доброе утро всем друзья как у вас сегодня дела",
+    "ar": "السلام عليكم ورحمة الله وبركاته كيف حالكم اليوم",
+    "fa": "سلام دوستان من می\u200cخواهم امروز به خانه شما بیایم اگر می\u200cشود",
+    "hi": "नमस्ते दोस्तों आप सब कैसे हैं आज का दिन बहुत अच्छा है",
+    "th": "สวัสดีทุกคนวันนี้คุณเป็นอย่างไรบ้างผมทำงานอยู่ที่บ้าน",
+    "zh": "大家早上好，今天天气很好，我们一起去公园散步吧。",
+}
+
+
+def _styled(text, capital, small):
+    """In letters of Unicode's mathematical alphabets, which begin at these code points."""
+    return "".join(
+        chr(ord(letter) - ord("a") + small)
+        if "a" <= letter <= "z"
+        else chr(ord(letter) - ord("A") + capital)
+        if "A" <= letter <= "Z"
+        else letter
+        for letter in text
+    )
+
+
+@pytest.mark.parametrize("language", PLAIN)
+def test_invisible_and_styled_characters_do_not_change_the_votes(language):
+    text = PLAIN[language]
+    hidden = [f"{mark}{text}{mark}" for mark in "\u200e\u200f\u202e\u2067\ufeff"]
+    hidden += [mark.join(text) for mark in "\u200b\u2060\xad\ufe0f\U000e0061"]
+    if text.isascii() or language == "ru":
+        hidden += [mark.join(text) for mark in "\u200c\u200d\u0336\u0332"]
+    if text.isascii():
+        hidden += [_styled(text, 0x1D400, 0x1D41A), _styled(text, 0x1D4D0, 0x1D4EA), _styled(text, 0xFF21, 0xFF41)]
+    if language == "ar":
+        hidden.append("ﺍﻟﺴﻼﻡ ﻋﻠﻴﻜﻢ ﻭﺭﺣﻤﺔ ﺍﻟﻠﻪ ﻭﺑﺮﻛﺎﺗﻪ")
+    for detect in DETECTORS.values():
+        said = [ranking[0][0] for ranking in detect([clean_for_detectors(each) for each in [text, *hidden]], 1)]
+        assert set(said) == {language}
 
 
 @pytest.mark.parametrize("detector", ["langid", "fasttext"])
@@ -89,6 +181,9 @@ def test_langid_scores_many_texts_as_its_own_loop_scores_each(package, texts, bl
 def test_langid_names_first_what_its_own_loop_names(package, texts):
     for text, ranking in zip(texts, detect_langid(texts, 1), strict=True):
         label, certainty = package.classify(text)
+        if not package.instance2fv(*letters_alone([text])).any():
+            assert ranking == []
+            continue
         assert ranking[0][0] == normalise("langid", label)
         assert ranking[0][1] == pytest.approx(certainty)
 

@@ -1,6 +1,7 @@
 """What people see, and what detectors read."""
 
 import sys
+import unicodedata
 
 import pycld2
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from corpora.core import masking
 from corpora.core.detectors import DETECTORS
-from corpora.core.masking import clean_for_detectors, count_letters, mask_mentions
+from corpora.core.masking import clean_for_detectors, count_letters, letters_alone, mask_mentions, readable
 
 POSTLIKE = st.text(alphabet=st.sampled_from("@＠ab_1.-さé #:/RTrt\n\u200d"), max_size=40)
 
@@ -64,9 +65,19 @@ def test_detectors_read_the_same_of_the_masked_text(text):
         ("❤\ufe0f", "❤"),
         ("@a https://example.org", ""),
         ("می\u200cخواهم", "می\u200cخواهم"),
+        ("ന\u200dമ", "ന\u200dമ"),
+        ("👨\u200d👩\u200d👧", "👨👩👧"),
+        ("h\u200de\u200cl\u200bl\u2060o \u202edu\xad\u200f", "hello du"),
+        ("𝐇𝐞𝐥𝐥𝐨 𝓭𝓾 ｄｕ ⓗⓞ", "Hello du du ho"),
+        ("ﺍﻟﺴﻼﻡ", "السلام"),
+        ("s\u0336o\u0336 e\u0301t u\u0332n", "so ét un"),
+        ("＠ｕｓｅｒ ｈｔｔｐｓ：／／ｔ．ｃｏ／ａ ja", "ja"),
+        ("@\u200duser ja", "ja"),
+        ("大家好，今天！ ＡＢ！", "大家好，今天！ AB!"),
+        ("it´s … ทำ ㅋㅋ", "it´s … ทำ ㅋㅋ"),
     ],
 )
-def test_detectors_read_no_mentions_addresses_or_controls(text, cleaned):
+def test_detectors_read_plain_letters_without_mentions_addresses_or_what_is_invisible(text, cleaned):
     assert clean_for_detectors(text) == cleaned
 
 
@@ -81,15 +92,34 @@ def test_cld2_takes_every_character_that_cleaning_leaves():
 def test_every_detector_takes_every_text_once_cleaned(text):
     cleaned = clean_for_detectors(text)
     assert cleaned == cleaned.strip()
+    assert not {unicodedata.category(character) for character in cleaned} & {"Cc", "Cs"}
     for detect in DETECTORS.values():
         detect([cleaned], 3)
 
 
 @pytest.mark.parametrize(
     ("text", "letters"),
-    [("haha 123 !!!", 4), ("हिन्दी", 6), ("@user https://example.org/abc", 0), ("❤️👍🏽", 0), ("日本語", 3), ("", 0)],
+    [
+        ("haha 123 !!!", 4),
+        ("हिन्दी", 6),
+        ("@user https://example.org/abc", 0),
+        ("❤️👍🏽", 0),
+        ("日本語", 3),
+        ("", 0),
+        ("#love #party #summer", 0),
+        ("＃日本 ＃東京", 0),
+        ("So warm in #Berlin!", 8),
+        ("HAHAHAHAHA hahaha Haha", 2),
+        ("jajaja jajaja", 2),
+        ("ㅋㅋㅋㅋㅋㅋㅋㅋㅋㅋ", 1),
+        ("हाहाहाहा", 2),
+        ("Goooooooool", 3),
+        ("lol lol lol", 3),
+        ("go home, go home", 12),
+        ("\u3164\u3164\u3164", 0),
+    ],
 )
-def test_letters_are_counted_as_detectors_read_them(text, letters):
+def test_letters_are_counted_as_detectors_read_them_without_hashtags_and_repetitions(text, letters):
     cleaned = clean_for_detectors(text)
     assert count_letters(["ab", cleaned, "", cleaned]).tolist() == [2, letters, 0, letters]
 
@@ -116,8 +146,12 @@ SIGNS = [
 @given(st.lists(st.one_of(st.sampled_from(SIGNS), st.characters())).map("".join))
 def test_a_pattern_is_left_out_only_where_it_would_find_nothing(text):
     """Each is looked for where a sign stands that it needs; here all are."""
+    addresses = (masking._URL, masking._MENTION, masking._EMAIL)
     expected = text
-    for pattern in (masking._URL, masking._MENTION, masking._EMAIL, masking._UNREADABLE):
+    for pattern in addresses:
+        expected = pattern.sub(" ", expected)
+    expected = masking._UNREADABLE.sub(" ", readable(expected))
+    for pattern in addresses:
         expected = pattern.sub(" ", expected)
     assert clean_for_detectors(text) == " ".join(expected.split())
 
@@ -126,3 +160,19 @@ def test_every_character_that_detectors_cannot_read_is_taken_out():
     for character in map(chr, range(sys.maxunicode + 1)):
         if masking._UNREADABLE.match(character):
             assert clean_for_detectors(f"a{character}b") == "a b"
+        if unicodedata.category(character) == "Cf":
+            assert clean_for_detectors(f"a{character}b") == "ab"
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(
+    "text",
+    ["Việt Nam rất đẹp", "Übung macht den Meister", "안녕하세요 여러분", "ガギグゲゴ", "હું ગુજરાતી", "добрий їжак"],
+)
+def test_composed_and_decomposed_letters_are_read_alike(text, form):
+    assert clean_for_detectors(unicodedata.normalize(form, text)) == text
+
+
+def test_letters_alone_leave_out_signs_digits_and_emoji():
+    texts = ['"BARACK OBAMA" (2008) 😀', "", "!!!", "می\u200cخواهم، हिन्दी"]
+    assert letters_alone(texts) == ["BARACK OBAMA", "", "", "می\u200cخواهم हिन्दी"]
