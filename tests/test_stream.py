@@ -28,7 +28,7 @@ def found(demo_corpus, tmp_path, monkeypatch, capsys):  # noqa: F811
     monkeypatch.setattr(audits_work, "NAME", demo_corpus.name)
     lines = (django_settings.BASE_DIR / "fixtures" / "demo_truth.tsv").read_text(encoding="utf-8").splitlines()
     (tmp_path / "truth.json").write_text(json.dumps(dict(line.split("\t") for line in lines)))
-    stream_work.main([str(tmp_path / "truth.json"), "300", "0.015", "0.02", "1"])
+    stream_work.main([str(tmp_path / "truth.json"), "300", "0.015", "0.02", "", "1"])
     (line,) = capsys.readouterr().out.splitlines()
     return json.loads(line)
 

@@ -57,13 +57,19 @@ def checked(rows: Source) -> pa.Array:
 
 
 def first_label(rows: Source) -> pa.Array:
-    """None too where an adjudicator would have decided in any case, as of an audited post that the reader doubts."""
+    """None too where others would have decided in any case: of an audited post that the reader doubts, and of one whose
+    reader named another queue's language.
+    """
     judged = rows.judged
     said = rows.said.first("label", live(rows.said, Judgment.ANSWER))
     again = where(judged["recheck"]) & where(pc.equal(judged["stage"], stages.LABELLED))
     doubted = _is_audit(rows) & ~where(pc.equal(said, judged["agreed_label"]))
-    return pc.if_else(pa.array(again & ~doubted), said, pa.scalar(None, pa.string()))
+    return pc.if_else(pa.array(again & ~doubted & ~_has(rows, "named")), said, pa.scalar(None, pa.string()))
 
 
 def _is_audit(rows: Source) -> Marks:
-    return rows.moved.count(where(pc.equal(rows.moved.held["event"], "audited"))) > 0
+    return _has(rows, "audited")
+
+
+def _has(rows: Source, event: str) -> Marks:
+    return rows.moved.count(where(pc.equal(rows.moved.held["event"], event))) > 0

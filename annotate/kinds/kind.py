@@ -186,6 +186,8 @@ class Kind:
     protections: frozenset[str] = frozenset()
     # Whether units wait for people who may answer, however long; otherwise they are sent on when there are too few.
     waits: bool = False
+    # The language that an answer names, whose readers can confirm it; empty if it names none.
+    named: Callable[[str], str] = lambda label: ""
     # Whether languages may share a queue, as the table of routes says; otherwise each language has its own.
     is_routed: bool = True
     # Paths from a unit to the values by each of which a share of the units that machines label is chosen for the audit.

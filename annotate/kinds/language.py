@@ -87,6 +87,7 @@ KIND = languages.about_languages(
     card="annotate/card_language.md",
     candidates=candidates,
     agreed=agreed,
+    named=lambda label: "" if label == UND else label,
     offered=offered,
     check=check,
     ask=ask,

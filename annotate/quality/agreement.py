@@ -23,7 +23,7 @@ from annotate.core.answers import Answers, Floats, Ints, winners
 from annotate.core.lottery import by_seed, drawn, lot
 from annotate.kinds.forms.pair import TIE
 from annotate.kinds.kind import ENGLISH
-from annotate.models import Annotator, Comparison, Judgment, Task
+from annotate.models import Annotator, Comparison, Judgment, Task, Transition
 from annotate.quality.modelled import Model, Said, modelled, posterior_of, tabled
 from annotate.quality.true_labels import Measuring, against
 
@@ -197,6 +197,8 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     """The answers that count, ordered by language, then by unit, then as they were given."""
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
     live = Judgment.objects.live().of_work().filter(unit__task=task, unit__known_answer="", kind__in=kinds)
+    # A second person is asked there because of what the first said, so these tell nothing of how far people agree.
+    live = live.exclude(unit__in=Transition.objects.filter(unit__task=task, event="named").order_by().values("unit"))
     # If records declare no language, the queue they wait in says nothing of it.
     paths = ("unit__item__language",) if task.languages else task.kind.spoken_paths
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(

@@ -19,18 +19,29 @@ from annotate.quality import lots
 from corpora.fetching import listed
 
 
-def read_by_one(task: Task) -> QuerySet[Unit]:
-    """The units that came to people and ask for one answer, among which checks are chosen: without the audit's own,
+def asked_of_one(task: Task) -> QuerySet[Unit]:
+    """The units that came to people and asked for one answer, among which checks are chosen: without the audit's own,
     which have checks of their own.
     """
-    audited = Transition.objects.filter(unit=OuterRef("pk"), event="audited")
     asking = task.units.exported().exclude(stage__in=(stages.NEW, stages.AGREED))
-    return asking.filter(~Exists(audited), redundancy=1, copy_of=None, reused_from=None)
+    asking = asking.filter(~_moved("audited"), copy_of=None, reused_from=None)
+    return asking.filter(Q(redundancy=1) | _moved("named"))
+
+
+def decided_by_one(task: Task) -> QuerySet[Unit]:
+    """Those of them that their one reader decides: another person confirms an answer that names another queue's
+    language, so it is neither alone nor checked.
+    """
+    return asked_of_one(task).filter(~_moved("named"))
+
+
+def _moved(event: str) -> Exists:
+    return Exists(Transition.objects.filter(unit=OuterRef("pk"), event=event))
 
 
 def check_counts(task: Task) -> dict[str, tuple[int, int]]:
     """First queue -> how many units one person decides there, and how many of those were chosen for a check."""
-    counts = read_by_one(task).order_by().values_list("visited__0")
+    counts = asked_of_one(task).order_by().values_list("visited__0")
     counts = counts.annotate(units=Count("pk"), chosen=Count("pk", filter=Q(recheck=True)))
     return {queue: (units, chosen) for queue, units, chosen in counts.order_by("visited__0")}
 
@@ -114,7 +125,7 @@ def report(task: Task) -> dict[str, Any]:
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
     said = Judgment.objects.live().answers().filter(unit=OuterRef("pk")).order_by("pk")
-    units = read_by_one(task).order_by().annotate(said=Subquery(said.values("label")[:1])).exclude(said=None)
+    units = decided_by_one(task).order_by().annotate(said=Subquery(said.values("label")[:1])).exclude(said=None)
     done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
     for queue, number in done.annotate(Count("pk")):
         rows[queue]["alone"] = number
@@ -122,7 +133,7 @@ def report(task: Task) -> dict[str, Any]:
     for queue, stage, label, first in chosen:
         rows[queue][_FOUND[stage]] += 1
         rows[queue]["otherwise"] += stage == stages.LABELLED and label != first
-    unread = read_by_one(task).order_by().filter(recheck=True, stage=stages.QUEUED).values_list("visited__0")
+    unread = decided_by_one(task).order_by().filter(recheck=True, stage=stages.QUEUED).values_list("visited__0")
     for queue, number in unread.annotate(Count("pk")):
         rows[queue]["waiting"] += number
     return {

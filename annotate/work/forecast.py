@@ -194,14 +194,16 @@ def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, flo
 
 
 def _rates(task: Task) -> dict[str, Share | None]:
-    """How often people skip and differ, as far as the task has shown it."""
+    """How often people skip and differ, as far as the task has shown it. An answer that names another queue's language
+    sends its unit on, as a skip does, and counts as one.
+    """
     said = Judgment.objects.live().of_work().filter(unit__task=task, lease__isnull=False).order_by()
     kinds = Counter(dict(said.values_list("kind").annotate(Count("pk"))))
-    moved = Transition.objects.filter(unit__task=task, event__in=["answered", "conflicted"]).order_by()
+    moved = Transition.objects.filter(unit__task=task, event__in=["answered", "conflicted", "named"]).order_by()
     events = Counter(dict(moved.values_list("event").annotate(Count("pk"))))
     adjudicated = task.on_conflict == stages.ADJUDICATION
     return {
-        "skips": Share(kinds[Judgment.SKIP], kinds.total()),
+        "skips": Share(kinds[Judgment.SKIP] + events.pop("named", 0), kinds.total()),
         "conflicts": Share(events["conflicted"], events.total()) if adjudicated else None,
     }
 

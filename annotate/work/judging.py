@@ -424,6 +424,8 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
         round=before.round,
         language=before.language,
         visited=unit.visited[: unit.visited.index(before.language) + 1],
+        # Nobody need confirm what is taken back.
+        redundancy=1 if moved and moved.event == "named" else unit.redundancy,
     )
 
 

@@ -5,6 +5,7 @@ Callers hold the unit's row lock. The moves themselves are made by moving.py.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Q
@@ -18,6 +19,22 @@ from annotate.work.routes import Routes
 from corpora.prepared import update_one
 
 
+class Reach(NamedTuple):
+    """Who can still be asked about a unit. readers: queue -> people; not_asked: those who are not asked, whatever they
+    read.
+    """
+
+    routes: Routes
+    readers: dict[str, set[int]]
+    not_asked: set[int]
+
+
+def _reach(unit: Unit, *judged: int) -> Reach:
+    """judged: people who have judged the unit, or a gold answer that stood for it."""
+    routes = Routes.load(unit.task)
+    return Reach(routes, routes.readers(), _not_asked(unit) | set(judged))
+
+
 def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, keep: bool = True) -> None:
     """Route a unit on after an answer, a skip or a flag: to its label, its next round, an adjudicator, or nowhere yet.
 
@@ -28,9 +45,11 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     if unit.stage != stages.QUEUED:
         return  # it has gone on without an answer that was taken back, and now given anew
     task, by = unit.task, judgment.annotator.user
-    answers = [each.label for each in said if each.kind == Judgment.ANSWER]
+    answers = [each for each in said if each.kind == Judgment.ANSWER]
     is_done = len(answers) >= unit.redundancy
-    if is_done and not task.overlap_share:
+    # Where the answer may name another queue's language, readers of it are looked for, whatever else decides about the
+    # unit: no statement tells what that is.
+    if is_done and not task.overlap_share and task.kind.named(judgment.label) in ("", judgment.lease.queue):
         decide(unit, answers, by=by, judgment=judgment, keep=keep)
         return
     skips = _skips_of_round(unit, said)
@@ -39,13 +58,11 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     if skips < task.skip_limit and task.kind.waits and not unit.disturbing:
         return
     # Where a lot has two people read a unit, this is asked after the last answer too, so that no statement tells it.
-    routes = Routes.load(task)
-    readers = routes.readers()
     # Whoever judged the gold answer that stood for it is taken for one of those who judged it.
-    asked = _not_asked(unit) | {judgment.annotator_id}
-    is_enough = _enough_readers(unit, readers, asked, len(answers))
+    reach = _reach(unit, judgment.annotator_id)
+    is_enough = _enough_readers(unit, reach.readers, reach.not_asked, len(answers))
     if is_done:
-        decide(unit, answers, by=by, judgment=judgment, keep=keep)
+        decide(unit, answers, by=by, judgment=judgment, keep=keep, reach=reach)
         return
     if skips < task.skip_limit and is_enough:
         if task.overlap_share:
@@ -54,8 +71,8 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     if task.overlap_share and len(answers) >= task.redundancy:
         # Nobody can give the overlap's second opinion, so the first stands alone.
         unit.redundancy = len(answers)
-        decide(unit, answers, by=by, judgment=judgment, keep=keep)
-    elif (queue := _next_queue(unit, routes, readers, asked)) and unit.round < task.rounds:
+        decide(unit, answers, by=by, judgment=judgment, keep=keep, reach=reach)
+    elif (queue := _next_queue(unit, reach, answers)) and unit.round < task.rounds:
         move(
             unit,
             "skipped",
@@ -71,17 +88,53 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
         move(unit, "exhausted", _when_exhausted(unit), by=by, judgment=judgment, keep=keep)
 
 
-def decide(unit: Unit, answers: list[str], *, by=None, judgment: Judgment | None = None, keep: bool = True) -> None:
-    """Give a unit that has all its answers the label that they come to, or ask one person more, or send it on; keep as
-    of after_judgment.
+def decide(
+    unit: Unit,
+    answers: Sequence[Judgment],
+    *,
+    by=None,
+    judgment: Judgment | None = None,
+    keep: bool = True,
+    reach: Reach | None = None,
+) -> None:
+    """Give a unit that has all its answers the label that they come to, or ask one person more, or send it on.
+
+    answers: with their leases. keep: as of after_judgment. reach: needed where a lone answer may name another queue's
+    language.
     """
-    came_to = _came_to(unit, answers)
+    came_to = _came_to(unit, [each.label for each in answers])
+    if reach and not isinstance(came_to, int) and came_to[0] in ("answered", "checked"):
+        [first, *others] = answers
+        if not others and (queue := _named_queue(first, reach.routes)) != first.lease.queue:
+            _send_to_named(unit, queue, reach, by=by, judgment=judgment, keep=keep)
+            return
     if isinstance(came_to, int):
         unit.redundancy = came_to
         update_one(unit, "redundancy", keep=keep)
     else:
         event, to_stage, label = came_to
         move(unit, event, to_stage, by=by, judgment=judgment, keep=keep, label=label)
+
+
+def _named_queue(answer: Judgment, routes: Routes) -> str:
+    """The queue of the language that an answer names; that in which it was given if it names none."""
+    language = routes.task.kind.named(answer.label)
+    return routes.queue_in(language) if language else answer.lease.queue
+
+
+def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
+    """Have the language that one reader named in another queue confirmed: by a second person, who reads it."""
+    if reach.readers.get(queue, set()) - reach.not_asked:
+        visited = list(dict.fromkeys([*unit.visited, queue]))
+        number = unit.round + 1
+        move(unit, "named", stages.QUEUED, round=number, language=queue, visited=visited, redundancy=2, **how)
+    else:
+        move(unit, "named", _when_exhausted(unit), **how)
+
+
+def _is_being_confirmed(unit: Unit, answers: Iterable[Judgment], routes: Routes) -> bool:
+    """Whether the unit is in its queue because a reader of another one named its language."""
+    return any(each.lease.queue != unit.language == _named_queue(each, routes) for each in answers)
 
 
 def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=None) -> None:
@@ -114,7 +167,8 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
     audit = "audit" in task.kind.protections and is_audit(unit)
     if audit and (unit.recheck or label != unit.agreed_label):
         return "doubted", stages.ADJUDICATION, ""
-    if unit.recheck and not audit:
+    # What a second reader has confirmed is not checked again.
+    if unit.recheck and not audit and len(answers) == 1:
         return "checked", stages.ADJUDICATION, ""
     if label is None:
         # Nobody needs the label of a unit that was hidden among the work.
@@ -166,17 +220,21 @@ def reopen(unit: Unit, by=None) -> None:
     live = unit.judgments.live()
     if unit.honeypot or is_settled(unit):
         return
-    answers = list(live.answers().order_by("pk").values_list("label", flat=True))
-    decides = left_decides(unit, answers)
+    answers = list(live.answers().order_by("pk").select_related("lease"))
+    decides = left_decides(unit, [each.label for each in answers])
     if decides:
         unit.redundancy = max(1, len(answers))
         unit.save(update_fields=["redundancy"])
     else:
         ask_again(unit)
+        if unit.transitions.filter(event="named").exists():
+            # A second person was asked about what the first had named, who may be the one whose answer is void.
+            unit.redundancy = min(unit.redundancy, len(answers) + 1)
+            unit.save(update_fields=["redundancy"])
     if unit.stage != stages.QUEUED:
         move(unit, "reopened", stages.QUEUED, by=by)
     if decides:
-        decide(unit, answers, by=by)
+        decide(unit, answers, by=by, reach=_reach(unit))
 
 
 def _skips_of_round(unit: Unit, said: Iterable[Judgment]) -> int:
@@ -216,11 +274,15 @@ def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int
     return len(readers.get(unit.language, set()) - not_asked) >= unit.redundancy - answers
 
 
-def _next_queue(unit: Unit, routes: Routes, readers: dict[str, set[int]], not_asked: set[int]) -> str | None:
-    """The next candidate's queue that the unit has not been in and that has a reader who may still judge it."""
+def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | None:
+    """The next candidate's queue that the unit has not been in and that has a reader who may still judge it; none where
+    it waits to be confirmed, which only readers of the language named can do.
+    """
+    if _is_being_confirmed(unit, answers, reach.routes):
+        return None
     for code in unit.candidates:
-        queue = routes.queue_in(code)
-        if queue not in unit.visited and readers.get(queue, set()) - not_asked:
+        queue = reach.routes.queue_in(code)
+        if queue not in unit.visited and reach.readers.get(queue, set()) - reach.not_asked:
             return queue
     return None
 
@@ -266,12 +328,13 @@ def reroute(task: Task) -> dict[str, int]:
     for pk in lacking_readers(task, readers):
         # no_key: as in judging.py.
         unit = task.units.select_for_update(no_key=True).get(pk=pk)
-        answers = unit.judgments.live().answers().count()
+        answers = list(unit.judgments.live().answers().select_related("lease"))
         # It may have been judged since.
         not_asked = _not_asked(unit)
-        if unit.stage != stages.QUEUED or _enough_readers(unit, readers, not_asked, answers):
+        if unit.stage != stages.QUEUED or _enough_readers(unit, readers, not_asked, len(answers)):
             continue
-        if queue := _next_queue(unit, routes, readers, not_asked):
+        unit.task = task
+        if queue := _next_queue(unit, Reach(routes, readers, not_asked), answers):
             move(unit, "rerouted", stages.QUEUED, language=queue, visited=[*unit.visited, queue])
             counts["queues"] += 1
         else:

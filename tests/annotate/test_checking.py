@@ -224,10 +224,10 @@ def test_a_checked_unit_whose_answer_is_voided_is_read_and_checked_anew(make_tas
 
 def test_languages_are_those_of_the_first_queue_and_in_all_they_are_added_up(make_task, ann, ada):
     task = make_task([DISPUTED] * 4 + [FRENCH] * 3, check_least=2)
-    for unit in task.units.order_by("position"):
-        unit = say(ann, task, "en")
+    for queue in task.units.order_by("position").values_list("language", flat=True):
+        unit = say(ann, task, queue)
         if unit.stage == stages.ADJUDICATION and row_of(task, "de")["checked"] < 1:
-            settle(ada, unit, "de")
+            settle(ada, unit, "en")
     found = checks.report(task)
     german, french = row_of(task, "de"), row_of(task, "fr")
     assert [german[key] for key in ("alone", "checked", "otherwise", "waiting")] == [2, 1, 1, 1]

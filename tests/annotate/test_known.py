@@ -180,7 +180,7 @@ def test_a_text_is_a_decoy_once_and_only_where_all_who_labelled_it_say_the_same(
     twice = {"votes": DUTCH, "text": LONG.format("that is there twice")}
     torn = {"votes": DUTCH, "text": LONG.format("that people disagree on")}
     labelled([({**twice, "key": "a"}, "nl"), ({**torn, "key": "b"}, "nl")])
-    labelled([({**twice, "key": "c"}, "nl"), ({**torn, "key": "d"}, "de")], name="again")
+    labelled([({**twice, "key": "c"}, "nl"), ({**torn, "key": "d"}, "und")], name="again")
     task = verify({"de": posts(4)}, decoy_share=1).task
     assert [unit.item.text for unit in hidden(task)] == [twice["text"]]
 

@@ -47,10 +47,10 @@ def answers_until(task, ann, unit):
     return None
 
 
-def attacked(name, task, ann, others, units, trick):
-    """What was tried on so many units, one trick on all. others: None where nobody else is at work."""
+def attacked(name, task, ann, others, units, trick, labels=()):
+    """What was tried on so many units, one trick on all. others: None where nobody else is at work. labels: see Way."""
     at_work = others and attacks.Others(others, task, "1")
-    return attacks.Attacker(attacks.Way(name, ann, task), at_work, {trick: 1}).work(units)
+    return attacks.Attacker(attacks.Way(name, ann, task, labels), at_work, {trick: 1}).work(units)
 
 
 def let_run_out(ann, task, lease):
@@ -204,28 +204,39 @@ def test_so_it_does_where_answers_are_choices_or_grades(crowd, name, kind):
     attacks.assert_same_statements(attacked(name, task, ann, None, 10, "taken back"), attacks.is_gold)
 
 
+SOME_AUDITED = [DISPUTED, AGREED, AGREED, DISPUTED] * 9
+# Answers that name the queue's language or none, and answers that another person must confirm.
+OWN, OTHERS = ("de", "und"), ("en", "fr")
+
+
 # An answer that is taken back is given before.
 @pytest.mark.parametrize(
     ("name", "trick"), [("page", "taken back"), ("api", "taken back"), ("page", "skip taken back")]
 )
 @pytest.mark.parametrize(
-    ("posts", "fields", "hidden"),
+    ("posts", "fields", "hidden", "labels"),
     [
         # So many that something is left, though each answer that is taken back gives another unit back; not in turn,
         # or else these would all be of one sort.
-        ([DISPUTED, AGREED, AGREED, DISPUTED] * 9, {"audit_least": 16, "audit_recheck": 0.5}, attacks.is_audited),
-        ([DISPUTED] * 30, {"check_share": 0.4}, lambda unit: unit.recheck),
-        ([DISPUTED] * 30, {"asked": "de", "decoys": 25}, lambda unit: bool(unit.known_answer)),
-        ([DISPUTED] * 30, {"overlap_share": 0.5}, lambda unit: unit.redundancy > 1),
+        (SOME_AUDITED, {"audit_least": 16, "audit_recheck": 0.5}, attacks.is_audited, OWN),
+        (SOME_AUDITED, {"audit_least": 16, "audit_recheck": 0.5}, attacks.is_audited, OTHERS),
+        ([DISPUTED] * 30, {"check_share": 0.4}, lambda unit: unit.recheck, OWN),
+        ([DISPUTED] * 30, {"check_share": 0.4}, lambda unit: unit.recheck, OTHERS),
+        ([DISPUTED] * 30, {"asked": "de", "decoys": 25}, lambda unit: bool(unit.known_answer), ()),
+        ([DISPUTED] * 30, {"overlap_share": 0.5}, lambda unit: unit.redundancy > 1, OWN),
+        ([DISPUTED] * 30, {"overlap_share": 0.5}, lambda unit: unit.redundancy > 1, OTHERS),
     ],
-    ids=["audited", "checked", "decoy", "read by two"],
+    ids=[
+        *("audited", "audited and another language named", "checked", "checked and another language named"),
+        *("decoy", "read by two", "read by two and another language named"),
+    ],
 )
 def test_audited_checked_and_doubly_read_units_and_decoys_run_the_same_statements_as_others(
-    make_task, person, name, trick, posts, fields, hidden
+    make_task, person, name, trick, posts, fields, hidden, labels
 ):
     task = make_task(posts, **fields)
     person("bea", "de")
-    attacks.assert_same_statements(attacked(name, task, person("ann", "de"), None, 10, trick), hidden)
+    attacks.assert_same_statements(attacked(name, task, person("ann", "de"), None, 10, trick, labels), hidden)
 
 
 @pytest.mark.parametrize("name", ["page", "api"])

@@ -1,6 +1,10 @@
 from annotate.core import stages
+from annotate.kinds import Answer
 from annotate.models import LanguageRoute, Transition
-from annotate.work.judging import skip
+from annotate.quality import agreement, checks
+from annotate.work.changing import change
+from annotate.work.judging import judge, skip, undo
+from annotate.work.pausing import void
 from annotate.work.queue import take
 from annotate.work.routes import Routes
 from annotate.work.routing import reroute
@@ -155,3 +159,171 @@ def test_every_unit_has_exactly_the_transitions_that_lead_to_its_stage(make_task
             stage = transition.to_stage
         assert stage == unit.stage
     assert Transition.objects.filter(unit__task=task).count() == 4
+
+
+# --- an answer in a language that is not the queue's is one person's word
+
+GERMAN, ENGLISH, FRENCH, UNDEFINED = map(Answer, ("de", "en", "fr", "und"))
+
+
+def say(annotator, task, answer):
+    judge(annotator, take(annotator, task).pk, answer)
+    return the_unit(task)
+
+
+def where(unit):
+    return unit.stage, unit.language, unit.label
+
+
+def test_a_language_that_one_reader_names_in_another_queue_is_confirmed_by_a_reader_of_it(make_task, person):
+    task, ann, fay = make_task([DISPUTED]), person("ann", "de"), person("fay", "fr")
+    assert where(say(ann, task, FRENCH)) == (stages.QUEUED, "fr", "")
+    assert history(the_unit(task))[-1] == ("named", "QUEUED", 2, "fr")
+    assert take(ann, task) is None
+    assert where(say(fay, task, FRENCH)) == (stages.LABELLED, "fr", "fr")
+
+
+def test_where_the_reader_of_the_language_named_answers_otherwise_an_adjudicator_decides(make_task, person):
+    for number, other in enumerate((GERMAN, ENGLISH, UNDEFINED)):
+        task = make_task([DISPUTED], name=f"t{number}")
+        ann, fay = person(f"ann{number}", "de"), person(f"fay{number}", "fr")
+        say(ann, task, FRENCH)
+        assert where(say(fay, task, other)) == (stages.ADJUDICATION, "fr", "")
+
+
+def test_what_the_reader_of_the_language_named_skips_goes_to_another_of_them_and_then_to_an_adjudicator(
+    make_task, person
+):
+    task = make_task([DISPUTED], skip_limit=2)
+    ann, fay, flo = person("ann", "de"), person("fay", "fr"), person("flo", "fr")
+    person("ben", "en")
+    say(ann, task, FRENCH)
+    skip(fay, take(fay, task).pk)
+    assert the_unit(task).language == "fr"
+    skip(flo, take(flo, task).pk)
+    assert where(the_unit(task)) == (stages.ADJUDICATION, "fr", "")
+
+
+def test_a_language_that_nobody_else_reads_is_confirmed_by_an_adjudicator(make_task, person):
+    task, both = make_task([DISPUTED]), person("both", "de fr")
+    assert where(say(both, task, FRENCH)) == (stages.ADJUDICATION, "de", "")
+    assert history(the_unit(task))[-1] == ("named", "ADJUDICATION", 1, "de")
+
+
+def test_units_to_be_confirmed_whose_readers_are_gone_are_sent_to_adjudication_by_rerouting(make_task, person):
+    task, ann, fay = make_task([DISPUTED]), person("ann", "de"), person("fay", "fr")
+    person("ben", "en")
+    say(ann, task, FRENCH)
+    fay.user.is_active = False
+    fay.user.save()
+    assert reroute(task) == {"queues": 0, "adjudication": 1}
+
+
+def test_what_is_named_is_confirmed_although_the_rounds_are_used_up(make_task, person):
+    task = make_task([DISPUTED], rounds=2)
+    ann, ben, fay = person("ann", "de"), person("ben", "en"), person("fay", "fr")
+    skip(ann, take(ann, task).pk)
+    say(ben, task, FRENCH)
+    assert where(say(fay, task, FRENCH)) == (stages.LABELLED, "fr", "fr")
+
+
+def test_what_was_skipped_in_a_queue_comes_back_to_its_other_readers_where_its_language_is_named(make_task, person):
+    task = make_task([DISPUTED])
+    ann, ben = person("ann", "de"), person("ben", "en")
+    skip(ann, take(ann, task).pk)
+    bea = person("bea", "de")
+    assert where(say(ben, task, GERMAN)) == (stages.QUEUED, "de", "")
+    assert take(ann, task) is None
+    assert where(say(bea, task, GERMAN)) == (stages.LABELLED, "de", "de")
+
+
+def test_undefined_and_languages_of_the_same_queue_stay_the_word_of_their_reader(make_task, person):
+    task = make_task([DISPUTED])
+    person("fay", "fr")
+    assert where(say(person("ann", "de"), task, UNDEFINED)) == (stages.LABELLED, "de", "und")
+    task = make_task([("bs", "hr", "sr")], name="shared", labels=["bs", "hr", "sr", "en"])
+    person("goran", "sr")
+    assert where(say(person("hana", "hr"), task, Answer("bs"))) == (stages.LABELLED, "hr", "bs")
+
+
+def test_a_language_that_two_readers_of_another_queue_name_is_confirmed(make_task, person):
+    task = make_task([DISPUTED], redundancy=2)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    person("fay", "fr")
+    say(ann, task, FRENCH)
+    assert where(say(bea, task, FRENCH)) == (stages.LABELLED, "de", "fr")
+
+
+def test_the_only_answer_to_a_post_of_the_overlap_is_confirmed_where_it_names_another_language(make_task, person):
+    task = make_task([DISPUTED], overlap_share=1.0, rounds=1)
+    ann = person("ann", "de")
+    fay = person("fay", "fr")
+    assert where(say(ann, task, FRENCH)) == (stages.QUEUED, "fr", "")
+    assert where(say(fay, task, FRENCH)) == (stages.LABELLED, "fr", "fr")
+
+
+def test_what_is_confirmed_is_not_checked_and_what_is_checked_need_not_be_confirmed(make_task, person):
+    task = make_task([DISPUTED], check_share=1.0)
+    ann, fay = person("ann", "de"), person("fay", "fr")
+    assert where(say(ann, task, FRENCH)) == (stages.QUEUED, "fr", "")
+    assert where(say(fay, task, FRENCH)) == (stages.LABELLED, "fr", "fr")
+    [row] = checks.report(task)["languages"]
+    assert (row["alone"], row["checked"], row["waiting"]) == (0, 0, 0)
+    task = make_task([DISPUTED], name="own", check_share=1.0)
+    assert say(ann, task, GERMAN).stage == stages.ADJUDICATION
+
+
+def test_an_answer_that_named_another_language_can_be_taken_back(make_task, person):
+    task, ann, fay = make_task([DISPUTED]), person("ann", "de"), person("fay", "fr")
+    say(ann, task, FRENCH)
+    lease = undo(ann, task)
+    assert (*where(the_unit(task)), the_unit(task).redundancy) == (stages.QUEUED, "de", "", 1)
+    assert take(fay, task) is None
+    judge(ann, lease.pk, GERMAN)
+    assert where(the_unit(task)) == (stages.LABELLED, "de", "de")
+
+
+def test_an_answer_that_was_confirmed_is_taken_back_and_what_the_second_reader_said_stays(make_task, person):
+    for number, (again, comes_to) in enumerate(((FRENCH, stages.LABELLED), (GERMAN, stages.ADJUDICATION))):
+        task = make_task([DISPUTED], name=f"t{number}")
+        ann, fay = person(f"ann{number}", "de"), person(f"fay{number}", "fr")
+        say(ann, task, FRENCH)
+        say(fay, task, FRENCH)
+        judge(ann, undo(ann, task).pk, again)
+        assert the_unit(task).stage == comes_to
+
+
+def test_a_changed_answer_that_names_another_language_is_no_last_word(make_task, person):
+    for number, (first, then) in enumerate(((GERMAN, FRENCH), (FRENCH, GERMAN))):
+        task = make_task([DISPUTED], name=f"t{number}")
+        ann = person(f"ann{number}", "de")
+        person(f"fay{number}", "fr")
+        say(ann, task, first)
+        change(ann, task, ann.judgments.get(unit__task=task).pk, then)
+        assert the_unit(task).stage == stages.ADJUDICATION
+
+
+def test_where_the_answers_of_one_of_the_two_are_voided_another_reader_is_asked(make_task, person, manager):
+    for number, voided in enumerate(("ann", "fay")):
+        task = make_task([DISPUTED], name=f"t{number}")
+        two = {"ann": person(f"ann{number}", "de"), "fay": person(f"fay{number}", "fr")}
+        for one in two.values():
+            say(one, task, FRENCH)
+        void(two[voided], task, by=manager, reason="guessed")
+        assert where(the_unit(task)) == (stages.QUEUED, "fr", "")
+        assert where(say(person(f"flo{number}", "fr"), task, FRENCH)) == (stages.LABELLED, "fr", "fr")
+
+
+def test_before_it_is_confirmed_a_voided_answer_leaves_the_unit_to_one_reader(make_task, person, manager):
+    task, ann, fay = make_task([DISPUTED]), person("ann", "de"), person("fay", "fr")
+    say(ann, task, FRENCH)
+    void(ann, task, by=manager, reason="guessed")
+    assert where(say(fay, task, FRENCH)) == (stages.LABELLED, "fr", "fr")
+
+
+def test_how_far_people_agree_is_not_told_by_what_is_confirmed(make_task, person):
+    task = make_task([DISPUTED])
+    ann, fay = person("ann", "de"), person("fay", "fr")
+    say(ann, task, FRENCH)
+    say(fay, task, FRENCH)
+    assert agreement.answers(task) == []

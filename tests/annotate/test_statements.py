@@ -122,6 +122,24 @@ def test_an_audited_post_takes_as_many_as_any_other(make_task, person, client):
     assert [statements(client, task, ann, "de") for _ in range(3)] == [21] * 3
 
 
+def test_an_answer_that_names_another_language_takes_as_many_whether_it_is_audited_checked_or_given_second(
+    make_task, person, client
+):
+    task = make_task([AGREED] * 9 + [DISPUTED] * 9, audit_least=4, audit_recheck=0, check_share=0.4, audit_limit=1)
+    taken = {}
+    ann, fay = person("ann", "de"), person("fay", "fr")
+    at_work(client, task, ann)
+    for _ in range(10):
+        unit = open_lease(ann, task).unit
+        sort = "audited" if unit.agreed_label else "checked" if unit.recheck else "plain"
+        taken.setdefault(sort, set()).add(statements(client, task, ann, "fr"))
+    at_work(client, task, fay)
+    for _ in range(3):
+        taken.setdefault("second", set()).add(statements(client, task, fay, "de"))
+    assert taken.keys() == {"audited", "checked", "plain", "second"}
+    assert len(set.union(*taken.values())) == 1, taken
+
+
 @pytest.mark.parametrize("tasks", [1, 4])
 def test_the_home_page_takes_19_statements_at_most_however_many_tasks_there_are(
     make_task, make_records_task, person, client, tasks

@@ -23,8 +23,8 @@ def test_an_answer_can_be_taken_back_and_given_anew(make_task, person):
     lease = undo(ann, task)
     assert (lease, lease.unit) == (open_lease(ann, task), first.unit)
     assert where(task) == (stages.QUEUED, "")
-    judge(ann, lease.pk, ENGLISH)
-    assert where(task) == (stages.LABELLED, "en")
+    judge(ann, lease.pk, Answer("und"))
+    assert where(task) == (stages.LABELLED, "und")
     first.refresh_from_db()
     assert first.voided_at
     assert [event for event, *_ in history(task)] == ["disputed", "answered", "undone", "answered"]

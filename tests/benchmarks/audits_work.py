@@ -21,9 +21,9 @@ from annotate.core import stages  # noqa: E402
 from annotate.core.audits import Audit, error, overall_error  # noqa: E402
 from annotate.core.estimation import Stratum, proportion, stratified  # noqa: E402
 from annotate.kinds import Answer  # noqa: E402
-from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task, Unit  # noqa: E402
+from annotate.models import Annotator, AnnotatorLanguage, Job, Judgment, Task, Unit  # noqa: E402
 from annotate.quality import audits  # noqa: E402
-from annotate.work import adjudication, judging, queue, routing  # noqa: E402
+from annotate.work import adjudication, contesting, judging, queue, routing  # noqa: E402
 from annotate.work.routes import Routes  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voting import DETECTOR_NAMES, agreed_label, unanimous  # noqa: E402
@@ -43,10 +43,16 @@ class RolledBack(Exception):
 
 
 class Crew:
-    """What readers and adjudicators say, each by the seed, their name and the post alone."""
+    """What readers and adjudicators say, each by the seed, their name and the post alone.
 
-    def __init__(self, truth: dict[str, str], slip: float, adjudicator_slip: float, seed: str) -> None:
+    wrong_keys: the labels that readers name by mistake, as by a wrong key; empty if they mistake their own languages.
+    """
+
+    def __init__(
+        self, truth: dict[str, str], slip: float, adjudicator_slip: float, seed: str, wrong_keys: Sequence[str] = ()
+    ) -> None:
         self.truth, self.slip, self.adjudicator_slip, self.seed = truth, slip, adjudicator_slip, seed
+        self.wrong_keys = wrong_keys
         self.readers = people(READERS, seed)
 
     def says(self, reader: Reader, lease, labels: list[str]) -> Answer | None:
@@ -55,6 +61,8 @@ class Crew:
         chance = random.Random(f"{self.seed} {reader.name} {key}")
         own = [label for label in labels if label in reader.languages] or labels
         slips = chance.random() < self.slip
+        if slips and self.wrong_keys:
+            return Answer(chance.choice([label for label in self.wrong_keys if label != language]))
         if language in reader.languages:
             others = [label for label in reader.languages if label != language]
             wrong = own[0] if own[0] != language else chance.choice(others or [UND])
@@ -99,6 +107,9 @@ def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1])
                     adjudication.settle(adjudicator, unit.pk, Answer(crew.decides(name, unit), "Dictionary"))
         else:
             routing.reroute(task)
+        if Job.objects.contesting(task).exists():
+            Job.objects.contesting(task).delete()
+            contesting.contest_all(task)
 
 
 def unadjudicated(task: Task) -> dict[str, Audit]:

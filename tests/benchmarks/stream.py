@@ -48,10 +48,19 @@ def add_options(parser) -> None:
     parser.add_argument("--stream-posts", type=int, default=30_000, help="posts in a stream (default %(default)s)")
     parser.add_argument("--stream-size", type=int, default=10_000, help="posts drawn for a task (default %(default)s)")
 
+    parser.add_argument(
+        "--wrong-keys",
+        default="",
+        help="languages that readers name by mistake, such as 'en es de da id' (default: the others that they read)",
+    )
+    parser.add_argument(
+        "--of", default="", help="languages of which every recall is shown, such as 'da de' (default: none)"
+    )
+
 
 def run(folder: Path, options) -> None:
     seeds = [f"{options.seed}-{number}" for number in range(options.stream_seeds)]
-    arguments = (options.stream_size, options.slip, options.adjudicator_slip)
+    arguments = (options.stream_size, options.slip, options.adjudicator_slip, options.wrong_keys)
     frames = on_frames(folder, options.stream_posts, seeds, "tests.benchmarks.stream_work", *arguments)
     found = [run for frame in frames for run in frame]
     print(
@@ -62,7 +71,11 @@ def run(folder: Path, options) -> None:
     counted = ("languages", "read", "judgments", "seconded")
     head = ["", "languages", "posts read", "judgments", "second opinions"]
     show("Work", head, [[run["seed"], *(run[name] for name in counted)] for run in found])
-    report([Figure(*row) for run in found for row in run["figures"]])
+    figures = [Figure(*row) for run in found for row in run["figures"]]
+    report(figures)
+    if options.of:
+        shown = [each for each in figures if each.kind.endswith("recall") and each.label in options.of.split()]
+        _show_each("Recall (%)", shown)
 
 
 def report(figures: list[Figure]) -> None:
@@ -73,14 +86,14 @@ def report(figures: list[Figure]) -> None:
         rows = [_row(kind, [figure for figure in part if figure.kind == kind]) for kind in kinds]
         head = ["", "figures", "no interval", "no such post", "held", "cover", "width in points", "off by"]
         show(title, head, [*rows, _row("all", part)])
+    _show_each("Intervals that do not cover the truth (%)", [each for each in held(figures) if not each.covers])
+
+
+def _show_each(title: str, figures: Iterable[Figure]) -> None:
     show(
-        "Intervals that do not cover the truth (%)",
+        title,
         ["", "seed", "label", "read", "value", "low", "high", "truth"],
-        [
-            [figure.kind, figure.seed, figure.label, figure.read, *_percents(figure)]
-            for figure in held(figures)
-            if not figure.covers
-        ],
+        [[each.kind, each.seed, each.label, each.read, *_percents(each)] for each in figures],
     )
 
 

@@ -1,6 +1,6 @@
 """Draws of some seeds from one stream, done, exported and evaluated; prints JSON, a line a seed.
 
-Arguments: TRUTH SIZE SLIP ADJUDICATOR_SLIP SEEDS...
+Arguments: TRUTH SIZE SLIP ADJUDICATOR_SLIP WRONG_KEYS SEEDS...
 """
 
 import json
@@ -145,7 +145,7 @@ def measured(task: Task, truth: Mapping[str, str], frame: Frame, seed: str, fold
 
 
 def main(arguments: list[str]) -> None:
-    path, size, slip, adjudicator_slip, *seeds = arguments
+    path, size, slip, adjudicator_slip, wrong_keys, *seeds = arguments
     truth = json.loads(Path(path).read_text())
     corpus = Corpus.objects.get(name=audits_work.NAME)
     import_other(corpus, truth, seeds[0])
@@ -155,7 +155,8 @@ def main(arguments: list[str]) -> None:
             with transaction.atomic(), tempfile.TemporaryDirectory() as folder:
                 task = opening.open_task("stream", corpus, KINDS["language"], size=int(size), seed=seed).task
                 frame = frame or Frame(task, truth)
-                audits_work.work(task, Crew(truth, float(slip), float(adjudicator_slip), seed), ADJUDICATORS)
+                crew = Crew(truth, float(slip), float(adjudicator_slip), seed, wrong_keys.split())
+                audits_work.work(task, crew, ADJUDICATORS)
                 print(json.dumps(measured(task, truth, frame, seed, Path(folder) / "gold")), flush=True)
                 raise RolledBack
         except RolledBack:

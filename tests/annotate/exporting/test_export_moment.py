@@ -42,7 +42,7 @@ def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person
     task = make_task([DISPUTED, AGREED, DISPUTED, DISPUTED])
     with_manifest()
     ann = person("ann", "de")
-    judge(ann, take(ann, task).pk, Answer("en"))
+    judge(ann, take(ann, task).pk, Answer("de"))
     export(task, out)
     before = files(out)
     real, worked = row_making.rows, []
