@@ -156,17 +156,19 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
 
 def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
     """of: person and language; how: the gold answers that somebody found disturbing, if any, which others may never be
-    given; frame: the gold answers of the language; drawn: what the person was given, in order, in
-    entries of four: how many units the lot had given them, how many gold answers among these, one gold answer in how
-    many units, and the id of the gold answer, or how many units of work were given one after the other. An entry that
-    is an id alone is a gold answer that came by no lot, since others held the one that was due.
+    given, and those with which the person was passed over, since somebody else had met them; frame: the gold answers of
+    the language; drawn: what the person was given, in order, in entries of four: how many units the lot had given them,
+    how many gold answers among these, one gold answer in how many units, and the id of the gold answer, or how many
+    units of work were given one after the other. An entry that is an id alone is a gold answer that came by no lot:
+    somebody else had given it back.
 
     A gold answer comes when it is due, and work when none is, until the person has met them all; and none comes before
-    those that stand before it in the person's order. No place is left out.
+    those that stand before it in the person's order, unless they were passed over. No place is left out.
     """
     person, language = line["of"]
     order = gold_order(lots, person, line["frame"])
     met: set[str] = set(line["how"].get("disturbing", ()))
+    passed_over = set(line["how"].get("passed_over", ()))
     given = known = 0
     for entry in line["drawn"]:
         if isinstance(entry, str):
@@ -177,7 +179,7 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
         has_met_all, begun = met.issuperset(order), [given, known]
         for at in range(given, given + (1 if is_gold else shown)):
             due = scheduled(is_gold_at, at + 1, size) > known
-            in_turn = not is_gold or (shown in order and met.issuperset(order[: order.index(shown)]))
+            in_turn = not is_gold or (shown in order and {*met, *passed_over}.issuperset(order[: order.index(shown)]))
             as_drawn = has_met_all or (due == is_gold and in_turn)
             yield Checked(f"unit {at + 1} of {person} in {language}", stood != begun or not as_drawn)
             given += 1

@@ -216,15 +216,20 @@ def _follows(row: dict[str, Any]) -> bool:
 
 
 def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
-    """People who have judged more, as the rows say, than lots gave them in a language where there are gold answers; and
-    those whose gold answers are not those of the others. No more is told of those that fit.
+    """People who have judged more, as the rows say, than lots gave them in a language where there are gold answers;
+    those whose gold answers are not those of the others; and those who were passed over with one that nobody else had.
+    No more is told of those that fit.
     """
     frames: dict[str, set[str]] = {}
     work = Counter[tuple[str, str]]()
+    who_met = Counter(each for line in given for each in {*_gold_ids(line)})
     for line in given:
         person, language = line["of"]
         if frames.setdefault(language, {*line["frame"]}) != {*line["frame"]}:
             yield Checked(f"the gold answers of {person} in {language}", True)
+        for key in line["how"].get("passed_over", ()):
+            if who_met[key] <= (key in _gold_ids(line)):
+                yield Checked(f"{key}, with which {person} was passed over in {language}", True)
         work[person, language] += sum(entry[3] for entry in line["drawn"] if isinstance(entry[-1], int))
     judged: dict[tuple[str, str], set[str]] = {}
     for _, key, said in _judgments(rows):
@@ -233,6 +238,12 @@ def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
     for (person, language), keys in judged.items():
         if len(keys) > work[person, language]:
             yield Checked(f"the work of {person} in {language}", True)
+
+
+def _gold_ids(line: Line) -> list[str]:
+    """The gold answers that a person was given."""
+    ids = (entry if isinstance(entry, str) else entry[-1] for entry in line["drawn"])
+    return [each for each in ids if isinstance(each, str)]
 
 
 def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:

@@ -176,8 +176,8 @@ class Reserve(models.Model):
 class Lease(models.Model):
     """A unit handed to an annotator. Only the holder of a place may answer; the answer keeps the place.
 
-    A gold answer is handed out instead of a unit of work, on which it keeps a place free while it is open. So whatever
-    becomes of the one becomes of the other, and nobody can tell them apart by letting go of them.
+    A gold answer is handed out instead of a unit of work, on which it keeps a place free while it is open. What becomes
+    of it when it is given back is decided in work/stand_ins.py.
     """
 
     OUTCOMES = ["answered", "skipped", "flagged", "released", "expired", "undone", "voided"]
@@ -206,6 +206,11 @@ class Lease(models.Model):
         "had given the person, how many gold answers among them, and one gold answer in how many units; null where no "
         "lot decided",
     )
+    in_place = models.BooleanField(
+        default=False,
+        help_text="a gold answer that somebody gave back, handed out in place of the unit for which it stands: the "
+        "person is not asked about that unit, unless nothing else is left",
+    )
     again = models.BooleanField(
         default=False, help_text="opened by taking an answer back; it may be answered whatever becomes of the unit"
     )
@@ -225,6 +230,7 @@ class Lease(models.Model):
             # What a person gave back lately is asked with every unit that they are handed.
             models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
             models.Index(fields=["instead_of"], condition=Q(instead_of__isnull=False), name="stand_ins"),
+            models.Index(fields=["annotator"], condition=Q(in_place=True), name="in_place"),
         ]
         constraints = [
             models.UniqueConstraint(

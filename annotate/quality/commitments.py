@@ -21,6 +21,7 @@ from annotate.core.lots import (
     SECOND,
     Line,
     fixed_digest,
+    gold_order,
     outcome,
     outcome_digest,
 )
@@ -129,28 +130,45 @@ def _gold_places(task: Task) -> Iterator[Line]:
     for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
         pools.setdefault(language, []).append(key)
     flagged = Judgment.objects.filter(unit__task=task, unit__honeypot=True, kind=Judgment.FLAG).order_by("unit")
-    passed_over = list(flagged.values_list("unit__item__key", flat=True).distinct())
+    disturbing = list(flagged.values_list("unit__item__key", flat=True).distinct())
     by_person = ("annotator__pseudonym", "queue")
     leases = Lease.objects.filter(unit__task=task).order_by(*by_person, "pk")
-    rows = leases.values_list(*by_person, "turn", "unit__honeypot", "unit__item__key")
+    rows = leases.values_list(*by_person, "turn", "in_place", "unit__honeypot", "unit__item__key")
     for (person, language), given in groupby(rows.iterator(_READ), key=lambda row: row[:2]):
-        entries = _entries((turn, key if honeypot else "") for *_, turn, honeypot, key in given)
+        entries = _entries((turn, in_place, key if honeypot else "") for *_, turn, in_place, honeypot, key in given)
         if entries and language in pools:
-            own = [key for key in passed_over if key in pools[language]]
+            own = [key for key in disturbing if key in pools[language]]
             how = {"disturbing": own} if own else {}
+            if passed_over := _passed_over(gold_order(task.lots, person, pools[language]), entries, own):
+                how["passed_over"] = passed_over
             yield _line(GOLD_PLACE, [person, language], how, pools[language], entries)
 
 
+def _passed_over(order: list[str], entries: list[Any], disturbing: list[str]) -> list[str]:
+    """The gold answers that stand before one that came earlier: somebody else had met them, and not that one."""
+    met, found = set(disturbing), dict[str, None]()
+    for entry in entries:
+        key = entry if isinstance(entry, str) else entry[3]
+        if isinstance(key, str):
+            found |= dict.fromkeys(each for each in order[: order.index(key)] if each not in met and key is not entry)
+            met.add(key)
+    return list(found)
+
+
 def _entries(given) -> list[Any]:
-    """given: where the lot stood, and the id of a gold answer, empty for work. Work that was given one after the other
-    is one entry; where no lot decided, only a gold answer that was not met before is told.
+    """given: where the lot stood, whether a gold answer took the place of work, and the id of a gold answer, empty for
+    work. Work that was given one after the other is one entry. A gold answer that took the place of work is an entry
+    of its own, and counts as work for the lot. Where no lot decided, only a gold answer that is new to the person is
+    listed.
     """
     found: list[Any] = []
     met: set[str] = set()
-    for turn, key in given:
-        if turn is None:
+    for turn, in_place, key in given:
+        if turn is None or in_place:
             found += [key] if key and key not in met else []
-        elif key:
+        if turn is None:
+            pass
+        elif key and not in_place:
             found.append([*turn, key])
         elif found and _goes_on(found[-1], turn):
             found[-1][3] += 1

@@ -45,7 +45,7 @@ def turn_in(permit, language: str) -> Turn:
 @prepared
 def _last_by_lot(annotator, task, queue) -> QuerySet[Lease]:
     last = _by_lot(annotator).filter(unit__task=task, queue=queue).order_by("-pk")
-    return last.values_list("turn", "unit__honeypot")[:1]
+    return last.values_list("turn", "unit__honeypot", "in_place")[:1]
 
 
 def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
@@ -55,7 +55,9 @@ def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
     if with_gold:
         given = _by_lot(permits[0].annotator).filter(unit__task__in=with_gold)
         last = given.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
-        rows = Lease.objects.filter(pk__in=last).values_list("unit__task", "queue", "turn", "unit__honeypot")
+        rows = Lease.objects.filter(pk__in=last).values_list(
+            "unit__task", "queue", "turn", "unit__honeypot", "in_place"
+        )
         found = {(task, queue): row for task, queue, *row in rows}
     return lambda task, language: _after(task, found.get((task.pk, language)))
 
@@ -65,9 +67,11 @@ def _by_lot(annotator: Any) -> QuerySet[Lease]:
 
 
 def _after(task: Task, last: Sequence | None) -> Turn:
-    """last: where the lot stood when it decided last, and whether that was a honeypot."""
-    (given, known, _), was_pot = last or ((-1, 0, 0), False)
-    return Turn(given + 1, known + was_pot, block(task))
+    """last: where the lot stood when it decided last, whether that was a honeypot, and whether this took the place of
+    work, which is what the lot then decided for.
+    """
+    (given, known, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
+    return Turn(given + 1, known + (was_pot and not in_place), block(task))
 
 
 def is_due(permit, language: str, turn: Turn) -> bool:
@@ -82,22 +86,15 @@ def in_order(permit, pots: Iterable[tuple[int, int, str]]) -> list[int]:
     return [named[key] for key in gold_order(lots, person, named)]
 
 
-def to_come(
-    permit, turn: Callable[[Task, str], Turn], work: Counter[str], pool: Counter[str], on_screen: Unit | None
-) -> int:
+def to_come(permit, turn: Callable[[Task, str], Turn], work: Counter[str], pool: Counter[str]) -> int:
     """How many honeypots come before the last unit of work is given.
 
-    turn: of each task and language; work: language -> units that wait for the annotator; pool: honeypots that they can
-    still be given; the unit on the screen is among them. So the number that waits for an annotator goes down by one
-    with every answer.
+    turn: of each task and language; work: language -> units of work that the lot has yet to give the annotator; pool:
+    language -> honeypots that it can still give them.
     """
-    coming = int(on_screen is not None and on_screen.honeypot)
+    coming = 0
     if not permit.task.gold_share:
         return coming
-    work, pool = Counter(work), Counter(pool)
-    if on_screen:
-        of = pool if on_screen.honeypot else work
-        of[on_screen.language] = max(0, of[on_screen.language] - 1)
     for language, count in work.items():
         given, known, size = turn(permit.task, language)
         is_pot = _places(permit, language, size)

@@ -8,28 +8,35 @@ others did shows when it is counted again, in one step that many units share.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from copy import copy
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from annotate.core import stages
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import Turn, to_come, turns
-from annotate.work.eligible import beyond
+from annotate.work.eligible import beyond, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
-from annotate.work.queue import WANTED
 from annotate.work.sql import sql
+from annotate.work.stand_ins import is_over
 from corpora.occupied import Occupied, not_waiting
 from corpora.prepared import prepared, tell
 
 _SAID = sql("said")
 KEPT = timedelta(minutes=10)
+OUTCOME = ("answered", "skipped", "flagged")
 
 
 def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
     """What waits for one person in the tasks of their permits. It is counted again if it is older than ten minutes,
     says that nothing waits, or is of other queues than the person has now. Nobody waits for that to be kept: as long as
     somebody else is writing, what was kept before is told again.
+
+    Nothing that the person does has it counted again earlier: while they are stopped, nothing waits, and what was kept
+    before stays. Else they could stop themselves, by taking back their consent, for an exact count.
     """
     if not permits:
         return []
@@ -39,7 +46,9 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
     else:
         rows = Backlog.objects.filter(annotator=annotator, task__in=tasks)
     kept = {row.task_id: row for row in rows}
-    old = [permit for permit in permits if not _holds(kept.get(permit.task.pk), permit)]
+    kept |= {permit.task.pk: _stopped(kept[permit.task.pk]) for permit in permits if _is_kept_from(permit, kept)}
+    old = [permit for permit in permits if not _is_kept_from(permit, kept)]
+    old = [permit for permit in old if not _holds(kept.get(permit.task.pk), permit)]
     before = {permit.task.pk for permit in old if _tells(kept.get(permit.task.pk), permit)}
     counted = _counted(old)
     # What is told for the first time is kept, so that the next answer does not show in an exact count.
@@ -47,6 +56,17 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
     is_kept = _keep(counted, wait=first)
     kept |= {row.task_id: row for row in counted if is_kept or row.task_id not in before}
     return [kept[task.pk] for task in tasks]
+
+
+def _is_kept_from(permit: Permit, kept: dict[int, Backlog]) -> bool:
+    """Whether a person who is stopped has a count that holds again once they are not."""
+    return permit.stopped is not None and permit.task.pk in kept
+
+
+def _stopped(row: Backlog) -> Backlog:
+    found = copy(row)
+    found.waiting = 0
+    return found
 
 
 def _tells(row: Backlog | None, permit: Permit) -> bool:
@@ -87,13 +107,9 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
     left: dict[int, Counter[tuple[str, bool]]] = {task: Counter() for task in tasks}
     for (task, *queue), number in _units(permits).items():
         left[task][tuple(queue)] = number
-    running = Lease.objects.filter(WANTED, annotator=annotator, closed_at=None, expires_at__gt=timezone.now())
-    running = running.filter(unit__task__in=tasks).select_related("unit")
-    on_screen = {lease.unit.task_id: lease.unit for lease in running.order_by("-pk")}
-    turn, done = turns(permits), _today(annotator, tasks)
+    turn, done, aside = turns(permits), _today(annotator, tasks), _aside(permits)
     return [
-        _backlog(permit, left[permit.task.pk], turn, on_screen.get(permit.task.pk), done[permit.task.pk])
-        for permit in permits
+        _backlog(permit, left[permit.task.pk], turn, aside[permit.task.pk], done[permit.task.pk]) for permit in permits
     ]
 
 
@@ -147,27 +163,104 @@ def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int,
     return found
 
 
+@dataclass
+class _Aside:
+    """What the lot of gold answers does not give a person, by queue.
+
+    work: units of work that they gave back or have open; gold: such gold answers, which come besides the work; used:
+    gold answers that the lot gives them no more; replaced: work about which they are not asked, since they answered a
+    gold answer in its place.
+    """
+
+    work: Counter[str] = field(default_factory=Counter)
+    gold: Counter[str] = field(default_factory=Counter)
+    used: Counter[str] = field(default_factory=Counter)
+    replaced: Counter[str] = field(default_factory=Counter)
+
+
+def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
+    """By task, of one person. A gold answer that they gave back counts as long as it waits for them, like work."""
+    annotator, now = permits[0].annotator, timezone.now()
+    tasks = {permit.task.pk: permit.task for permit in permits}
+    with_gold = [pk for pk, task in tasks.items() if task.gold_share]
+    own = Lease.objects.filter(annotator=annotator, unit__task__in=tasks).order_by("pk")
+    returned = Q(outcome__in=Lease.RETURNED, unit__task__in=with_gold)
+    replaced = Q(in_place=True, outcome__in=OUTCOME)
+    leases = list(own.filter(Q(closed_at=None) | returned | replaced).select_related("unit", "instead_of"))
+    found = {task: _Aside() for task in tasks}
+    on_screen = {lease.unit.task_id: lease for lease in leases if not lease.has_run_out(now) and lease.is_wanted}
+    for task, lease in on_screen.items():
+        _add(found[task], lease, waits=lease.work.stage == stages.QUEUED)
+    rest = [lease for lease in leases if lease not in on_screen.values()]
+    if rest:
+        _add_returned(found, rest, {lease.work.pk for lease in on_screen.values()}, annotator, tasks)
+    return found
+
+
+def _add(aside: _Aside, lease: Lease, *, waits: bool) -> None:
+    """waits: whether its unit of work is among what waits for the person."""
+    is_work = lease.instead_of_id is None or lease.in_place
+    (aside.work if is_work and waits else aside.gold)[lease.work.language] += 1
+    if lease.unit.honeypot:
+        aside.used[lease.unit.language] += 1
+
+
+def _add_returned(
+    found: dict[int, _Aside], leases: list[Lease], open_now: set[int], annotator: Annotator, tasks: dict[int, Task]
+) -> None:
+    """leases: what one person gave back or let run out, oldest first, and answered in the place of work; open_now:
+    units of work of what they have on the screen.
+    """
+    units = Unit.objects.queued().filter(pk__in={pk for lease in leases for pk in (lease.unit_id, lease.work.pk)})
+    own = {"adjudicates": annotator.adjudicates, "takes_disturbing": annotator.takes_disturbing}
+    theirs = {unit.pk: unit for unit in unjudged_by(units.order_by(), annotator.pk, **own)}
+    said: dict[int, list[Lease]] = {}
+    stood_for = [lease.instead_of_id for lease in leases if lease.instead_of_id in theirs]
+    for lease in Lease.objects.filter(Q(unit__in=stood_for) | Q(instead_of__in=stood_for)).order_by():
+        said.setdefault(lease.instead_of_id or lease.unit_id, []).append(lease)
+    replaced = {lease.instead_of_id: lease for lease in leases if lease.outcome in OUTCOME}
+    for unit in theirs.keys() & replaced.keys():
+        found[theirs[unit].task_id].replaced[theirs[unit].language] += 1
+    golds = {lease.unit_id for lease in leases if lease.unit.honeypot and lease.unit_id in theirs}
+    for gold in golds:
+        found[theirs[gold].task_id].used[theirs[gold].language] += 1
+    for lease in {lease.work.pk: lease for lease in leases if lease.outcome not in OUTCOME}.values():
+        work = theirs.get(lease.work.pk)
+        if work is None or work.pk in open_now or work.pk in replaced:
+            continue
+        work.task = tasks[work.task_id]
+        if lease.instead_of_id is None:
+            found[work.task_id].work[work.language] += 1
+        elif lease.unit_id in golds and not is_over(work, lease.unit_id, said[work.pk]):
+            kind = found[work.task_id].work if lease.in_place else found[work.task_id].gold
+            kind[work.language] += 1
+
+
 def _backlog(
     permit: Permit,
     left: Counter[tuple[str, bool]],
     turn: Callable[[Task, str], Turn],
-    on_screen: Unit | None,
+    aside: _Aside,
     done: Counter[str],
 ) -> Backlog:
-    def count(queues: Iterable[str], shown: Unit | None) -> int:
-        work = Counter({queue: left[queue, False] for queue in queues})
-        pool = Counter({queue: left[queue, True] for queue in queues})
-        return work.total() + to_come(permit, turn, work, pool, shown)
+    def count(queues: Iterable[str]) -> int:
+        work = Counter({queue: left[queue, False] - aside.replaced[queue] for queue in queues})
+        if not work.total():
+            # Where nothing else is left they are asked about that too.
+            work = Counter({queue: left[queue, False] for queue in queues})
+        by_lot = Counter({queue: max(0, number - aside.work[queue]) for queue, number in work.items()})
+        pool = Counter({queue: left[queue, True] - aside.used[queue] for queue in queues})
+        return work.total() + sum(aside.gold[queue] for queue in queues) + to_come(permit, turn, by_lot, pool)
 
     behind = {
-        language: count([queue], None)
+        language: count([queue])
         for language in permit.majors
         if (queue := permit.routes.queue_in(language)) in permit.read_queues and queue not in permit.queues
     }
     return Backlog(
         annotator=permit.annotator,
         task=permit.task,
-        waiting=count(permit.queues, on_screen),
+        waiting=count(permit.queues),
         behind_tests=behind,
         queues=list(permit.queues),
         day=day_of(),

@@ -22,7 +22,8 @@ _PUT_OFF = sql("put_off")
 # Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
 # the unit that is answered and the next.
 HEADS = 16
-# After how many other answers of theirs, at least and at most, people are given again what they gave back.
+# After how many other answers of theirs, at least and at most, people are given again what they gave back, and the work
+# for which a gold answer stood.
 BACK_AFTER = (10, 40)
 
 
@@ -109,7 +110,8 @@ def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
     """
     now, own = timezone.now(), permit.annotator
     task = [permit.task.pk, own.takes_disturbing, own.pk, own.adjudicates]
-    return [own.pk, put_off, now, own.pk, BACK_AFTER[1], json.dumps(list(permit.queues)), *task, now, now, number]
+    aside = [own.pk, put_off, now, own.pk, BACK_AFTER[1], own.pk, put_off]
+    return [*aside, json.dumps(list(permit.queues)), *task, now, now, number]
 
 
 def _enough(permit: Permit) -> int:

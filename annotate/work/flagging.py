@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
-from annotate.models import Annotator, Backlog, Flag, Guidelines, Lease, Unit
+from annotate.models import Annotator, Flag, Guidelines, Lease, Unit
 from annotate.quality.guidelines import ENGLISH, current, new_version
 from annotate.work import judging
 from annotate.work.contesting import check_limit
@@ -90,13 +90,13 @@ def _stored(lease: int, unit: int, annotator: Annotator, kind: str, words: str, 
 def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
     """Ask to be given what others found disturbing, or ask so no more; doing it twice changes nothing.
 
-    What of it is open then goes back to its queue, a gold answer too.
+    What of it is open then goes back to its queue, a gold answer too. What is said to wait is not counted again at
+    once: an exact count would tell gold answers from work.
     """
     with transaction.atomic():
         annotator.one_at_a_time()
         annotator.takes_disturbing = takes
         annotator.save(update_fields=["takes_disturbing"])
-        Backlog.objects.filter(annotator=annotator).delete()
         if not takes:
             close(Lease.objects.filter(annotator=annotator, closed_at=None, unit__disturbing=True), [], "released")
 

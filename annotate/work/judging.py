@@ -41,6 +41,7 @@ from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, open_again
 from annotate.work.routing import after_judgment, ask_again, is_settled
+from annotate.work.stand_ins import is_over
 from corpora import table_statistics
 from corpora.prepared import insert_one, prepared, update_one
 
@@ -177,7 +178,9 @@ def close(
     _check_rights(permit, lease, unit)
     # A clock that was set back has nobody answer before they were asked.
     now = max(timezone.now(), lease.opened_at)
-    if unit.stage != stages.QUEUED and not lease.again:
+    others = [each for each in leases if each.pk != lease.pk]
+    is_gone = unit.stage != stages.QUEUED or (lease.instead_of_id and is_over(unit, shown.pk, others))
+    if is_gone and not lease.again:
         raise WrongStage(_(GONE_ON))
     if answer:
         check(task.kind, answer, shown)
@@ -185,7 +188,7 @@ def close(
         # stays as it is meanwhile, so that a late gold answer runs no statement more than late work.
         place = lease.place
         if lease.has_run_out(now):
-            free = free_place(unit, [each for each in leases if each.pk != lease.pk])
+            free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)
             place = place or free
             if place is None:
                 raise LeaseExpired(
@@ -219,7 +222,7 @@ def close(
         _found_disturbing(shown, unit)
     # What an answer to a gold answer would have done to the unit for which it stood is run through, and nothing of it
     # kept: so neither the statements nor the time of an answer tell a gold answer from work.
-    said = [each for each in leases if each.unit_id == unit.pk]
+    said = [each for each in leases if each.unit_id in (unit.pk, shown.pk)]
     after_judgment(unit, judgment, [*_standing(said, judgment), judgment], keep=lease.instead_of_id is None)
     check_limit(unit)
     draw_on(unit)

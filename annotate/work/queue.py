@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import NotFound
-from annotate.models import Annotator, Backlog, Lease, Task, Unit
+from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality import honeypots
 from annotate.quality.sides import keep_side
 from annotate.work.eligible import (
@@ -25,6 +25,7 @@ from annotate.work.eligible import (
     with_free_place,
 )
 from annotate.work.permit import Permit, acting
+from annotate.work.stand_ins import answered_instead, is_over, last_returned, own_returned
 from corpora.prepared import insert_one, prepared, update_one
 
 # As many posts as a person can look over at a time.
@@ -139,8 +140,12 @@ def give(unit: Unit, permit: Permit) -> Lease | None:
         return lease_locked(unit, permit)
     annotator = permit.annotator
     pots_of = _pots[annotator.adjudicates, annotator.takes_disturbing]
-    pots = pots_of(permit.task.pk, annotator.pk, unit.language)
-    hidden = honeypots.in_order(permit, [pot for *pot, was_given in pots if not was_given])
+    pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
+    met = {pk: is_met for pk, *_, is_met in pots}
+    hidden = honeypots.in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
+    # As long as there are such, one that nobody has met who has not answered the unit: so a gold answer has no more
+    # readers than the unit, and a colleague to whom it comes if it is given back can be given it.
+    hidden.sort(key=met.__getitem__)
     turn = honeypots.turn_in(permit, unit.language)
     due = hidden if honeypots.is_due(permit, unit.language, turn) else []
     return lease_locked(unit, permit, due=due[:1], pots=[pk for pk, *_ in pots], turn=turn)
@@ -148,16 +153,18 @@ def give(unit: Unit, permit: Permit) -> Lease | None:
 
 def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
-    def pots(task, annotator, language) -> QuerySet[Unit]:
-        """The gold answers of a language that a person can be given: unit, item, its id, and whether they have it or
-        gave it back.
+    def pots(task, annotator, language, work) -> QuerySet[Unit]:
+        """The gold answers of a language that a person can be given: unit, item, its id, whether they have it or gave
+        it back, and whether somebody else has met it who has not answered a unit of work.
         """
+        answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
+        met = Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
         given = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
         given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
         left = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
-        left = left.annotate(given=Exists(given))
-        return left.values_list("pk", "item_id", "item__key", "given")
+        left = left.annotate(given=Exists(given), met=Exists(met.order_by()))
+        return left.values_list("pk", "item_id", "item__key", "given", "met")
 
     return pots
 
@@ -224,18 +231,14 @@ def lease_locked(
     place = free_place(unit, leases)
     if place is None:
         return None
-    shown = unit
+    shown, how = unit, {"turn": turn}
     if pots is not None:
-        # What they gave back there before they are shown again, whether that was the unit itself or a gold answer; no
-        # lot decides that. Else the gold answer that is due; else the unit itself.
-        given_back = _given_back(unit, own, pots)
-        turn = None if given_back else turn
+        key, how = _what_comes(unit, leases, own, due=due, pots=pots, turn=turn)
         # Read in any case, so that a gold answer takes no statement more.
-        [shown] = _shown(given_back or next(iter(due), unit.pk))
+        [shown] = _shown(key)
         shown.task = permit.task
-    return _open(
-        shown, unit, permit, place, round=unit.round, queue=unit.language, sheet=sheet, times=len(own), turn=turn
-    )
+    how |= {"round": unit.round, "queue": unit.language, "sheet": sheet}
+    return _open(shown, unit, permit, place, times=len(own), **how)
 
 
 @prepared
@@ -243,10 +246,30 @@ def _shown(key) -> QuerySet[Unit]:
     return Unit.objects.filter(pk=key).select_related("item").order_by()
 
 
-def _given_back(unit: Unit, own: list[Lease], pots: Collection[int]) -> int | None:
-    """What the annotator gave back last who had the place of a unit of work, if they can be given it still."""
-    before = [lease.unit_id for lease in sorted(own, key=lambda each: each.pk) if lease.outcome in Lease.RETURNED]
-    return before[-1] if before and (before[-1] == unit.pk or before[-1] in pots) else None
+def _what_comes(
+    unit: Unit,
+    leases: list[Lease],
+    own: list[Lease],
+    *,
+    due: Sequence[int],
+    pots: Collection[int],
+    turn: honeypots.Turn | None,
+) -> tuple[int, dict[str, Any]]:
+    """What the annotator is shown at the place of a unit of work, and how that is kept with the lease.
+
+    First comes what they gave back there themselves, which no lot decides; then the gold answer that is due; then one
+    that somebody else gave back there, which takes the place of the unit and is work to the lot; then the unit itself.
+    """
+    stood = {lease.unit_id for lease in leases}.intersection(pots)
+    waiting = {pk for pk in stood if free_place(unit, leases, stand_in=pk) is not None}
+    back = own_returned(unit, own)
+    if back and (back.unit_id == unit.pk or back.unit_id in waiting):
+        return back.unit_id, {"turn": None, "in_place": back.in_place}
+    if due:
+        return due[0], {"turn": turn}
+    if theirs := last_returned(leases, waiting):
+        return theirs.unit_id, {"turn": turn, "in_place": True}
+    return unit.pk, {"turn": turn}
 
 
 def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **how: Any) -> Lease:
@@ -277,11 +300,15 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
 
     before: the lease of that answer. They answer again as in its queue and round, wherever the unit is by now.
 
-    A gold answer stands for what comes next, as when it was first handed out; by itself where nothing is left to come.
-    The statements are the same for both.
+    A gold answer stands for the same unit of work as before, while that waits; else for what comes next; by itself
+    where nothing is left to come. The statements are the same for both.
     """
     heads = head_ids(permit, 1)
-    work = Unit.objects.get(pk=heads[0] if unit.honeypot and heads else unit.pk)
+    found = Unit.objects.filter(Q(pk=before.instead_of_id or unit.pk) | Q(pk=next(iter(heads), unit.pk)))
+    waiting = [each for each in found if each.stage == stages.QUEUED and not each.honeypot]
+    work = unit
+    if unit.honeypot and waiting:
+        work = min(waiting, key=lambda each: each.pk != before.instead_of_id)
     leases = leases_of(unit)
     if not unit.honeypot:
         _give_back_run_out(leases)
@@ -291,7 +318,16 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
     update_one(unit, "redundancy", keep=not unit.honeypot)
     times = sum(lease.annotator_id == permit.annotator.pk for lease in leases)
     return _open(
-        unit, work, permit, _lowest(held), round=before.round, queue=before.queue, again=True, sheet=False, times=times
+        unit,
+        work,
+        permit,
+        _lowest(held),
+        round=before.round,
+        queue=before.queue,
+        again=True,
+        in_place=before.in_place,
+        sheet=False,
+        times=times,
     )
 
 
@@ -310,15 +346,20 @@ def _leases(unit) -> QuerySet[Lease]:
     return Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit)).select_related("judgment")
 
 
-def free_place(unit: Unit, leases: Iterable[Lease]) -> int | None:
+def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = None) -> int | None:
     """The lowest place that nobody holds; leases that have run out are closed on the way.
 
-    leases: all leases of the unit, as they are now; the caller has locked the unit.
+    leases: all leases of the unit, as they are now; the caller has locked the unit. stand_in: a gold answer that is
+    to stand for the unit, whose answers then hold places too.
     """
     _give_back_run_out(leases)
     held = _places(leases)
-    stand_ins = sum(lease.instead_of_id == unit.pk and lease.closed_at is None for lease in leases)
-    return _lowest(held) if len(held) + stand_ins < unit.redundancy else None
+    number = len(held) + sum(lease.instead_of_id == unit.pk and lease.closed_at is None for lease in leases)
+    if stand_in is not None:
+        if is_over(unit, stand_in, leases):
+            return None
+        number += answered_instead(unit, stand_in, leases)
+    return _lowest(held) if number < unit.redundancy else None
 
 
 def _places(leases: Iterable[Lease]) -> set[int]:

@@ -2,13 +2,18 @@
 back, or by what they cost. The attacks on many units are a benchmark, tests/benchmarks/oracle.py.
 """
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from annotate.kinds import KINDS, Answer
-from annotate.models import Annotator, Task
+from annotate.models import Annotator, Backlog, Task
+from annotate.work.flagging import take_disturbing
 from annotate.work.judging import judge, undo
 from annotate.work.queue import open_lease, release, take
 from tests.annotate import attacks
+from tests.annotate.acts import own_progress
 from tests.annotate.conftest import AGREED, DISPUTED
 
 POTS = ["1", "0"] * 40
@@ -140,6 +145,54 @@ def test_the_first_answer_to_a_gold_answer_counts_though_it_was_taken_back(crowd
             way.answer(open_lease(ann, task), known)
     [pause] = task.pauses.all()
     assert (pause.right, pause.asked) == (0, 3)
+
+
+# --- exact counts, and what a colleague is given
+
+
+def counted_anew(person, task):
+    """What is said to wait, counted now."""
+    Backlog.objects.filter(annotator=person).update(counted_at=timezone.now() - timedelta(minutes=11))
+    return own_progress(person, task)["waiting"]
+
+
+@pytest.mark.parametrize("redundancy", [1, 3])
+def test_an_exact_count_is_the_same_before_and_after_a_unit_is_taken_and_given_back(crowd, redundancy):
+    task, (ann, bea, *_) = crowd(count=60, redundancy=redundancy, share=0.34)
+    found = {True: set(), False: set()}
+    for _ in range(24):
+        before = [counted_anew(each, task) for each in (ann, bea)]
+        lease = take(ann, task)
+        taken = [counted_anew(each, task) for each in (ann, bea)]
+        release(ann, lease.pk)
+        returned = [counted_anew(each, task) for each in (ann, bea)]
+        found[lease.unit.honeypot].add((before == taken, before == returned))
+        judge(ann, take(ann, task).pk, Answer("1"))
+    assert found == {True: {(True, True)}, False: {(True, True)}}
+
+
+@pytest.mark.parametrize("redundancy", [1, 3])
+@EITHER
+def test_what_one_gives_back_comes_to_a_colleague_and_counts_as_the_work_would(crowd, gold, redundancy):
+    task, (ann, bea, *_) = crowd(count=40, redundancy=redundancy)
+    lease = gold_or_work(task, ann, gold=gold)
+    release(ann, lease.pk)
+    waiting, came = [counted_anew(each, task) for each in (ann, bea)], []
+    while not came or came[-1] != lease.unit:
+        theirs = take(bea, task)
+        came.append(theirs.unit)
+        judge(bea, theirs.pk, Answer("1"))
+    assert counted_anew(bea, task) == waiting[1] - len(came)
+    assert (counted_anew(ann, task) == waiting[0]) is (redundancy == 3)
+
+
+def test_a_person_cannot_have_what_waits_counted_anew(crowd):
+    task, (ann, bea, *_) = crowd(count=30)
+    first = own_progress(ann, task)["waiting"]
+    judge(bea, take(bea, task).pk, Answer("1"))
+    for takes in (True, False):
+        take_disturbing(ann, takes=takes)
+        assert own_progress(ann, task)["waiting"] == first
 
 
 # --- statements
