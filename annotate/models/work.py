@@ -314,6 +314,17 @@ class Judgments(models.QuerySet):
         """Judgments by adjudicators."""
         return self.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
 
+    def numbered(self, annotator, number: int):
+        """The person's judgment of this number, or what stands in its place since they changed it. That is found by the
+        number of the first alone, since whether there is another tells whether others had judged the unit.
+        """
+        own = Judgment.objects.filter(annotator=annotator).order_by()
+        same = {"unit": models.OuterRef("unit"), "answered_at": models.OuterRef("answered_at")}
+        given = own.filter(~models.Exists(own.filter(pk__lt=models.OuterRef("pk"), **same)), pk=number)
+        return self.filter(
+            annotator=annotator, unit__in=given.values("unit"), answered_at__in=given.values("answered_at")
+        )
+
     def of_work(self):
         """Judgments of units that need a label."""
         return self.filter(unit__honeypot=False)

@@ -49,7 +49,7 @@ def _list(request, annotator, task, *, refusal=None, found=None):
         "cut": cut,
         "query": cut.query(),
         **bench.filters(task, annotator, cut),
-        "for_another": bench.for_another(adjudicating.for_others(task, annotator)),
+        "for_another": bench.for_another(adjudicating.for_others_told(task, annotator)),
         "heads": task.kind.list_heads,
         "page": page,
         "rows": rows,
@@ -74,7 +74,7 @@ def adjudicate(request, annotator, task, unit):
 
     POST settles or discards it and goes on to the next of the list.
     """
-    found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
+    found = adjudicating.shown(task, annotator, unit)
     if request.method == "GET":
         return _bench(request, annotator, found)
     cut = bench.Cut.asked(request.GET)
@@ -119,11 +119,11 @@ def _bench(request, annotator, unit, refusal=None):
 @with_task("adjudicate")
 def choose(request, annotator, task, unit):
     """Where several labels are chosen from many: a step on the way to a decision, of which nothing is stored."""
-    found = get_object_or_404(adjudicating.adjudicated(task), pk=unit)
+    found = adjudicating.shown(task, annotator, unit)
     if task.vocabulary_id is None:
         raise NotFound(_("In this task a label is one of a few, and is not looked for."))
     if request.htmx:
-        panel = choosing.of_decision(found, annotator, adjudicating.is_blind(found), request.POST)
+        panel = choosing.of_decision(found, annotator, adjudicating.is_blind(found, annotator), request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _bench(request, annotator, found)
 

@@ -101,7 +101,9 @@ class WaitingSerializer(DisputedSerializer):
 
 class WaitingListSerializer(serializers.Serializer):
     waiting = serializers.IntegerField(help_text="units that you may decide, in all languages")
-    for_others = serializers.IntegerField(help_text="units that another adjudicator must decide: you have judged them")
+    for_others = serializers.IntegerField(
+        help_text="units that another adjudicator must decide, since you have judged them; 0 while the task is open"
+    )
     pages = serializers.IntegerField()
     units = WaitingSerializer(many=True, help_text="of this page: first those checked blind, then what waits longest")
 
@@ -207,7 +209,7 @@ def waiting(request, annotator, task):
     ]
     found = {
         "waiting": adjudication.to_adjudicate(task, annotator).count(),
-        "for_others": adjudication.for_others(task, annotator),
+        "for_others": adjudication.for_others_told(task, annotator),
         "pages": pages.num_pages,
         "units": units,
     }
@@ -222,7 +224,7 @@ def waiting(request, annotator, task):
 @api_view(["GET"])
 @with_task("adjudicate")
 def dossier(request, annotator, task, unit):
-    found = get_object_or_404(adjudication.adjudicated(task), pk=unit)
+    found = adjudication.shown(task, annotator, unit)
     return Response(DossierSerializer(DossierSerializer.row(found, annotator)).data)
 
 
@@ -236,7 +238,7 @@ def dossier(request, annotator, task, unit):
 @api_view(["POST"])
 @with_task("adjudicate")
 def settle(request, annotator, task, unit):
-    found, said = _decided(request, task, unit, SettleSerializer)
+    found, said = _decided(request, annotator, task, unit, SettleSerializer)
     label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
     answer = adjudication.read_decision(task.kind, [label], reason, comment, is_sure=sure)
     return Response(JudgmentSerializer(adjudication.settle(annotator, found.pk, answer)).data)
@@ -251,13 +253,13 @@ def settle(request, annotator, task, unit):
 @api_view(["POST"])
 @with_task("adjudicate")
 def discard(request, annotator, task, unit):
-    found, said = _decided(request, task, unit, DiscardSerializer)
+    found, said = _decided(request, annotator, task, unit, DiscardSerializer)
     return Response(JudgmentSerializer(adjudication.discard(annotator, found.pk, said["reason"], said["comment"])).data)
 
 
-def _decided(request, task, unit, serializer):
+def _decided(request, annotator, task, unit, serializer):
     """The unit, if adjudicators may see it, and what was sent of it."""
-    found = get_object_or_404(adjudication.adjudicated(task), pk=unit)
+    found = adjudication.shown(task, annotator, unit)
     said = serializer(data=request.data)
     said.is_valid(raise_exception=True)
     return found, said.validated_data

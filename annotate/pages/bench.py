@@ -46,19 +46,22 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     said.
 
     Otherwise the check would lean towards what it checks. It stays hidden after the decision, which may be taken back.
+    What came after a decision of their own they are not shown while the task is open.
     posted: what the unit's form says, if it is shown again.
     """
-    blind, kind = adjudication.is_blind(unit), unit.task.kind
+    blind, kind = adjudication.is_blind(unit, annotator), unit.task.kind
     judgments = list(unit.judgments.select_related("annotator__user", "lease"))
     own = unit.judgments.live().filter(annotator=annotator).first()
+    moves = unit.transitions.select_related("by", "judgment")
+    decided = adjudication.own_decision(unit, annotator)
+    if decided:
+        judgments = [each for each in judgments if each.pk <= decided.pk]
+        moves = moves.exclude(at__gte=decided.answered_at)
     if unit.stage == stages.ADJUDICATION and not own:
         check_willing(annotator, unit.task, to_read_more=True)
-    *labels, own_label, label = seen(
-        annotator,
-        ((unit, said) for said in (*(each.label for each in judgments), own.label if own else "", unit.label)),
-    )
+    said = (*(each.label for each in judgments), own.label if own else "", (decided or unit).label)
+    *labels, own_label, label = seen(annotator, ((unit, each) for each in said))
     changes = [] if blind else list(changing.of_unit(unit))
-    moves = unit.transitions.select_related("by", "judgment")
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     known = {
@@ -86,7 +89,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         "copies": 0 if blind else unit.copies.count(),
         "label": label,
         "came_to": kind.short(label),
-        "open": unit.stage == stages.ADJUDICATION,
+        "open": unit.stage == stages.ADJUDICATION and not decided,
     }
 
 
@@ -197,7 +200,7 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     """Where a unit stands in the list that the adjudicator works through: its number, if it waits there, of how many,
     and the keys of the one before and the one after.
     """
-    listed, own = adjudication.places(cut.units(unit.task, annotator)), adjudication.place_of(unit)
+    listed, own = adjudication.places(cut.units(unit.task, annotator)), adjudication.place_of(unit, annotator)
     at = bisect_left(listed, (own,))
     waits = at < len(listed) and listed[at][1] == unit.pk
     after = at + waits

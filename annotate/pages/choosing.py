@@ -91,17 +91,20 @@ def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, A
     return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
 
 
-def of_change(judgment: Judgment, said: Change | None, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
-    """The panel of somebody who changes an answer. said: their last change of it; what they say now is chosen at
-    first.
+def of_change(
+    judgment: Judgment, number: int, said: Change | None, permit: Permit, posted: QueryDict | None
+) -> dict[str, Any]:
+    """The panel of somebody who changes an answer. number: by which they find it; said: their last change of it; what
+    they say now is chosen at first.
     """
     task, unit = permit.task, judgment.unit
     if task.vocabulary_id is None:
         return {}
-    ways = dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
+    # How they found what they changed to is kept in some cases alone, and which ones nobody is told.
+    ways = {} if said else dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
     now = {key: ways.get(key, "") for key in task.kind.form.facets(said.label if said else judgment.label)}
     state = read_state(posted) if posted is not None else State(now)
-    address = reverse("change-choose", args=[task.name, judgment.pk])
+    address = reverse("change-choose", args=[task.name, number])
     return _panel(task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
 
 

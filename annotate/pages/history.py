@@ -83,6 +83,7 @@ def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
     """A row for each judgment, in order; each statement once for all of them, but for each task on the page."""
     allowed = {permit.task.pk: permit for permit in permits(annotator, {each.unit.task for each in judgments})}
     changes = changing.latest(judgments)
+    numbers = changing.numbers(annotator, changes)
     decisions = own_work.decided(judgments, changes)
     rows = {}
     for pk, permit in allowed.items():
@@ -92,7 +93,9 @@ def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
         words = showing.said(of_task, annotator, permit.task.kind)
         sets = showing.sets_answered(of_task, annotator, permit.task.kind)
         for each, said, two in zip(of_task, words, sets, strict=True):
-            rows[each.pk] = _row(each, said, two, permit, changes.get(each.unit_id), decisions.get(each.unit_id))
+            change, decision = changes.get(each.unit_id), decisions.get(each.unit_id)
+            rows[each.pk] = _row(each, said, two, permit, change, decision)
+            rows[each.pk]["number"] = numbers.get(each.unit_id, each.pk)
     return [rows[each.pk] for each in judgments]
 
 
@@ -157,13 +160,14 @@ def choose(request, permit, judgment):
     if permit.task.vocabulary_id is None:
         raise NotFound(_("There is no such answer of yours."))
     if request.htmx:
-        panel = choosing.of_change(own, changing.latest([own]).get(own.unit_id), permit, request.POST)
+        panel = choosing.of_change(own, judgment, changing.latest([own]).get(own.unit_id), permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _to_change(request, permit, own)
 
 
 def _own(permit, number) -> Judgment:
-    own = changing.changeable(permit.annotator, permit.task).select_related("unit__item").filter(pk=number).first()
+    own = changing.changeable(permit.annotator, permit.task).select_related("unit__item")
+    own = own.numbered(permit.annotator, number).first()
     if own is None:
         raise NotFound(_("There is no such answer of yours."))
     own.unit.task = permit.task
@@ -176,9 +180,9 @@ def _to_change(request, permit, own: Judgment, refusal: InvalidAnswer | None = N
     [row] = _rows(permit.annotator, [own])
     posted = request.POST if request.method == "POST" else None
     context = {"task": permit.task, "row": row, "refusal": refusal, "keys": keys.of_test(permit.task), **asked}
-    context |= choosing.of_change(own, row["changed"], permit, posted)
+    context |= choosing.of_change(own, row["number"], row["changed"], permit, posted)
     context |= {
-        "changing": reverse("change", args=[permit.task.name, own.pk]),
+        "changing": reverse("change", args=[permit.task.name, row["number"]]),
         "comment": request.POST.get("comment", row["comment"]),
     }
     return render(request, "annotate/change.html", context, status=status_of(refusal) if refusal else 200)

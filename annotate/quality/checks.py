@@ -118,14 +118,18 @@ def report(task: Task) -> dict[str, Any]:
 
     languages: one row for each queue to which units came that ask one person; alone: how many of these a reader has
     decided and nobody checks; checked: how many an adjudicator has decided again, and otherwise: of these, otherwise
-    than the reader; error: their share, with its 95% Jeffreys interval; waiting: chosen, and not done yet; unresolved:
-    checked, and discarded. overall: the same of all languages, as counted and not weighted. adjudicators: decisions
-    (units that they decided), seconded (of these, by two or more), differed (of these, the first two, by what each said
-    first), their share as error, and waiting (decided, but another adjudicator is asked too).
+    than the reader said at first; error: their share, with its 95% Jeffreys interval; waiting: chosen, and not done
+    yet; unresolved: checked, and discarded. overall: the same of all languages, as counted and not weighted.
+    adjudicators: decisions (units that they decided), seconded (of these, by two or more), differed (of these, the
+    first two, by what each said first), their share as error, and waiting (decided, but another adjudicator is asked
+    too).
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
-    said = Judgment.objects.live().answers().filter(unit=OuterRef("pk")).order_by("pk")
-    units = decided_by_one(task).order_by().annotate(said=Subquery(said.values("label")[:1])).exclude(said=None)
+    # The first answer of whoever's answer stands: a person who learns that theirs is checked could else mend it.
+    standing = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
+    said = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(standing))
+    first = said.order_by("pk").values("label")[:1]
+    units = decided_by_one(task).order_by().annotate(said=Subquery(first)).exclude(said=None)
     done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
     for queue, number in done.annotate(Count("pk")):
         rows[queue]["alone"] = number

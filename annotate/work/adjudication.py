@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import BigIntegerField, Case, Count, Exists, Max, Min, OuterRef, Q, Subquery, Value, When
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
@@ -33,6 +34,7 @@ BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreei
 _ORDER, _WHERE = ("-blind", "since", "position"), ("blind", "since", "position")
 # As many characters as a reason has at most.
 REASON = 200
+JUDGED = gettext_noop("You have judged this one as an annotator, so another adjudicator must decide it.")
 # As many of their own reasons as an adjudicator is offered again at most.
 OWN_REASONS = 9
 
@@ -45,7 +47,7 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: st
     `blind` marks a unit that is checked: its queue would tell what detectors or people said of it, so no language lists
     it, and the time since which it waits has no part in its place.
     """
-    units = _of_cases(_placed(task.units.filter(stage=stages.ADJUDICATION)))
+    units = _of_cases(_placed(task.units.filter(stage=stages.ADJUDICATION), annotator))
     if language:
         visits = {"transitions__to_stage": stages.QUEUED, "transitions__language": language}
         units = units.filter(blind=False, pk__in=task.units.filter(**visits).order_by().values("pk"))
@@ -54,9 +56,9 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: st
     return units.exclude(pk__in=_judged(annotator)).select_related("item", "task").order_by(*_ORDER)
 
 
-def place_of(unit: Unit) -> tuple:
+def place_of(unit: Unit, annotator: Annotator) -> tuple:
     """By what a unit has its place among those of `to_adjudicate`, whether it waits there or not; for `places`."""
-    return _comparable(*_placed(Unit.objects.filter(pk=unit.pk)).values_list(*_WHERE).get())
+    return _comparable(*_placed(Unit.objects.filter(pk=unit.pk), annotator).values_list(*_WHERE).get())
 
 
 def places(units) -> list[tuple[tuple, int]]:
@@ -64,13 +66,13 @@ def places(units) -> list[tuple[tuple, int]]:
     return [(_comparable(*where), unit) for *where, unit in units.values_list(*_WHERE, "pk")]
 
 
-def _placed(units):
+def _placed(units, annotator: Annotator):
     history = Transition.objects.filter(unit=OuterRef("pk"))
     came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
     # Keys of moves, which are given one after another, are compared more quickly than times.
     first = Subquery(came.annotate(first=Min("pk")).values("first"))
     since = Case(When(blind=False, then=first), default=Value(0), output_field=BigIntegerField())
-    return units.annotate(blind=Exists(history.filter(event__in=stages.BLIND))).annotate(since=since)
+    return units.annotate(blind=Exists(_to_be_blind(history, annotator))).annotate(since=since)
 
 
 def _of_cases(units):
@@ -89,9 +91,16 @@ def _comparable(blind: bool, since: int, position: int) -> tuple:
     return (not blind, since, position)
 
 
-def is_blind(unit: Unit) -> bool:
+def is_blind(unit: Unit, annotator: Annotator) -> bool:
     """Whether an adjudicator is told nothing of what detectors and people said of a unit."""
-    return unit.transitions.filter(event__in=stages.BLIND).exists()
+    return _to_be_blind(unit.transitions, annotator).exists()
+
+
+def _to_be_blind(moves, annotator: Annotator):
+    """The moves after which a unit is decided blind. That another adjudicator is asked after a decision of one's own
+    does not show in what one is told.
+    """
+    return moves.filter(event__in=stages.BLIND).exclude(judgment__annotator=annotator)
 
 
 def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[str]]]:
@@ -119,17 +128,50 @@ def for_others(task: Task, annotator: Annotator) -> int:
     return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
 
 
+def for_others_told(task: Task, annotator: Annotator) -> int:
+    """The same as the adjudicator is told: nothing while the task is open, since it goes up just after an answer that
+    is checked, and after a decision that another makes too.
+    """
+    return 0 if task.is_open else for_others(task, annotator)
+
+
 def _judged(annotator: Annotator):
     return Judgment.objects.binding().filter(annotator=annotator).values("unit")
 
 
-def adjudicated(task: Task):
-    """Units whose votes and judgments adjudicators may see: those that wait for an adjudicator, or that an adjudicator
-    has decided.
+def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
+    """This adjudicator's decision of a unit, if it stands and the task is open. Whether another adjudicator was asked
+    too they are not told until the task is closed: whoever knows it could mend theirs.
+    """
+    if not unit.task.is_open:
+        return None
+    return unit.judgments.live().decisions().filter(annotator=annotator).first()
+
+
+def adjudicated(task: Task, annotator: Annotator):
+    """Units whose votes and judgments this adjudicator may see: those that wait for an adjudicator, or that an
+    adjudicator has decided. While the task is open, none that they answered themselves: that such a unit is decided
+    again tells which answers are checked.
     """
     decided = Judgment.objects.decisions().values("unit")
     seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
-    return task.units.filter(seen).select_related("item", "task")
+    units = task.units.filter(seen).select_related("item", "task")
+    return units.exclude(pk__in=_read(annotator).values("unit")) if task.is_open else units
+
+
+def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
+    """One of these units. NotAllowed for any unit of an open task that they answered themselves, wherever it is by now;
+    NotFound if it is none of these units.
+    """
+    if task.is_open and _read(annotator).filter(unit=unit_id, unit__task=task).exists():
+        raise NotAllowed(_(JUDGED))
+    if unit := adjudicated(task, annotator).filter(pk=unit_id).first():
+        return unit
+    raise NotFound(_("There is no such unit."))
+
+
+def _read(annotator: Annotator):
+    return Judgment.objects.binding().filter(annotator=annotator, lease__isnull=False).order_by()
 
 
 def decisions(annotator: Annotator, task: Task):
@@ -196,7 +238,7 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     if own and own.kind in (Judgment.SETTLE, Judgment.DISCARD):
         raise NotAllowed(_("You have decided this one already. To decide otherwise, take your decision back first."))
     if own:
-        raise NotAllowed(_("You have judged this one as an annotator, so another adjudicator must decide it."))
+        raise NotAllowed(_(JUDGED))
     check_reason(answer.reason, answer.comment)
     if kind == Judgment.SETTLE:
         check(unit.task.kind, replace(answer, reason="", comment=""), unit)

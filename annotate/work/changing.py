@@ -1,13 +1,14 @@
 """An answer that its person changes after the time in which it can be taken back, until the task is closed.
 
-While nobody has gone on with the unit, the new answer stands in place of the first. Else the unit becomes a case for an
-adjudicator, who sees both; until they decide, the first answer counts. What an adjudicator has decided already stands,
-and so does that a manager left the unit out.
+While nobody has gone on with the unit, the new answer stands in place of the first, under the same number. Else the
+unit becomes a case for an adjudicator, who sees both; until they decide, the first answer counts. What an adjudicator
+has decided already stands, and so does that a manager left the unit out.
 
 Which of these it is nobody is told, and for a hidden gold answer the same statements are run. It is decided by the unit
 of work for which the gold answer stood, as if that had been answered; of a gold answer the first answer counts.
 """
 
+from collections.abc import Mapping
 from copy import copy
 
 from django.db.models import F, Q, QuerySet
@@ -23,7 +24,7 @@ from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.quality import sides
 from annotate.work.choosing import rows_of
 from annotate.work.judging import check
-from annotate.work.moving import move
+from annotate.work.moving import NO_ROW, move
 from annotate.work.permit import acting
 from corpora.prepared import insert_one, update_one
 
@@ -45,7 +46,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         permit.check_not_stopped()
         if not permit.task.is_open:
             raise WrongStage(_("This task is closed, so your answer stands."))
-        own = changeable(annotator, permit.task).filter(pk=judgment_id)
+        own = changeable(annotator, permit.task).numbered(annotator, judgment_id)
         of = list(own.values_list(Coalesce("lease__instead_of", "unit"), flat=True))
         if not of:
             raise NotFound(_("There is no such answer of yours."))
@@ -101,14 +102,30 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     """
     judgment, lease = copy(first), copy(first.lease)
     lease.pk, lease.place, lease.outcome = None, None, "undone"
-    insert_one(lease, keep=keep)
-    first.voided_at, first.lease_id = timezone.now(), lease.pk
+    insert_one(lease)
+    now = timezone.now()
+    first.voided_at, first.lease_id = now, lease.pk
     update_one(first, "voided_at", "lease", keep=keep)
-    judgment.pk, judgment.voided_at = None, None
+    judgment.pk, judgment.voided_at = None, None if keep else now
+    judgment.lease_id = judgment.lease_id if keep else lease.pk
     judgment.label, judgment.reason, judgment.comment = answer.label, answer.reason, answer.comment.strip()
-    insert_one(judgment, keep=keep)
+    insert_one(judgment)
     for concept in rows_of(judgment, answer):
         insert_one(concept, keep=keep)
+    # The numbers of the next judgment and the next lease do not tell whether these were kept.
+    for row in (judgment, lease):
+        rows = type(row).objects.filter(pk=NO_ROW if keep else row.pk)
+        rows._raw_delete(rows.db)
+
+
+def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, int]:
+    """Unit -> the number under which a person finds an answer that they changed: that of the answer they gave first.
+    changes: of `latest`.
+    """
+    first = Judgment.objects.filter(annotator=annotator, unit__in=changes).order_by("-pk")
+    given = {(each.judgment.unit_id, each.judgment.answered_at) for each in changes.values()}
+    rows = first.values_list("unit_id", "answered_at", "pk") if changes else ()
+    return {unit: pk for unit, at, pk in rows if (unit, at) in given}
 
 
 def latest(judgments) -> dict[int, Change]:
@@ -116,7 +133,7 @@ def latest(judgments) -> dict[int, Change]:
     given = {(each.unit_id, each.annotator_id): each.answered_at for each in judgments}
     units, people = {unit for unit, _ in given}, {person for _, person in given}
     found = Change.objects.filter(judgment__unit__in=units, judgment__annotator__in=people).order_by("pk")
-    found = found.annotate(unit=F("judgment__unit"), person=F("judgment__annotator"))
+    found = found.annotate(unit=F("judgment__unit"), person=F("judgment__annotator")).select_related("judgment")
     return {each.unit: each for each in found if each.at > given.get((each.unit, each.person), each.at)}
 
 

@@ -179,7 +179,9 @@ def close(
     # A clock that was set back has nobody answer before they were asked.
     now = max(timezone.now(), lease.opened_at)
     others = [each for each in leases if each.pk != lease.pk]
-    is_gone = unit.stage != stages.QUEUED or (lease.instead_of_id and is_over(unit, shown.pk, others))
+    # A gold answer whose time has run out may have got its answers from others, like work.
+    is_late_gold = lease.instead_of_id and lease.has_run_out(now)
+    is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown.pk, others))
     if is_gone and not lease.again:
         raise WrongStage(_(GONE_ON))
     if answer:
@@ -362,7 +364,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
         judgment = last_judgment(annotator, task)
     else:
         own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-        judgment = own.filter(pk=judgment_id).first()
+        judgment = own.numbered(annotator, judgment_id).first()
     if judgment is None:
         raise NothingToUndo(_("There is no answer of yours to take back."))
     unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)

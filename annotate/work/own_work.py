@@ -80,8 +80,8 @@ def own_answers(
 ) -> QuerySet[Judgment]:
     """A person's answers and skips that stand, newest first.
 
-    said: "answered", "skipped", or a label; words: texts with these in them, of the latest SEARCHED; commented: only
-    those with a comment.
+    said: "answered", "skipped", or a label, which is what they say now if they changed an answer; words: texts with
+    these in them, of the latest SEARCHED; commented: only those with a comment.
     """
     own = Judgment.objects.live().filter(annotator=annotator, lease__isnull=False)
     if task is not None:
@@ -91,9 +91,9 @@ def own_answers(
     elif said == "skipped":
         own = own.filter(kind=Judgment.SKIP)
     elif said:
-        own = own.filter(kind=Judgment.ANSWER, label=said)
+        own = own.filter(kind=Judgment.ANSWER).annotate(now=_now(annotator, "label")).filter(now=said)
     if commented:
-        own = own.exclude(comment="")
+        own = own.annotate(comment_now=_now(annotator, "comment")).exclude(comment_now="")
     own = own.order_by("-answered_at", "-pk")
     if words:
         # Step by step: in one statement, PostgreSQL would look for the words in all texts that there are.
@@ -105,15 +105,19 @@ def own_answers(
     return own.select_related("unit__item", "unit__task")
 
 
-def overruled(annotator: Annotator, own: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    """Of one's own answers those that an adjudicator decided otherwise, as far as they are told: see `decided`."""
-    decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
+def _now(annotator: Annotator, name: str) -> Coalesce:
+    """A field of what a person says now, after they may have changed a judgment of theirs."""
     changed = Change.objects.filter(
         judgment__unit=OuterRef("unit"), judgment__annotator=annotator, at__gt=OuterRef("answered_at")
     )
-    now = Coalesce(Subquery(changed.order_by("-pk").values("label")[:1]), F("label"))
+    return Coalesce(Subquery(changed.order_by("-pk").values(name)[:1]), F(name))
+
+
+def overruled(annotator: Annotator, own: QuerySet[Judgment]) -> QuerySet[Judgment]:
+    """Of one's own answers those that an adjudicator decided otherwise, as far as they are told: see `decided`."""
+    decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
     told = own.filter(kind=Judgment.ANSWER).filter(_TOLD)
-    told = told.annotate(settled=Subquery(decided.values("unit__label")[:1]), now=now)
+    told = told.annotate(settled=Subquery(decided.values("unit__label")[:1]), now=_now(annotator, "label"))
     return told.filter(settled__isnull=False).exclude(settled=F("now"))
 
 

@@ -148,7 +148,7 @@ def give(unit: Unit, permit: Permit) -> Lease | None:
     hidden.sort(key=met.__getitem__)
     turn = honeypots.turn_in(permit, unit.language)
     due = hidden if honeypots.is_due(permit, unit.language, turn) else []
-    return lease_locked(unit, permit, due=due[:1], pots=[pk for pk, *_ in pots], turn=turn)
+    return lease_locked(unit, permit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
 
 
 def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
@@ -212,8 +212,8 @@ def lease_locked(
 ) -> Lease | None:
     """Lease a unit whose row the caller has just locked; None if its last place was taken meanwhile.
 
-    due: the gold answer that is due, if one is; pots: all gold answers that the annotator can be given, None if the
-    task has none; turn: where their lot stands.
+    due: if a gold answer is due, those from which it is taken, in their order; pots: all gold answers that the
+    annotator can be given, None if the task has none; turn: where their lot stands.
 
     Places are counted in a separate statement: under READ COMMITTED the statement that locked the row may have counted
     before another transaction, for which it waited, took the place.
@@ -266,7 +266,8 @@ def _what_comes(
     if back and (back.unit_id == unit.pk or back.unit_id in waiting):
         return back.unit_id, {"turn": None, "in_place": back.in_place}
     if due:
-        return due[0], {"turn": turn}
+        # One that has not stood there before, if there is such: what others said to that one would count.
+        return min(due, key=lambda pk: pk in stood), {"turn": turn}
     if theirs := last_returned(leases, waiting):
         return theirs.unit_id, {"turn": turn, "in_place": True}
     return unit.pk, {"turn": turn}

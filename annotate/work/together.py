@@ -52,7 +52,7 @@ def settle_together(annotator: Annotator, task: Task, chosen: Mapping[int, str],
         raise InvalidAnswer(_("Mark the cases first that you want to settle together."))
     adjudication.check_reason(reason)
     found = Together()
-    shown = {unit.pk: unit for unit in adjudication.adjudicated(task).filter(pk__in=chosen)}
+    shown = {unit.pk: unit for unit in adjudication.adjudicated(task, annotator).filter(pk__in=chosen)}
     for key, label in chosen.items():
         unit = shown.get(key)
         try:

@@ -5,7 +5,7 @@ import pytest
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
 from annotate.kinds import Answer
-from annotate.models import Annotator, Judgment
+from annotate.models import Annotator, Judgment, Task
 from annotate.quality.pauses import running
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.work.judging import judge, skip, undo
@@ -214,13 +214,36 @@ def test_units_that_readers_may_still_be_given_are_not_shown_to_adjudicators(mak
         assert client.get(f"/tasks/task/adjudication/{unit.pk}/").status_code == 404
 
 
-def test_an_adjudicator_is_told_what_waits_for_another_since_they_have_judged_it(make_task, person, client):
+def test_what_waits_for_another_adjudicator_is_told_once_the_task_is_closed(make_task, person, client):
     task, both = make_task([DISPUTED, DISPUTED], rounds=1), person("both", "de", adjudicates=True)
     client.force_login(both.user)
-    assert "waits for another" not in client.get("/tasks/task/adjudication/").content.decode()
     for told in ("1 case waits for another adjudicator, since you have judged it.", "2 cases wait for another"):
         skip(both, take(both, task).pk)
-        assert told in client.get("/tasks/task/adjudication/").content.decode()
+        for is_open in (True, False):
+            Task.objects.update(is_open=is_open)
+            assert (told in client.get("/tasks/task/adjudication/").text) is not is_open
+        Task.objects.update(is_open=True)
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+def test_an_adjudicator_who_reads_cannot_tell_which_of_their_answers_are_checked(make_task, person, client, name):
+    task, both = make_task([DISPUTED] * 12, check_share=0.5), person("both", "de", adjudicates=True)
+    client.force_login(both.user)
+    address = "/api/v1/tasks/task/adjudication/" if name == "api" else "/tasks/task/adjudication/"
+    seen = {True: set(), False: set()}
+    for _ in range(12):
+        lease = take(both, task)
+        judge(both, lease.pk, Answer("de"))
+        pages = [client.get(address), client.get(f"{address}{lease.unit_id}/"), client.get("/")]
+        pages.append(client.post(f"{address}{lease.unit_id}/settle/", {"label": "de", "reason": "I know it"}))
+        texts = [without_tokens(page.text) for page in pages[:2]]
+        seen[lease.unit.recheck].add((*texts, *(page.status_code for page in pages)))
+    assert seen[True] == seen[False]
+    assert len(seen[True]) == 1
+
+
+def without_tokens(html):
+    return re.sub(r'value="\w{64}"|\d+', "", html)
 
 
 @pytest.fixture

@@ -47,6 +47,31 @@ def test_an_answer_with_which_nobody_has_gone_on_is_replaced(make_task, person, 
     assert last_judgment(ann, task) == new
 
 
+@pytest.mark.parametrize("redundancy", [1, 2])
+def test_an_answer_keeps_its_number_and_is_found_by_what_it_says_now_whoever_has_read_the_unit(
+    make_task, person, ann, client, redundancy
+):
+    """Where one person reads the unit it becomes a case, and where two do the answer is replaced: nobody can tell."""
+    task = make_task([DISPUTED] * 3, redundancy=redundancy)
+    person("bea", "de")
+    first = answer(ann, task)
+    client.force_login(ann.user)
+    address = f"/tasks/task/answers/{first.pk}/"
+    for label in ("en", "fr"):
+        assert client.post(address, {"answer": label, "comment": f"now {label}"}).status_code == 302
+        assert client.get(address).status_code == 200
+        assert f'action="{address}"' in client.get(address).text
+    said = {label: client.get("/tasks/task/answers/", {"said": label}).text for label in ("de", "en", "fr")}
+    assert {label: address in page for label, page in said.items()} == {"de": False, "en": False, "fr": True}
+    assert address in client.get("/tasks/task/answers/", {"commented": "on"}).text
+    following = answer(ann, task)
+    assert (following.pk, following.lease_id) == (first.pk + 3, first.lease_id + 3)
+    for number in (first.pk + 1, first.pk + 2):
+        assert client.get(f"/tasks/task/answers/{number}/").status_code == 404
+    undone = client.post("/tasks/task/undo/", {"judgment": first.pk}, headers={"HX-Request": "true"})
+    assert undone.status_code == 200
+
+
 def test_what_was_answered_last_is_still_what_undo_takes_back(make_task, person, ann):
     task = make_task([DISPUTED] * 2, redundancy=2)
     person("bea", "de")

@@ -262,3 +262,14 @@ def test_what_an_extension_adds_to_a_contested_language_is_checked_as_well(make_
     extend_by(monkeypatch, task, [{"votes": DISPUTED}] * 4)
     extend_task(task, 10**6)
     assert task.units.filter(recheck=True).count() == 4
+
+
+def test_the_first_answer_is_compared_with_the_check_and_not_the_one_given_after_undo(make_task, ann, ada):
+    task = make_task([DISPUTED] * 2, **ALL)
+    for _ in range(2):
+        judge(ann, take(ann, task).pk, Answer("und", reason="mixed"))
+        judge(ann, undo(ann, task).pk, Answer("de"))
+    for unit in task.units.all():
+        settle(ada, unit, "de")
+    row = row_of(task, "de")
+    assert (row["checked"], row["otherwise"]) == (2, 2)

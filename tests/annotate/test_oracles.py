@@ -202,7 +202,7 @@ def test_a_person_cannot_have_what_waits_counted_anew(crowd):
     ("name", "redundancy", "pause_below"), [("page", 1, 0.0), ("page", 3, 0.01), ("api", 1, 0.01), ("api", 3, 0.0)]
 )
 def test_a_gold_answer_runs_the_same_statements_as_work(crowd, name, redundancy, pause_below):
-    task, (ann, *_) = crowd(count=20, redundancy=redundancy, pause_below=pause_below)
+    task, (ann, *_) = crowd(count=40, redundancy=redundancy, pause_below=pause_below)
     attacks.assert_same_statements(attacked(name, task, ann, None, 16, "answered"), attacks.is_gold)
 
 
@@ -253,7 +253,7 @@ def test_a_late_answer_runs_the_same_statements_for_a_gold_answer(crowd, name, r
 @pytest.mark.parametrize(("name", "kind"), [("page", "ad_relevance"), ("api", "web_ranking")])
 def test_so_it_does_where_answers_are_choices_or_grades(crowd, name, kind):
     labels = list(KINDS[kind].labels)
-    task, (ann, *_) = crowd(count=20, kind=kind, pots=[labels[0], labels[-1]] * 10)
+    task, (ann, *_) = crowd(count=40, kind=kind, pots=[labels[0], labels[-1]] * 10)
     attacks.assert_same_statements(attacked(name, task, ann, None, 10, "taken back"), attacks.is_gold)
 
 
@@ -326,11 +326,11 @@ def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_a
 
 @pytest.mark.parametrize("trick", ["given back", "run out", "taken back, given back"])
 def test_with_five_at_work_what_comes_back_tells_nothing(crowd, trick):
-    task, (ann, *others) = crowd(count=150, redundancy=2)
-    found = attacks.by_score(attacked("api", task, ann, others, 24, trick), attacks.is_gold)
+    task, (ann, *others) = crowd(count=220, redundancy=2)
+    found = attacks.by_score(attacked("api", task, ann, others, 40, trick), attacks.is_gold)
     gold, work = found[f"{trick}: comes back"]
-    assert min(len(gold), len(work)) >= 6
-    low, high = attacks.interval(gold, work)
+    assert min(len(gold), len(work)) >= 12
+    low, high = attacks.interval(gold, work, 0.99)
     assert low <= 0.5 <= high
 
 

@@ -1,6 +1,7 @@
 """Second opinions on adjudicators: whom a decision waits for, what comes of it, and how it is taken back."""
 
 import itertools
+import re
 from contextlib import suppress
 
 import pytest
@@ -171,6 +172,26 @@ def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(s
         [],
         [],
     ]
+
+
+@pytest.mark.parametrize("name", ["page", "api"])
+def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(skipped, ada, eve, client, name):
+    task, units = skipped(16, second_share=0.5)
+    client.force_login(ada.user)
+    address = "/api/v1/tasks/task/adjudication/" if name == "api" else "/tasks/task/adjudication/"
+    seen = {True: set(), False: set()}
+    for number, unit in enumerate(units):
+        if number == 15:
+            continue  # after the last one nothing is left
+        say(ada, unit, "fr")
+        texts = [client.get(f"{address}{unit.pk}/"), client.get(address)]
+        texts = [re.sub(rf'value="\w{{64}}"|{unit.item.text}|\d+', "", page.text) for page in texts[:1]]
+        unsettle(ada, unit.pk)
+        listed = [(each.pk == unit.pk, each.blind) for each in to_adjudicate(task, ada)]
+        say(ada, unit, "fr")
+        seen[unit.stage == stages.ADJUDICATION].add((*texts, len(listed) - (15 - number), (True, False) in listed))
+    assert seen[True] == seen[False]
+    assert len(seen[True]) == 1
 
 
 def test_the_first_cannot_decide_twice(skipped, ada, eve):

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotate", "0017_fewer_indexes"),
+        ("annotate", "0018_outcomes_of_drawn_units"),
     ]
 
     operations = [
