@@ -1,17 +1,18 @@
 """What is said of a task that was opened or enlarged: what became of its units, and what needs attention."""
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
 from typing import Any
 
 from django.db.models import Count
 
 from annotate.actions.action import Outcome
 from annotate.core import stages
+from annotate.core.false_yes import ASSUMED, AskedSet
 from annotate.kinds import concepts
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
-from annotate.quality import honeypots
+from annotate.quality import decoys, honeypots
 from annotate.quality.classes import standing
 from annotate.reports import audits_and_decoys, expected_work, forecast
 from annotate.reports.agreement import alike, spelled_alike
@@ -26,6 +27,7 @@ from corpora.declared import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
 ROUNDED = 0.03  # 0.33 is one of three
+SHOWN = 5  # languages whose expected width is shown
 
 
 def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> Outcome:
@@ -72,7 +74,12 @@ def _counted(opened: Opened) -> dict[str, Any]:
         {"language": sample.language, "asked": sample.asked, "drawn": len(sample.rows), "frame": sample.frame_size}
         for sample in opened.samples
     ]
-    by_language = {"decoys": opened.decoys, "reused": opened.reused, "contested": opened.contested}
+    by_language = {
+        "decoys": opened.decoys,
+        "decoys_wanted": opened.wanted,
+        "reused": opened.reused,
+        "contested": opened.contested,
+    }
     return {"draws": draws, "stages": dict(opened.stages), **{name: dict(of) for name, of in by_language.items()}}
 
 
@@ -209,7 +216,28 @@ def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:
         f"{many(opened.stages[stages.QUEUED], 'unit')} queued for readers, {opened.decoys.total():,} of them decoys; "
         f"{_copies(opened)}, {many(opened.reused.total(), 'label')} reused."
     )
-    return Outcome([said], [*_short(opened), *_bare(opened)])
+    return Outcome([said, *_expected_width(opened)], [*_short(opened), *_bare(opened)])
+
+
+def _expected_width(opened: Opened) -> Iterator[str]:
+    """How wide the interval of a language's figure will be with these decoys, for the languages with the most posts."""
+    seen = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
+    if not seen or DESIGNS[opened.task.draw.design].of_uniform:
+        return
+    expected = decoys.asked_set(opened.task)
+    most = sorted(seen, key=lambda code: (-seen[code], code))[:SHOWN]
+    widths = ", ".join(f"{code} {_points(expected, seen[code], opened.decoys[code])}" for code in most)
+    yield (
+        f"Expected width of the 95% interval of {'recall' if expected.by_author else 'precision'}, in points: {widths}"
+        f"{' …' if len(seen) > SHOWN else ''}. This takes it to be {expected.accuracy:.0%}"
+        + (f", and {expected.others:.0%} of the posts to be in another language." if expected.by_author else ".")
+    )
+
+
+def _points(expected: AskedSet, posts: int, hidden: int) -> str:
+    found = expected.estimate(posts, hidden)
+    unbounded = "" if hidden else " if no reader says Yes by mistake"
+    return f"{100 * (found.high - found.low):.1f}{unbounded}" if found.has_interval else "no interval"
 
 
 def _short(opened: Opened) -> list[str]:
@@ -223,17 +251,27 @@ def _short(opened: Opened) -> list[str]:
     return notes
 
 
-def _bare(opened: Opened) -> list[str]:
-    """Notes on languages without decoys. If every label is reused, nobody is asked, and no decoy is needed."""
+def _bare(opened: Opened) -> Iterator[str]:
+    """Notes on languages with too few decoys. If every label is reused, nobody is asked, and no decoy is needed."""
     queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
     asked = set(queued.values_list("asked", flat=True).distinct())
-    bare = [code for code in opened.task.labels if code in asked and not opened.decoys[code]]
-    if not bare:
-        return []
-    return [
-        f"Note: no decoys for {' '.join(bare)}: they are posts that people have found not to be in the language in "
-        "another task, although they resemble it, and no such posts exist. Label a uniform task first."
-    ]
+    short = [code for code in opened.task.labels if code in asked and opened.decoys[code] < opened.wanted[code]]
+    if opened.task.decoy_share == 0 and asked:
+        yield (
+            "Note: --decoy-share 0 leaves unknown how often readers say Yes by mistake; `evaluate` will show what "
+            f"{' and '.join(f'{share:.0%}' for share in ASSUMED)} of such posts would do to its figures."
+        )
+    if bare := [code for code in short if not opened.decoys[code]]:
+        yield (
+            f"Note: no decoys for {' '.join(bare)}, so false Yes stays unknown there: nobody has found posts of the "
+            "corpus that resemble the language not to be in it. Label a uniform task of the corpus first."
+        )
+    if few := [code for code in short if opened.decoys[code]]:
+        numbers = ", ".join(f"{code} {opened.decoys[code]:,} of {opened.wanted[code]:,}" for code in few)
+        yield (
+            f"Note: fewer decoys than wanted, as people have found too few such posts: {numbers}. That "
+            "widens the intervals there; label more of a uniform task of the corpus first."
+        )
 
 
 def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:

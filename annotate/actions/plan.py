@@ -1,13 +1,17 @@
 """plan: how large a draw must be, and what people read for it, before anything is opened."""
 
+from dataclasses import replace
+
 from annotate.actions.action import Action, ActionError, Outcome
 from annotate.actions.options import CORPUS
+from annotate.core.false_yes import OTHERS
 from annotate.core.option import Option, codes, flag, points, share, whole_number
 from annotate.core.planning import MEASURES, Expected
+from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
 from annotate.reports import plans as told
 from annotate.reports.terminal import as_lines, wrapped
 from annotate.work import plan as planning
-from annotate.work.expected import HOURS_A_WEEK, SECONDS
+from annotate.work.expected import HOURS_A_WEEK
 from corpora.manifest import manifest_of
 
 BOTH = ("precision", "recall")
@@ -36,8 +40,17 @@ OPTIONS = (
     Option("languages", codes, default=(), help="codes of the languages to plan for; by default all", group=WISHED),
     Option("accuracy", share, 0.95, least=0.01, most=1, help="how often the predictor will be right", group=EXPECTED),
     Option("wrong", share, 0.01, most=1, help="the share of the detectors' agreement that is wrong", group=EXPECTED),
+    Option(
+        "others",
+        share,
+        OTHERS,
+        most=0.95,
+        help="the share of a recall-oriented draw's posts that are in another language",
+        group=EXPECTED,
+    ),
+    Option("false_yes", share, 0.0, most=0.5, help="the share of decoys to which readers say Yes", group=EXPECTED),
     Option("voted", flag, False, help="the predictor is one of the detectors", group=EXPECTED),
-    Option("seconds", whole_number, SECONDS, least=1, help="how long a person takes for a post", group=PEOPLE),
+    replace(OPTIONS_OF_TASKS["seconds"], help="how long a person takes for a post, in seconds", group=PEOPLE),
     Option("weekly", whole_number, HOURS_A_WEEK, least=1, most=168, help="a reader's hours in a week", group=PEOPLE),
 )
 
@@ -67,7 +80,7 @@ def run(values, progress) -> Outcome:
         measures=measures,
         languages=languages,
         wished=wished,
-        expected=Expected(values["accuracy"], values["wrong"], values["voted"]),
+        expected=Expected(values["accuracy"], values["wrong"], values["voted"], values["others"], values["false_yes"]),
         pace=planning.Pace(values["seconds"], values["weekly"]),
         done=progress.advance,
     )

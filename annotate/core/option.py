@@ -179,7 +179,9 @@ class Option:
         return self.check(read)
 
     def check(self, value: Any) -> Any:
-        """The value as it is stored. OptionError if the option cannot have it."""
+        """The value as it is stored. OptionError if the option cannot have it. None: decided later."""
+        if value is None and self.default is None:
+            return None
         kind, said = _TYPES.get(self.read, (object, ""))
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)

@@ -8,7 +8,7 @@ are in reports/plans.py.
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from math import fsum
 from typing import NamedTuple
@@ -27,12 +27,14 @@ from annotate.core.estimation import (
     proportion,
     stratified,
 )
+from annotate.core.false_yes import OTHERS, AskedSet
 from annotate.core.word_of_one import Errors, of_adjudicators, turned
 
 # The rules of audit that are tried: shares of what is agreed, and the least posts in each language.
 SHARES, LEASTS = (0.02, 0.05, 0.1, 0.2, 0.5), (30, 60, 120, 250)
 RULES = tuple(product(SHARES, LEASTS))
 MOST_ALONE = 1_000_000  # posts of a set for one language
+DESIGNED = ("recall", "precision")  # what a design for one language measures
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,15 @@ class Draw(NamedTuple):
 @dataclass(frozen=True)
 class Expected:
     """What is expected. accuracy: of the predictor, of all posts; wrong: the share of agreement that is wrong; voted:
-    whether the predictor is one of the detectors, which says what was agreed on.
+    whether the predictor is one of the detectors, which says what was agreed on. others: of a recall-oriented draw, the
+    share of posts in another language; false_yes: of decoys, the share to which readers say Yes.
     """
 
     accuracy: float = 0.95
     wrong: float = 0.01
     voted: bool = False
+    others: float = OTHERS
+    false_yes: float = 0.0
 
     def of(self, stream: Stream) -> "Chances":
         if not self.voted:
@@ -359,14 +364,27 @@ def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
     return draws[place] if place < len(draws) else None
 
 
-def alone(expected: Expected, wished: float) -> int | None:
-    """How many posts of a set for one language give it that width: each is read, and counts as it is."""
+class OwnSet(NamedTuple):
+    """A set for one language: the posts to draw, how many of them are in the language, and the decoys among them."""
+
+    posts: int
+    inside: float
+    decoys: int
+
+
+@cache
+def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
+    """The smallest recall- or precision-oriented set that gives the measure that width, with the decoys that it has by
+    default; None if there is no such design, or no set is large enough."""
+    if measure not in DESIGNED:
+        return None
+    of = AskedSet(measure == "recall", expected.accuracy, expected.others, expected.false_yes)
 
     def is_enough(posts: int) -> bool:
-        read = Stratum(posts, posts, posts, posts * expected.accuracy)
-        return width(stratified([read])) <= wished
+        return width(of.estimate(posts, of.decoys(posts))) <= wished
 
-    return found if (found := bisect_left(range(MOST_ALONE), True, lo=1, key=is_enough)) < MOST_ALONE else None
+    posts = bisect_left(range(MOST_ALONE), True, lo=1, key=is_enough)
+    return OwnSet(posts, of.counts(posts)[0], of.decoys(posts)) if posts < MOST_ALONE else None
 
 
 def is_stated(estimate: Estimate) -> bool:

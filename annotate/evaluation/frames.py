@@ -1,40 +1,18 @@
-"""Recall on a recall-oriented set, and on both kinds of sets together; and what false answers may make of a figure."""
+"""Recall on a recall-oriented set, and on both kinds of sets together."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from annotate.core.comparing import difference
 from annotate.core.estimation import UNKNOWN, Estimate, moved, with_interval
-from annotate.core.intervals import jeffreys
+from annotate.core.false_yes import in_recall
 from annotate.evaluation.uniform import Measured, Uniform, counted, share, together
 
 
 def recall_in(found: Mapping[str, str], label: str, false_yes: float = 0.0) -> Measured:
-    """Recall on a recall set's posts in one language. false_yes: of these, the share that may be in another language,
-    and be missed for that, or found although it is.
-    """
+    """Recall on a recall set's posts in one language. false_yes: of these, the share that may be in another one."""
     plain = counted(sum(said == label for said in found.values()), len(found))
-    return widened(plain, lambda value: ((value - false_yes) / (1 - false_yes), value / (1 - false_yes)))
-
-
-def widened(plain: Measured, ends: Callable[[float], tuple[float, float]]) -> Measured:
-    """An estimate that false answers may move to these ends too."""
-    value = plain.estimate.value
-    if value is None or ends(value) == (value, value):
-        return plain
-    by_answers = tuple(min(1.0, max(0.0, end)) for end in ends(value))
-    low, high = moved(value, [(plain.estimate.low, plain.estimate.high), (by_answers[0], by_answers[1])])
-    return Measured(with_interval(value, low, high, plain.estimate.count), plain.posts)
-
-
-def false_among(answers: int, yes: int, is_so: int, is_not: int) -> float:
-    """Of the posts that readers found to be in a language, the share that may be in another at most, by what they said
-    of decoys: the upper end of their rate of false Yes, for as many posts as they found not to be in it. Decoys tempt
-    more than such posts do, so it is a bound and no estimate. 0 where no decoy was answered, below 1 always."""
-    if not answers or not is_so:
-        return 0.0
-    _, rate = jeffreys(yes, answers)
-    return min(0.99, rate / max(0.01, 1 - rate) * is_not / is_so)
+    return Measured(in_recall(plain.estimate, false_yes), plain.posts)
 
 
 class TwoFrames(NamedTuple):

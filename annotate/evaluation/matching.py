@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from annotate.core.false_yes import false_among
 from annotate.evaluation.alone import ADJUDICATED, ASSUMED, AUDITED, READ, unchecked
 from annotate.evaluation.cells import NOT_TOLD, Cell
 from annotate.evaluation.classes import ClassError, asked_together, folding
-from annotate.evaluation.frames import false_among
 from annotate.evaluation.given import NAMED, EvaluationError, Subject
 from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import GoldRow, GoldSet
@@ -49,6 +49,8 @@ class Joined:
     reach: dict[str, set[str]] = field(default_factory=dict)
     # Language -> the share of false Yes at most among the posts of its recall- or precision-oriented set.
     false_yes: dict[str, float] = field(default_factory=dict)
+    # Languages of such sets of which no decoy was answered, so that nobody knows how often readers said Yes by mistake.
+    unbounded: set[str] = field(default_factory=set)
     verified: dict[str, dict[str, str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
     drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
@@ -98,10 +100,8 @@ def join(
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
         _joining(DESIGNS[gold.design])(joined, gold, rows, subject)
-    for gold, _ in left:
-        for language, counts in ({} if DESIGNS[gold.design].of_uniform else gold.decoys).items():
-            label = fold.get(language, language)
-            joined.false_yes[label] = max(joined.false_yes.get(label, 0.0), false_among(*counts))
+    for gold, rows in left:
+        _bound(joined, gold, rows)
     if joined.labelled:
         for gold, _ in left:
             joined.reach |= _reach(gold, [*joined.labelled.posts, *joined.labelled.missing.keys() & joined.said.keys()])
@@ -116,6 +116,20 @@ def join(
             "set, which was exported before they were drawn; export it again, so that they count."
         )
     return joined
+
+
+def _bound(joined: Joined, gold: GoldSet, rows: list[GoldRow]) -> None:
+    """How many of the posts of a set that asks about one language at a time may be false Yes."""
+    design = DESIGNS[gold.design]
+    if design.of_stream or design.of_uniform:
+        return
+    labels = {row.label if design.by_author else _asked(row) for row in rows if row.label != UND}
+    for language in sorted(label for label in labels if label and not is_negative(label)):
+        label = joined.fold.get(language, language)
+        counts = gold.decoys.get(language, (0, 0, 0, 0))
+        joined.false_yes[label] = max(joined.false_yes.get(label, 0.0), false_among(*counts))
+        if not counts[0]:
+            joined.unbounded.add(label)
 
 
 def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:

@@ -3,14 +3,16 @@
 given.py reads what is given, matching.py joins it; metrics.py estimates the numbers.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from annotate.core.comparing import difference, holm, visible
+from annotate.core.false_yes import ASSUMED
 from annotate.evaluation import frames, metrics, unread_triggers
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined
-from annotate.evaluation.uniform import lone_triggers
+from annotate.evaluation.uniform import Measured, lone_triggers
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import label_name
 from corpora.core.languages import UND
@@ -49,14 +51,28 @@ def accuracy(joined: Joined) -> dict[str, Any]:
 
 
 def recall(joined: Joined) -> dict[str, Any] | None:
+    def measured(label: str, false_yes: float) -> Measured:
+        return metrics.recall(label, joined.about(label), joined.recall, joined.reach, false_yes)
+
     found = {
-        label: metrics.recall(label, joined.about(label), joined.recall, joined.reach, joined.false_yes.get(label, 0.0))
+        label: measured(label, joined.false_yes.get(label, 0.0))
         for label in metrics.recall_labels(joined.uniform, {*joined.recall, *joined.confirmed})
     }
     if not found:
         return None
-    values = {label: measured.value for label, measured in found.items() if not _twice(label, found, joined)}
+    values = {label: each.value for label, each in found.items() if not _twice(label, found, joined)}
     well = {label: value for label, value in values.items() if found[label].posts >= WELL_MEASURED}
+    assumed = {
+        label: _assumed(label, joined, partial(measured, label)) if joined.recall.get(label) else [] for label in found
+    }
+    notes = {
+        label: (
+            _note(label, found, joined),
+            _of_authors(label, joined),
+            _false_yes(label, joined, assumed[label]) if joined.recall.get(label) else "",
+        )
+        for label in found
+    }
     return {
         "source": _source("recall", joined),
         "hiding": _hiding(joined),
@@ -66,13 +82,12 @@ def recall(joined: Joined) -> dict[str, Any] | None:
             {
                 "language": label,
                 "name": label_name(label),
-                "estimate": measured.as_dict(),
+                "estimate": each.as_dict(),
+                "assumed": assumed[label],
                 "reach": _reach(label, joined),
-                "note": "; ".join(
-                    filter(None, (_note(label, found, joined), _of_authors(label, joined), _false_yes(label, joined)))
-                ),
+                "note": "; ".join(filter(None, notes[label])),
             }
-            for label, measured in found.items()
+            for label, each in found.items()
         ],
     }
 
@@ -111,9 +126,26 @@ def _of_authors(label: str, joined: Joined) -> str:
     return "not estimated, since the two kinds of sets differ: see the check" if both.differ else ""
 
 
-def _false_yes(label: str, joined: Joined) -> str:
+def _false_yes(label: str, joined: Joined, assumed: list[dict[str, Any]]) -> str:
+    if assumed:
+        ends = ", ".join(
+            f"{one['share']:.0%} of its posts would make it "
+            + ("unknown" if one["low"] is None else f"[{100 * one['low']:.1f}, {100 * one['high']:.1f}]")
+            for one in assumed
+        )
+        return f"false Yes is unknown, as no decoy was answered: {ends}"
     share = joined.false_yes.get(label, 0.0)
     return f"up to {share:.1%} of its posts may be false Yes, by the decoys" if share else ""
+
+
+def _assumed(label: str, joined: Joined, measured: Callable[[float], Measured]) -> list[dict[str, Any]]:
+    """[{"share", "low", "high"}]: the interval of a figure if such a share of the posts of its recall- or precision-
+    oriented set were false Yes; none where decoys bound that. measured: the figure with at most such a share."""
+    if label not in joined.unbounded:
+        return []
+    least = joined.false_yes.get(label, 0.0)
+    figures = {share: measured(max(share, least)).as_dict() for share in ASSUMED}
+    return [{"share": share, "low": found["low"], "high": found["high"]} for share, found in figures.items()]
 
 
 Values = dict[str, float | None]
@@ -155,13 +187,11 @@ def _note(label: str, found: Collection[str], joined: Joined) -> str:
 
 
 def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
+    def measured(label: str, und: bool, false_yes: float) -> Measured:
+        return metrics.precision(label, joined.about(label), joined.precision, with_und=und, false_yes=false_yes)
+
     found = {
-        label: [
-            metrics.precision(
-                label, joined.about(label), joined.precision, with_und=und, false_yes=joined.false_yes.get(label, 0.0)
-            )
-            for und in (True, False)
-        ]
+        label: [measured(label, und, joined.false_yes.get(label, 0.0)) for und in (True, False)]
         for label in metrics.precision_labels(joined.uniform, {*joined.precision, *joined.verified})
     }
     if not found:
@@ -172,12 +202,16 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
     absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
     averaged = [label for label in found if label in there and not _twice(label, found, joined)]
     well = [label for label in averaged if found[label][0].posts >= WELL_MEASURED]
+    assumed = {
+        label: _assumed(label, joined, partial(measured, label, True)) if joined.precision.get(label) else []
+        for label in found
+    }
     notes = {
         label: [
             _note(label, found, joined),
             _foreign(label, subject, joined),
             absent[label],
-            _false_yes(label, joined) if joined.precision.get(label) else "",
+            _false_yes(label, joined, assumed[label]) if joined.precision.get(label) else "",
         ]
         for label in found
     }
@@ -196,6 +230,7 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
                 "with_und": with_und.as_dict(),
                 # If a predictor calls a post undefined, it is right only on undefined posts.
                 "without_und": without_und.as_dict() if label != UND else None,
+                "assumed": assumed[label],
                 "lone": _lone(label, joined),
                 "note": "; ".join(filter(None, notes[label])),
             }

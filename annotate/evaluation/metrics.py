@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from annotate.core.estimation import UNKNOWN, reweighted_precision
-from annotate.evaluation.frames import recall_in, two_frames, widened
+from annotate.core.false_yes import in_precision
+from annotate.evaluation.frames import recall_in, two_frames
 from annotate.evaluation.uniform import Measured, Uniform, counted, share, together
 from corpora.core.languages import UND
 
@@ -77,7 +78,7 @@ def precision(
     shown = sets.get(label, {})
     kept = [truth for truth in shown.values() if with_und or truth != UND]
     plain = counted(sum(truth == label for truth in kept), len(kept))
-    parts = [widened(plain, lambda value: (value * (1 - false_yes), value))]
+    parts = [Measured(in_precision(plain.estimate, false_yes), plain.posts)]
     if uniform:
         parts.append(
             share(

@@ -73,7 +73,11 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         "quoted": {"title": in_yaml(task["title"]), "licence": in_yaml(licence)},
         "languages": sorted({code.split("-")[0] for code in _languages(kind, manifest)}),
         "needed": needed(task["redundancy"]),
-        "shares": {name: whole_percent(task[name]) for name in kind.options if OPTIONS[name].read is share},
+        "shares": {
+            name: whole_percent(task[name])
+            for name in kind.options
+            if OPTIONS[name].read is share and task[name] is not None
+        },
         **_counts(kind, manifest),
     }
     for section, made in SECTIONS.items():

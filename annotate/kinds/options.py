@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from annotate.core.option import Option, codes, flag, share, whole_number
 
-ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD = (
+ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD, FORECAST = (
     "Routing",
     "The detectors' agreement",
     "The audit of that agreement",
@@ -19,6 +19,7 @@ ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD = (
     "Suggestions",
     "Test",
     "Gold answers and the pause",
+    "Forecast",
 )
 
 _EVERY = (
@@ -249,9 +250,10 @@ _EVERY = (
     Option(
         "decoy_share",
         share,
-        default=0.05,
+        default=None,
         off=0.0,
-        help="how many decoys (posts known not to be in the language) are hidden for each post to verify",
+        help="how many decoys (posts known not to be in the language) are hidden for each post to verify; by default "
+        "as many as keep the intervals at most a tenth wider than if readers never said Yes by mistake",
         group=DECOYS,
         most=1,
         fixed=True,
@@ -322,6 +324,16 @@ _EVERY = (
         least=1,
         most=99,
     ),
+    Option(
+        "seconds",
+        whole_number,
+        default=12,
+        off=12,
+        help="how many seconds an answer takes, for forecasts made before people have answered",
+        group=FORECAST,
+        least=1,
+        most=3600,
+    ),
 )
 OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _EVERY})
 
@@ -335,6 +347,7 @@ ASKED = (
     "lease_minutes",
     "grace_minutes",
     "undo_minutes",
+    "seconds",
 )
 OF_AUDIT = ("least_letters", "never_agree", "audit_share", "audit_least", "audit_recheck", "audit_limit")
 OF_DECLARED_AUDIT = ("audit_share", "audit_least")

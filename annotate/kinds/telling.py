@@ -15,7 +15,7 @@ def tell(kind: Kind) -> str:
     """The whole description, for the author of the file."""
     return "\n".join(
         line
-        for part in (_question, _shown, _answers, _asked, _watched, _kept, _published, _guidelines, _languages)
+        for part in (_question, _shown, _answers, _asked, _watched, _pace, _kept, _published, _guidelines, _languages)
         for line in part(kind)
     )
 
@@ -135,8 +135,14 @@ def _watched(kind: Kind) -> Iterator[str]:
     if audit := value(kind, "audit_share"):
         of = "whose class is declared" if kind.answers_from_draw else "on which the detectors agree"
         yield f"Of the {kind.noun}s {of}, {audit:.0%} are read by people all the same."
-    if decoys := value(kind, "decoy_share"):
-        yield f"For each post, {decoys:g} decoys are hidden: posts known not to be in the language."
+    if "decoys" in kind.protections and (decoys := value(kind, "decoy_share")) != 0:
+        number = "As many decoys as bound false Yes" if decoys is None else f"For each post, {decoys:g} decoys"
+        yield f"{number} are hidden: posts known not to be in the language."
+
+
+def _pace(kind: Kind) -> Iterator[str]:
+    if kind.answered_here:
+        yield f"Until people have answered, forecasts suppose {value(kind, 'seconds')} seconds an answer."
 
 
 def _kept(kind: Kind) -> Iterator[str]:

@@ -13,7 +13,9 @@ from django.db.models import Count, Prefetch
 
 from annotate.core import lots, lottery, stages
 from annotate.core.estimation import proportion
+from annotate.core.false_yes import AskedSet
 from annotate.core.lots import DECOY, DECOY_PLACE
+from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import answer_about, negative
 from annotate.kinds.languages import UNLISTED
 from annotate.models import Judgment, LanguageRoute, Task, Unit
@@ -55,9 +57,9 @@ def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) ->
 
 def decoys(
     task: Task, asked: str, drawn: list[Item], known: dict[int, list[Unit]], reused: Container[int] = ()
-) -> list[Item]:
-    """The decoys among the drawn posts of one language: the task's share of the posts that readers will see, or fewer
-    if there are not enough. reused: items that nobody is asked about, since they have their label."""
+) -> tuple[list[Item], int]:
+    """The decoys among the drawn posts of one language, and how many there should be; there are fewer where people have
+    found too few such posts. reused: items that nobody is asked about, since they have their label."""
     drawn_texts = {item.text for item in drawn}
     by_text: dict[str, list[Unit]] = {}
     for units in known.values():
@@ -67,13 +69,24 @@ def decoys(
         answers = {answer for _, answer in _answers(units, asked)}
         if answers == {negative(asked)} and text not in drawn_texts and _tempting(units, asked, similar):
             eligible[units[0].item.key] = units[0].item
-    seen = {item.text for item in drawn if item.pk not in reused}
-    count = lottery.part_of(task.decoy_share, len(seen))
+    count = wanted(task, len({item.text for item in drawn if item.pk not in reused}))
     if not count:
-        return []
+        return [], 0
     found = lots.decoys(task.lots, asked, eligible, count)
     keep(task, DECOY, [asked], {"count": count}, list(eligible), found)
-    return [eligible[key] for key in found]
+    return [eligible[key] for key in found], count
+
+
+def wanted(task: Task, posts: int) -> int:
+    """How many decoys there should be among so many posts that readers see: the task's share, or what bounds need."""
+    if task.decoy_share is not None:
+        return lottery.part_of(task.decoy_share, posts)
+    return asked_set(task).decoys(posts)
+
+
+def asked_set(task: Task) -> AskedSet:
+    """What is expected of the task's draw for one language."""
+    return AskedSet(DESIGNS[task.draw.design].by_author)
 
 
 def mixed(task: Task, drawn: list[Item], hidden: list[Item], asked: str) -> list[Item]:

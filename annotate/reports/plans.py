@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from annotate.core.planning import DESIGNED
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.tables import LANGUAGE, NUMBER, Cell, Column, Table, many, numbered, table
 
@@ -10,7 +11,6 @@ WHY = {
     "few": "the corpus has too few posts for so narrow an interval",
     "hidden": "in what nobody reads of other languages too much may be hidden",
 }
-DESIGNED = ("recall", "precision")  # what a design for one language measures
 CALLED = {"error": "error of the detectors' agreement"}
 
 
@@ -25,7 +25,7 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
         _needed("posts", "its posts"),
         *(_needed(key, key) for key in ("disputed", "audits", "checks", "hours")),
         _needed("reading", "read in all"),
-        *([numbered("alone", "own set")] if measure in DESIGNED else []),
+        *([numbered("alone", "own set"), numbered("decoys", "decoys")] if measure in DESIGNED else []),
     )
     return table(CALLED.get(measure, measure), heads, rows)
 
@@ -42,7 +42,8 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
             continue
         instead = "Take a larger corpus, or be content with a wider interval."
         if measure in DESIGNED and why == "hidden":
-            instead = f"Build {measure}-oriented sets of {many(rows[0]['alone'], 'post')} each."
+            alone, decoys = rows[0]["alone"], rows[0]["decoys"]
+            instead = f"Build {measure}-oriented sets of {many(alone, 'post')} and {many(decoys, 'decoy')} each."
         labels = " ".join(row["language"] or "all" for row in rows)
         yield f"By no uniform draw: {labels}; {because}. {instead}"
     dear = [row["language"] for row in _of(plan, measure) if row["needs"] and _is_dear(row)]
@@ -51,7 +52,7 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
 
 
 def _is_dear(row: Mapping[str, Any]) -> bool:
-    return row["alone"] is not None and row["needs"]["reading"] >= 10 * row["alone"]
+    return row["alone"] is not None and row["needs"]["reading"] >= 10 * (row["alone"] + row["decoys"])
 
 
 def in_points(wished: float) -> str:
@@ -90,8 +91,9 @@ def recall_table(plan: Mapping[str, Any]) -> Table:
 def columns_words() -> str:
     return (
         "audited: the share of the agreed posts, and the least in each language. its posts, disputed, audits, checks "
-        "(by an adjudicator) and hours: of that language alone. read in all: in all languages. own set: posts of a "
-        "recall- or precision-oriented set that does as well."
+        "(by an adjudicator) and hours: of that language alone. read in all: in all languages. own set, decoys: posts "
+        "to draw for a recall- or precision-oriented set that does as well, and the decoys hidden among them: posts "
+        "that people found not to be in the language in another task."
     )
 
 

@@ -45,14 +45,15 @@ FEW = 3  # languages that a generated title names
 class Opened:
     """What came of opening a task, or of extending it.
 
-    By language: posts drawn and in the frame, decoys, labels that were reused, and for a language that had failed its
-    audit the posts on which the detectors agree and which people label.
+    By language: posts drawn and in the frame; decoys, and how many are wanted; labels that were reused; and for a
+    language that had failed its audit the posts on which the detectors agree and which people label.
     """
 
     task: Task
     stages: Counter[str]
     samples: list[Sample] = field(default_factory=list)
     decoys: Counter[str] = field(default_factory=Counter)
+    wanted: Counter[str] = field(default_factory=Counter)
     reused: Counter[str] = field(default_factory=Counter)
     contested: dict[str, int] = field(default_factory=dict)
 
@@ -260,7 +261,7 @@ def _add_asked(opened: Opened, sample: Sample, known: dict[int, list[Unit]], reu
     task, asked = opened.task, sample.language
     task.draws.add(draw)
     labels = reusable(items, asked, known) if reuse else {}
-    hidden = decoys(task, asked, items, known, labels)
+    hidden, opened.wanted[asked] = decoys(task, asked, items, known, labels)
     everything = mixed(task, items, hidden, asked)
     answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
     opened.stages += add_units(task, everything, asked=asked, known_answers=answers, reuse=labels)

@@ -74,7 +74,8 @@ def plan(
     """{"posts", "agreed" (share), "rows": [ROW, ...] by measure and language, "draw", "recall": [REACH, ...]}.
 
     ROW: measure, language ("" for all), share, needs (None if no uniform draw gives that width), why (then), alone
-    (posts of a set for the language alone; None if the corpus has fewer, or there is no such design). needs: the draw
+    (posts to draw of a set for the language alone; None if the corpus has fewer in it, or there is no such design) and
+    decoys (those that are hidden among them besides). needs: the draw
     with the least reading (size, audit_share, audit_least, and reading in all), and of the language its posts,
     disputed, audits, checks, hours and weeks (of one reader).
     draw: that with the least reading which suits more than half of the rows that a draw can suit: size, audit_share,
@@ -127,12 +128,20 @@ def _row(
     pace: Pace,
 ) -> dict[str, Any]:
     share = stream.share(label) if label else 1.0
-    alone = planning.alone(expected, wished) if label and measure != planning.ERROR else None
-    if alone is not None and share * stream.posts < alone:
-        alone = None
-    found = {"measure": measure, "language": label, "share": share, "needs": None, "why": "", "alone": alone}
+    own = planning.alone(measure, expected, wished)
+    if own is not None and share * stream.posts < own.inside:
+        own = None
+    found = {
+        "measure": measure,
+        "language": label,
+        "share": share,
+        "needs": None,
+        "why": "",
+        "alone": own and own.posts,
+    }
+    found["decoys"] = own and own.decoys
     if draw is None:
-        return found | {"why": HIDDEN if alone else FEW}
+        return found | {"why": HIDDEN if own else FEW}
     of = reading(stream, draw, lambda each: each == label) if label else reading(stream, draw)
     found["needs"] = {
         **_as_options(draw),

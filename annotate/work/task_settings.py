@@ -42,6 +42,8 @@ def may_relabel(task: Task) -> bool:
 def told(task: Task, name: str) -> str:
     """What a setting is, as a form has it."""
     value = getattr(task, name)
+    if value is None:
+        return "as many as needed"
     return " ".join(value) if name == LABELS else value if name == TITLE else written(value)
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.db.models import F
 
 from annotate.core import lottery, stages
+from annotate.core.false_yes import AskedSet
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.writing import export
 from annotate.kinds import Answer
@@ -210,6 +211,14 @@ def test_decoys_lie_anywhere_among_the_others(posts, verify):
         assert [item for item in order if item in drawn] == drawn
         places.update(place for place, item in enumerate(order) if item in decoys)
     assert set(places) == set(range(7))
+
+
+def test_by_default_there_are_as_many_decoys_as_the_bound_on_false_yes_needs(labelled, posts, verify):
+    labelled([(DUTCH, "nl")] * 30)
+    opened = verify({"de": posts(60)})
+    assert opened.wanted == {"de": AskedSet(by_author=False).decoys(60)}
+    assert opened.decoys["de"] == opened.wanted["de"] > 0
+    assert opened.task.decoy_share is None
 
 
 def test_each_language_has_decoys_of_its_own(labelled, posts, verify):

@@ -3,13 +3,14 @@
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core import planning
 from annotate.core.audits import Audit, error, slips_of
-from annotate.core.estimation import proportion
+from annotate.core.false_yes import WIDER, AskedSet, false_among
 from annotate.core.planning import (
     NO_CHECKS,
     Checks,
@@ -176,7 +177,66 @@ def test_more_checks_never_widen_an_interval(figure, expected, share, other):
     assert many <= few + 1e-4
 
 
-def test_a_set_of_its_own_needs_as_many_posts_as_a_plain_sample():
-    posts = alone(Expected(0.95), 0.05)
-    assert width(proportion(0.95 * posts, posts)) <= 0.05 < width(proportion(0.95 * (posts - 1), posts - 1))
-    assert alone(Expected(0.95), 1e-6) is None
+@pytest.mark.parametrize("measure", ["recall", "precision"])
+def test_a_set_of_its_own_is_as_wide_as_evaluate_makes_it(measure):
+    """With the decoys that it has by default, and as few posts as suffice."""
+    found = alone(measure, Expected(0.95), 0.05)
+    # In whole posts it may be a little wider, or narrower.
+    widths = [width(evaluated(measure, posts, found.decoys)) for posts in (found.posts - 20, found.posts + 20)]
+    assert widths[1] <= 0.05 < widths[0]
+    plain = 296
+    assert found.posts > plain
+    assert found.inside == pytest.approx(found.posts * {"recall": 0.6, "precision": 0.95}[measure])
+    assert alone(measure, Expected(0.95), 1e-6) is None
+
+
+def test_a_set_of_its_own_is_larger_where_more_is_in_other_languages_or_readers_say_yes():
+    usual, mixed, erring = (
+        alone("recall", each, 0.05) for each in (Expected(), Expected(others=0.6), Expected(false_yes=0.01))
+    )
+    assert mixed.posts > usual.posts
+    assert mixed.decoys > usual.decoys
+    assert erring.posts + erring.decoys > usual.posts + usual.decoys
+    assert alone("accuracy", Expected(), 0.05) is alone("error", Expected(), 0.05) is None
+
+
+def evaluated(measure, posts, decoys, accuracy=0.95, others=0.4):
+    """What `evaluate` says of a set in which readers say Yes to no decoy; in whole posts."""
+    inside = round(posts * (1 - others if measure == "recall" else accuracy))
+    false = false_among(decoys, 0, inside, posts - inside)
+    hits = round(inside * accuracy)
+    if measure == "recall":
+        return metrics.recall("de", None, {"de": said(hits, inside, "nl")}, {}, false).estimate
+    return metrics.precision("de", None, {"de": said(inside, posts, "not-de")}, with_und=True, false_yes=false).estimate
+
+
+def said(german, posts, other):
+    return {str(number): "de" if number < german else other for number in range(posts)}
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.01])
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_planned_widths_of_recall_sets_agree_with_those_of_simulated_ones(share, rate):
+    """As many posts as in three languages of a set of tweets, drawn, read and answered by chance."""
+    chance = np.random.default_rng(31)
+    for posts, inside, recall in ((420, 286, 0.937), (420, 200, 0.91), (420, 245, 0.955)):
+        decoys = round(share * posts)
+        found = []
+        for _ in range(300):
+            is_so = int(chance.binomial(posts, inside / posts))
+            false = false_among(decoys, int(chance.binomial(decoys, rate)), is_so, posts - is_so)
+            hits = int(chance.binomial(is_so, recall))
+            found.append(width(metrics.recall("de", None, {"de": said(hits, is_so, "nl")}, {}, false).estimate))
+        planned = width(AskedSet(True, recall, 1 - inside / posts, rate).estimate(posts, decoys))
+        assert np.median(found) == pytest.approx(planned, abs=0.02), (posts, inside, share)
+
+
+def test_decoys_are_as_many_as_keep_the_interval_about_as_narrow_as_without_false_yes():
+    for posts in (100, 420, 3_000, 20_000):
+        of = AskedSet(by_author=True)
+        number, plain = of.decoys(posts), width(of.estimate(posts, 0))
+        assert width(of.estimate(posts, number)) <= WIDER * plain < width(of.estimate(posts, number - 1)) + 1e-3
+        # By the share that was the default the interval of 420 posts is half as wide again.
+        assert number > 0.05 * posts or posts > 10_000
+    assert [AskedSet(True).decoys(posts) for posts in (0, 1, 2)] == [0, 1, 2]
+    assert AskedSet(False).decoys(420) < AskedSet(True).decoys(420) < AskedSet(True, others=0.6).decoys(420)

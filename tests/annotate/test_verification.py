@@ -117,13 +117,27 @@ def test_the_title_names_the_languages_where_they_are_few_and_none_is_given(open
 
 def test_a_language_of_which_every_label_is_reused_is_not_said_to_lack_decoys(open_task, reader):
     _, notes = open_task("one", *PRECISION, languages="de", size=10, seed="7")
-    assert "no decoys for de: they are" in notes
+    assert "no decoys for de, so false Yes stays unknown there: nobody has found" in notes
     work(Task.objects.get(), reader, lambda unit: unit.asked)
     _, notes = open_task("two", *PRECISION, "--reuse", languages="de ja", size=10, seed="7")
-    assert "no decoys for ja: they are" in notes
+    assert "no decoys for ja, so false Yes stays unknown there" in notes
     out, notes = open_task("three", *PRECISION, "--reuse", languages="de", size=10, seed="7")
     assert "0 units queued for readers" in out
     assert "no decoys" not in notes
+
+
+def test_whoever_wants_no_decoys_is_told_what_stays_unknown_and_not_that_there_are_none(open_task):
+    out, notes = open_task("t", *RECALL, "--decoy-share", "0", languages="de", size=20)
+    assert "--decoy-share 0 leaves unknown how often readers say Yes by mistake" in notes
+    assert "2% and 5%" in notes
+    assert "nobody has found" not in notes
+    assert "if no reader says Yes by mistake" in out
+
+
+def test_a_dry_run_says_how_wide_intervals_will_be_with_the_decoys_that_there_are(open_task):
+    out, notes = open_task("t", *RECALL, "--dry-run", languages="de", size=400)
+    assert "Expected width of the 95% interval of recall, in points: de " in out
+    assert "Label a uniform task of the corpus first." in notes
 
 
 def test_a_post_drawn_for_two_languages_is_two_units(open_task, reader):
@@ -235,7 +249,7 @@ def test_the_card_says_how_the_posts_were_drawn_and_what_was_asked(
     assert header["configs"][0]["data_files"][0]["path"] == "gold.parquet"
     assert f"A {design}-oriented set from the corpus `{NAME}`" in text
     assert "the question “Is this post in it?”" in text
-    assert "None were hidden among the posts, so the readers' bias to Yes is not known." in text
+    assert "None were hidden among the posts, so how often readers said Yes by mistake is not known." in text
     if design == "recall":
         assert "`fasttext` takes for\nthe language" in text
         assert "- history: 2014-07-01 to 2014-07-16\n" in text

@@ -15,6 +15,7 @@ django.setup()
 
 from annotate.core.audits import error, overall_error, slips_of  # noqa: E402
 from annotate.core.estimation import LEAST_COUNT, Estimate  # noqa: E402
+from annotate.core.false_yes import false_among  # noqa: E402
 from annotate.evaluation import frames, metrics  # noqa: E402
 from annotate.evaluation.cells import Cell  # noqa: E402
 from annotate.evaluation.uniform import Measured, Uniform  # noqa: E402
@@ -66,7 +67,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         # As many posts of others among the authors' as give that share of false Yes; one of twenty units is a decoy.
         others = round(1_000 * of.yes * (1 - of.false_yes) / of.false_yes)
         decoys = round((1_000 + others) / 20)
-        false = frames.false_among(decoys, int(chance.binomial(decoys, of.false_yes)), 1_000, others)
+        false = false_among(decoys, int(chance.binomial(decoys, of.false_yes)), 1_000, others)
         measured = metrics.recall("x", Uniform(cells), sets, {"x": reach}, false)
         if measured.value is not None:
             yield _row("recall of both sets", measured.estimate, true)

@@ -7,6 +7,7 @@ import pytest
 
 from annotate.core.comparing import difference, mcnemar, visible
 from annotate.core.estimation import UNKNOWN, Guess, Stratum, Turn, proportion, stratified
+from annotate.core.false_yes import false_among
 from annotate.core.intervals import jeffreys
 from annotate.evaluation import frames, metrics, unread_triggers
 from annotate.evaluation.cells import Cell
@@ -30,7 +31,7 @@ def test_a_recall_set_of_which_the_reach_is_not_known_stands_for_the_posts_of_it
     german = by_language(alone["recall"])["de"]
     assert (german["estimate"]["value"], german["estimate"]["posts"]) == (close("17/23"), 23)
     assert interval(german["estimate"]) == jeffreys(17, 23)
-    assert german["note"] == ""
+    assert german["note"].startswith("false Yes is unknown")
     assert means(alone["recall"]) == {
         "with_und": None,
         "with_und_over": {"languages": 0, "classes": 0},
@@ -41,7 +42,7 @@ def test_a_recall_set_of_which_the_reach_is_not_known_stands_for_the_posts_of_it
     assert both["recall"]["source"] == "recall and uniform"
     beside = by_language(both["recall"])["de"]
     assert beside["estimate"] == german["estimate"]
-    assert beside["note"] == "of the posts of its authors; which part of the language that is, is not known"
+    assert beside["note"].startswith("of the posts of its authors; which part of the language that is, is not known")
     # Where there is one kind only, it stands alone.
     assert by_language(both["recall"])["en"]["estimate"]["value"] == close("28/32")
 
@@ -110,8 +111,8 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
 
 
 def test_false_yes_moves_the_ends_of_recall_and_of_precision():
-    assert frames.false_among(0, 0, 100, 50) == frames.false_among(50, 0, 0, 50) == 0
-    share = frames.false_among(100, 5, 1000, 500)
+    assert false_among(0, 0, 100, 50) == false_among(50, 0, 0, 50) == 0
+    share = false_among(100, 5, 1000, 500)
     rate = jeffreys(5, 100)[1]
     assert share == pytest.approx(rate / (1 - rate) / 2)
     plain, found = (frames.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
@@ -142,7 +143,21 @@ def test_the_decoys_of_an_exported_set_reach_its_figures(world, person, judged):
     assert found["estimate"]["value"] == plain["estimate"]["value"]
     assert found["estimate"]["low"] < plain["estimate"]["low"]
     assert "of its posts may be false Yes" in found["note"]
-    assert plain["note"] == ""
+    assert found["assumed"] == []
+    # Without decoys the same set does not seem surer: beside its interval stands what false Yes would make of it.
+    assert plain["note"].startswith("false Yes is unknown, as no decoy was answered: 2% of its posts would make it [")
+    two, five = plain["assumed"]
+    assert [each["share"] for each in (two, five)] == [0.02, 0.05]
+    assert five["low"] < two["low"] < plain["estimate"]["low"]
+    assert five["high"] > two["high"] > plain["estimate"]["high"]
+
+
+def test_precision_of_a_set_without_decoys_says_what_false_yes_would_make_of_it(world):
+    folder, _ = world.verify("precision", "de", [(57, "de", "de"), (3, "not-de", "de")])
+    row = by_language(run(world.subject("cld2", built_in=True), folder)["precision"])["de"]
+    two, five = row["assumed"]
+    assert five["low"] < two["low"] < row["with_und"]["low"]
+    assert "false Yes is unknown" in row["note"]
 
 
 # --- precision sets
@@ -218,7 +233,8 @@ def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_
     }
     [warning] = report["warnings"]
     assert "The precision-oriented posts of de were drawn by cld2, not by mine@2." in warning
-    assert by_language(report["precision"])["de"]["note"] == "drawn by cld2; precision on other posts is unknown"
+    note = by_language(report["precision"])["de"]["note"]
+    assert note.startswith("drawn by cld2; precision on other posts is unknown; false Yes is unknown")
     assert by_language(report["precision"])["en"]["note"] == ""
     # The predictor that it was drawn for hears nothing of the kind.
     assert run(first, stream, folder)["unseen"] is None
@@ -232,7 +248,7 @@ def test_where_a_predictor_has_a_precision_set_of_its_own_that_of_another_does_n
     for folders in ((first, second), (second, first)):
         report = run(world.subject("mine", "2"), *folders)
         assert interval(by_language(report["precision"])["de"]["with_und"]) == jeffreys(10, 20)
-        assert by_language(report["precision"])["de"]["note"] == ""
+        assert "drawn by" not in by_language(report["precision"])["de"]["note"]
         [warning] = report["warnings"]
         assert "The posts of de in the precision-oriented set first were drawn by another predictor" in warning
 

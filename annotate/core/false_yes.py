@@ -1,0 +1,87 @@
+"""Readers who say Yes to posts that are not in the language: what that does to a figure of a recall- or precision-
+oriented set, and how many decoys bound it well enough.
+
+`evaluate` hands in what readers said of the decoys, `plan` and `open_task` what is expected of them.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from annotate.core.estimation import Estimate, moved, proportion, with_interval
+from annotate.core.intervals import jeffreys
+
+# Of the posts that a recall-oriented draw takes, the share in another language than that of their author: a third to a
+# half in the tweets of four languages.
+OTHERS = 0.4
+ASSUMED = (0.02, 0.05)  # shares of false Yes whose effect is shown where no decoy was answered
+WIDER = 1.1  # the interval with the bound may be so many times as wide as without it
+
+
+def false_among(answers: float, yes: float, is_so: float, is_not: float) -> float:
+    """Of the posts that readers found to be in a language, the share that may be in another at most, by what they said
+    of decoys: the upper end of their rate of false Yes, for as many posts as they found not to be in it. Decoys tempt
+    more than such posts do, so it is a bound and no estimate. 0 where no decoy was answered, below 1 always."""
+    if not answers or not is_so:
+        return 0.0
+    _, rate = jeffreys(yes, answers)
+    return min(0.99, rate / max(0.01, 1 - rate) * is_not / is_so)
+
+
+def in_recall(plain: Estimate, false_yes: float) -> Estimate:
+    """Recall on posts of which a share may be in another language, and be missed for that, or found although it is."""
+    return _widened(plain, lambda value: ((value - false_yes) / (1 - false_yes), value / (1 - false_yes)))
+
+
+def in_precision(plain: Estimate, false_yes: float) -> Estimate:
+    """Precision on posts, a share of whose right ones may be wrong."""
+    return _widened(plain, lambda value: (value * (1 - false_yes), value))
+
+
+def _widened(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> Estimate:
+    """An estimate that false answers may move to these ends too."""
+    if plain.value is None or ends(plain.value) == (plain.value, plain.value):
+        return plain
+    low, high = (min(1.0, max(0.0, end)) for end in ends(plain.value))
+    return with_interval(plain.value, *moved(plain.value, [(plain.low, plain.high), (low, high)]), plain.count)
+
+
+@dataclass(frozen=True)
+class AskedSet:
+    """A set that is drawn for one language, before it is drawn, and what is expected of it. by_author: whether it is
+    recall-oriented, and not precision-oriented. accuracy: the recall, or the precision. others: the share of its posts
+    that are in another language. rate: of the decoys, how many get a Yes.
+    """
+
+    by_author: bool
+    accuracy: float = 0.95
+    others: float = OTHERS
+    rate: float = 0.0
+
+    def counts(self, posts: float) -> tuple[float, float]:
+        """How many of so many posts are in the language, and how many are not."""
+        inside = posts * (1 - self.others if self.by_author else self.accuracy)
+        return inside, posts - inside
+
+    def estimate(self, posts: float, decoys: float) -> Estimate:
+        """What `evaluate` says of so many posts and decoys if all is as expected."""
+        inside, outside = self.counts(posts)
+        false = false_among(decoys, self.rate * decoys, inside, outside)
+        if self.by_author:
+            return in_recall(proportion(inside * self.accuracy, inside), false)
+        return in_precision(proportion(inside, posts), false)
+
+    def decoys(self, posts: int) -> int:
+        """The fewest decoys with which the interval is hardly wider than if readers never said Yes by mistake; as many
+        as there are posts at most, and one at least where there are posts. For that many posts it is about the number
+        with which the interval is narrowest for all that is read, posts and decoys."""
+
+        def is_enough(decoys: int) -> bool:
+            return _width(self.estimate(posts, decoys)) <= most
+
+        most = WIDER * _width(AskedSet(self.by_author, self.accuracy, self.others).estimate(posts, 0))
+        return min(posts, bisect_left(range(posts), True, lo=min(1, posts), key=is_enough))
+
+
+def _width(estimate: Estimate) -> float:
+    return estimate.high - estimate.low
