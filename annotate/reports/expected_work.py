@@ -62,7 +62,7 @@ def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
     yield (
         f"The audit takes {audit['chosen']:,} of the {audit['posts']:,} posts on which the detectors agree "
         f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. "
-        f"That is {audit['hours']:,.1f} hours at the usual pace. An adjudicator reads {audit['recheck']:,} of them "
+        f"That is {audit['hours']:,.1f} hours at the supposed pace. An adjudicator reads {audit['recheck']:,} of them "
         "besides."
     )
     if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):

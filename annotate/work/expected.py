@@ -13,8 +13,7 @@ from annotate.quality import checks
 from annotate.quality.audits import audit_counts
 from annotate.work.queue_states import queue_states
 
-# The usual pace: of a person who reads posts, and of one who has other work besides. Yours stands on the page Progress.
-SECONDS, HOURS_A_WEEK = 12, 10
+HOURS_A_WEEK = 10  # of a reader who has other work besides; yours stand on the page Progress
 # How much of the detectors' agreement is usually wrong in a language: "<1%" by the article.
 USUALLY_WRONG = 0.01
 
@@ -28,7 +27,7 @@ def expected(task: Task) -> dict[str, Any]:
     one unit, at most), several (units that ask for more than one), readers (who read the queue's languages well
     enough), qualified (of these, who may begin without a test) and able (of these, who are not paused). audit: posts on
     which the detectors agree, chosen (of these, for people to check), recheck (of these, for an adjudicator besides)
-    and the first two by language; hours (to read the chosen at the usual pace); if agreement is wrong in USUALLY_WRONG,
+    and the first two by language; hours (to read the chosen at the task's pace); where agreement errs in USUALLY_WRONG,
     contested (how many of the others are read on average, where the audit fails by chance), and the same by language
     with its chance; None where there is none. checks: units that one person decides, chosen (of these, for an
     adjudicator to decide again) and both by language; seconds (how many of what comes to adjudicators by lot a second
@@ -78,7 +77,7 @@ def _audit(task: Task) -> dict[str, Any] | None:
         "posts": sum(posts for posts, _ in found.values()),
         "chosen": chosen,
         "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
-        "hours": chosen * SECONDS / 3600,
+        "hours": chosen * task.seconds / 3600,
         "contested": sum(of["contested"] for of in languages.values()),
         "languages": languages,
     }

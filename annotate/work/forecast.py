@@ -1,7 +1,7 @@
 """When a task will be done, by queue and in all: what is left of it and who is there, for core/forecast.py. Reads only.
 
-Before a task has answers, the usual pace and hours of expected.py stand for what was measured; later, each person's own
-days in the task, of the last WINDOW. How it is told is in reports/forecast.py.
+Before a task has answers, its own pace (`seconds`) and the usual hours stand for what was measured; later, each
+person's own days in the task, of the last WINDOW. How it is told is in reports/forecast.py.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ from annotate.core.planning import Checks, Draw, Stream, reading
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.quality import honeypots
 from annotate.quality.checks import adjudicators
-from annotate.work.expected import HOURS_A_WEEK, SECONDS
+from annotate.work.expected import HOURS_A_WEEK
 from annotate.work.queue_states import queue_states
 from annotate.work.routes import Routes, readers_of
 
@@ -28,7 +28,6 @@ WINDOW = timedelta(days=28)  # what lies longer ago says little of the days to c
 SAMPLE = 2_000  # units by which it is told where skipped ones go
 MOST = 3  # queues, the last to be done, for which further readers are imagined
 MORE = 2  # such readers
-USUAL = Assumed(SECONDS, HOURS_A_WEEK)
 NOTHING_SHOWN: Mapping[str, Share | None] = {"skips": Share(0.0, 0.0), "conflicts": None}
 NOBODYS = 0  # the key of a task that is not saved: keys begin at 1
 
@@ -97,10 +96,10 @@ def _told(
     now: datetime,
 ) -> dict[str, Any]:
     """missing: answers of the queues that are told of; queues: all, that of the adjudicators last."""
-    readers = _readers(task, able, now)
+    readers, usual = _readers(task, able, now), Assumed(task.seconds, HOURS_A_WEEK)
 
     def asked(of: Sequence[Reader]) -> Forecast:
-        return forecast(queues, of, USUAL, **rates, weekday=now.weekday(), seed=seed)
+        return forecast(queues, of, usual, **rates, weekday=now.weekday(), seed=seed)
 
     found = asked(readers)
     rows = [
@@ -128,7 +127,7 @@ def _told(
             "adjudicators": sum(ADJUDICATION in reader.queues for reader in readers),
             "days": _days(found.queues[ADJUDICATION]),
         },
-        "assumed": None if measured else {"seconds": USUAL.seconds, "weekly": USUAL.weekly},
+        "assumed": None if measured else {"seconds": usual.seconds, "weekly": usual.weekly},
         "measured": measured,
     }
 

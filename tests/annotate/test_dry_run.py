@@ -102,7 +102,7 @@ def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
     audit = opened(dry_run=True, **given)[0]["audit"]
     told = " ".join(out.getvalue().split())
     assert audit["hours"] == pytest.approx(audit["chosen"] * 12 / 3600)
-    assert f"That is {audit['hours']:.1f} hours at the usual pace." in told
+    assert f"That is {audit['hours']:.1f} hours at the supposed pace." in told
     mostly = [label for label, of in audit["languages"].items() if of["chosen"] >= of["posts"] / 3]
     assert 0 < len(mostly) < len(audit["languages"])
     assert f"It takes a third or more of the posts in: {' '.join(mostly)}." in told
@@ -205,6 +205,19 @@ def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, 
     said = " ".join(out.getvalue().split())
     assert "What somebody reads is expected to be done about" in said
     assert "These dates suppose 12 seconds an answer and 10 hours a week of each reader" in said
+
+
+def test_a_forecast_supposes_the_pace_of_the_kind_or_the_one_that_is_given(data_dir, person, settings):
+    for name in ("ann", "ben", "cem", "dan", "eve", "fay"):
+        person(name, "de:5 en:5 fr:5")
+    files = sorted((settings.BASE_DIR / "fixtures/records").glob("qa_match.*.jsonl"))
+    call_command(
+        "import_corpus", "qa", *map(str, files), fields="question passage", licence="CC0-1.0", stdout=io.StringIO()
+    )
+    given = {"corpus": "qa", "kind": "qa_match", "seed": "7", "test_items": 0, "gold_share": 0.0, "dry_run": True}
+    usual, slow = (opened(**given, **more)[0]["forecast"] for more in ({}, {"seconds": 1800}))
+    assert [told["assumed"]["seconds"] for told in (usual, slow)] == [30, 1800]
+    assert slow["all"]["middle"] > 5 * usual["all"]["middle"]
 
 
 def test_two_more_readers_of_a_language_that_nobody_reads_give_it_a_date(demo_corpus, person):

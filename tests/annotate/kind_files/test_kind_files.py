@@ -86,6 +86,9 @@ WRONG = [
     (mood('["product"]', '"product"'), "line 4: apart is 'product'; it must be a list in brackets."),
     (mood("[options]", "[[options]]"), "line 24: options is [{'gold_share': 0}]; it must be a table."),
     (mood("gold_share = 0", "gold_share = nan"), "line 25: gold_share is nan; it must be 0 to 0.5."),
+    (mood("gold_share = 0", "seconds = 0"), "line 25: seconds is 0; it must be 1 to 3600."),
+    (mood("gold_share = 0", "seconds = 7200"), "line 25: seconds is 7200; it must be 1 to 3600."),
+    (mood("gold_share = 0", 'seconds = "long"'), "line 25: seconds is 'long'; it must be a whole number."),
     (mood("gold_share = 0", 'stop_early = "yes"'), "line 25: stop_early is 'yes'; it must be true or false."),
     (mood('"Annoyed"', '"Content"'), "line 22: - would be called Content, like +; give one of them another name."),
     (
@@ -462,3 +465,18 @@ def test_all_keys_are_told():
 def test_where_f_gives_an_answer_or_finds_concepts_a_unit_is_flagged_by_shift_and_f():
     moods = [kind_of("mood", MOOD.replace('key = "a"', f'key = "{key}"')) for key in ("a", "f")]
     assert [kind.flag_needs_shift for kind in (*moods, kind_of("acts", ACTS))] == [False, True, True]
+
+
+def test_every_kind_that_comes_with_assay_states_its_pace():
+    paces = {slug: kind.defaults.get("seconds", 12) for slug, kind in KINDS.items() if kind.answered_here}
+    assert paces == {
+        "language": 12,
+        "verify": 12,
+        "ad_relevance": 20,
+        "better_replies": 60,
+        "concepts": 180,
+        "qa_match": 30,
+        "topic": 25,
+        "toxic_pairs": 10,
+        "web_ranking": 25,
+    }
